@@ -1,0 +1,1 @@
+//! Asks: starts, signals, reads and mends instances through a provider.

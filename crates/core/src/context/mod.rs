@@ -1,0 +1,1 @@
+//! What orchestration code holds.

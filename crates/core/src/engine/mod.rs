@@ -1,0 +1,1 @@
+//! Decides: replays recorded events and turns new messages into events and actions.

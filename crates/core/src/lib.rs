@@ -1,0 +1,15 @@
+//! Model, engine, provider contract, client and runtime of Duroxide.
+//!
+//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers, each
+//! of which uses only what stands left of it: `model <- context <- engine`,
+//! `model <- providers <- client`, and `runtime` uses all.
+
+pub mod client;
+pub mod clock;
+pub mod context;
+pub mod engine;
+pub mod model;
+pub mod providers;
+pub mod runtime;
+
+pub use model::*;

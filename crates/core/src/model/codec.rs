@@ -1,0 +1,20 @@
+//! How typed values become the text that is stored.
+
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
+
+/// Encodes a value: strings as they are, everything else as compact JSON.
+pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
+    match serde_json::to_value(value).map_err(|error| error.to_string())? {
+        Value::String(text) => Ok(text),
+        other => Ok(other.to_string()),
+    }
+}
+
+/// Decodes a value: as JSON if that fits the type, else as a plain string.
+pub fn decode<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_str(text).or_else(|json_error| {
+        serde_json::from_value(Value::String(text.to_owned()))
+            .map_err(|_plain_string_does_not_fit_either| json_error.to_string())
+    })
+}

@@ -1,0 +1,80 @@
+//! One entry of an append-only history.
+
+use serde::{Deserialize, Serialize};
+
+use super::EventKind;
+use crate::clock::{Clock, SystemClock};
+
+/// The version that this build writes into every event and pins executions to.
+pub const BUILD_VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// One recorded fact of an execution. Its JSON form is part of the stored format.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// Position in the execution, from 1. Zero means "not numbered yet".
+    pub event_id: u64,
+    /// The schedule event that this one completes or cancels.
+    pub source_event_id: Option<u64>,
+    /// The instance that the event belongs to.
+    pub instance_id: String,
+    /// The execution that the event belongs to.
+    pub execution_id: u64,
+    /// Wall clock of the runtime that made the event, in milliseconds since the Unix epoch.
+    pub timestamp_ms: u64,
+    /// Version of the runtime that made the event.
+    pub duroxide_version: String,
+    /// What happened.
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+impl Event {
+    /// An event with a known position, stamped with the current time and this build's version.
+    pub fn with_event_id(
+        event_id: u64,
+        instance_id: impl Into<String>,
+        execution_id: u64,
+        source_event_id: Option<u64>,
+        kind: EventKind,
+    ) -> Self {
+        Self {
+            event_id,
+            source_event_id,
+            instance_id: instance_id.into(),
+            execution_id,
+            timestamp_ms: SystemClock.now_ms(),
+            duroxide_version: BUILD_VERSION.to_owned(),
+            kind,
+        }
+    }
+
+    /// An event whose position is assigned later.
+    pub fn new(
+        instance_id: impl Into<String>,
+        execution_id: u64,
+        source_event_id: Option<u64>,
+        kind: EventKind,
+    ) -> Self {
+        Self::with_event_id(0, instance_id, execution_id, source_event_id, kind)
+    }
+
+    /// Position in the execution.
+    pub fn event_id(&self) -> u64 {
+        self.event_id
+    }
+
+    /// The schedule event that this one answers, if any.
+    pub fn source_event_id(&self) -> Option<u64> {
+        self.source_event_id
+    }
+
+    /// Whether the event ends its execution.
+    pub fn is_terminal(&self) -> bool {
+        matches!(
+            self.kind,
+            EventKind::OrchestrationCompleted { .. }
+                | EventKind::OrchestrationFailed { .. }
+                | EventKind::OrchestrationContinuedAsNew { .. }
+        )
+    }
+}

@@ -1,0 +1,55 @@
+//! Instance ids and the marker of generated child ids.
+
+/// First execution of an instance.
+pub const INITIAL_EXECUTION_ID: u64 = 1;
+
+/// Id of the start event of every execution.
+pub const INITIAL_EVENT_ID: u64 = 1;
+
+/// Marker of child ids that the runtime generates.
+pub const SUB_ORCH_AUTO_PREFIX: &str = "sub::";
+
+/// Whether `instance` is a generated suffix rather than a full id.
+pub fn is_auto_generated_sub_orch_id(instance: &str) -> bool {
+    instance.starts_with(SUB_ORCH_AUTO_PREFIX)
+}
+
+/// Full id of a child: generated suffixes are put under the parent, explicit ids stay as they are.
+pub fn build_child_instance_id(parent_instance: &str, child_instance: &str) -> String {
+    if is_auto_generated_sub_orch_id(child_instance) {
+        format!("{parent_instance}::{child_instance}")
+    } else {
+        child_instance.to_owned()
+    }
+}
+
+/// The suffix recorded for a generated child id.
+pub(crate) fn child_suffix(parent_execution_id: u64, event_id: u64) -> String {
+    if parent_execution_id == INITIAL_EXECUTION_ID {
+        format!("{SUB_ORCH_AUTO_PREFIX}{event_id}")
+    } else {
+        format!("{SUB_ORCH_AUTO_PREFIX}{parent_execution_id}_{event_id}")
+    }
+}
+
+/// Says why a root instance id is refused, if it is: the marker would collide with children.
+pub(crate) fn refuse_root_id(instance: &str) -> Option<String> {
+    let nested = format!("::{SUB_ORCH_AUTO_PREFIX}");
+    (instance.starts_with(SUB_ORCH_AUTO_PREFIX) || instance.contains(&nested)).then(|| {
+        format!(
+            "instance id '{instance}' uses the reserved sub-orchestration marker \
+             '{SUB_ORCH_AUTO_PREFIX}'; choose an id that neither starts with it nor contains \
+             '{nested}'"
+        )
+    })
+}
+
+/// Says why an explicit child instance id is refused, if it is.
+pub(crate) fn refuse_child_id(instance: &str) -> Option<String> {
+    is_auto_generated_sub_orch_id(instance).then(|| {
+        format!(
+            "sub-orchestration instance id '{instance}' starts with the reserved marker \
+             '{SUB_ORCH_AUTO_PREFIX}', which is kept for generated ids; choose another id"
+        )
+    })
+}

@@ -1,0 +1,27 @@
+//! The data that everything else speaks about. Data only: no clock, no I/O, no async.
+
+pub mod action;
+pub mod codec;
+pub mod either;
+pub mod error;
+pub mod event;
+pub mod event_kind;
+pub mod ids;
+pub mod retry;
+pub mod stats;
+pub mod status;
+pub mod work_item;
+
+pub use action::{Action, CompletionResult, LogLevel, ScheduleKind};
+pub use either::{Either2, Either3};
+pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
+pub use event::Event;
+pub use event_kind::EventKind;
+pub use ids::{
+    INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
+    is_auto_generated_sub_orch_id,
+};
+pub use retry::{BackoffStrategy, RetryPolicy};
+pub use stats::SystemStats;
+pub use status::{ExecutionStatus, OrchestrationStatus};
+pub use work_item::WorkItem;

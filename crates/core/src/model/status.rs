@@ -1,0 +1,93 @@
+//! Where an instance stands.
+
+use std::fmt;
+
+use super::ErrorDetails;
+
+/// What a client sees of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrchestrationStatus {
+    /// No such instance, or its start was not processed yet.
+    NotFound,
+    /// Not finished.
+    Running {
+        /// Text set by the orchestration.
+        custom_status: Option<String>,
+        /// Grows with every change of the text.
+        custom_status_version: u64,
+    },
+    /// Returned `Ok`.
+    Completed {
+        /// The result.
+        output: String,
+        /// Text set by the orchestration.
+        custom_status: Option<String>,
+        /// Grows with every change of the text.
+        custom_status_version: u64,
+    },
+    /// Failed, cancelled or poisoned.
+    Failed {
+        /// Why.
+        details: ErrorDetails,
+        /// Text set by the orchestration.
+        custom_status: Option<String>,
+        /// Grows with every change of the text.
+        custom_status_version: u64,
+    },
+}
+
+impl OrchestrationStatus {
+    /// Whether the instance is finished.
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Completed { .. } | Self::Failed { .. } => true,
+            Self::NotFound | Self::Running { .. } => false,
+        }
+    }
+}
+
+/// Status of one execution as it is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ExecutionStatus {
+    /// Not finished.
+    Running,
+    /// Returned `Ok`.
+    Completed,
+    /// Failed, cancelled or poisoned.
+    Failed,
+    /// Ended by starting the next execution.
+    ContinuedAsNew,
+}
+
+impl ExecutionStatus {
+    /// The stored text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Running => "Running",
+            Self::Completed => "Completed",
+            Self::Failed => "Failed",
+            Self::ContinuedAsNew => "ContinuedAsNew",
+        }
+    }
+
+    /// Reads the stored text.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Running, Self::Completed, Self::Failed, Self::ContinuedAsNew]
+            .into_iter()
+            .find(|status| status.as_str() == text)
+    }
+
+    /// Whether the execution is over.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Running => false,
+            Self::Completed | Self::Failed | Self::ContinuedAsNew => true,
+        }
+    }
+}
+
+impl fmt::Display for ExecutionStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

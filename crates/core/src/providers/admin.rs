@@ -1,0 +1,209 @@
+//! The management side of the storage contract.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+
+use super::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+use crate::model::{Event, EventKind, ExecutionStatus, INITIAL_EXECUTION_ID};
+
+/// What operators need: listing, inspection, deletion and pruning.
+#[async_trait]
+pub trait ProviderAdmin: Any + Send + Sync {
+    /// All instances, newest first.
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError>;
+
+    /// Instances whose current execution has this status, newest first.
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError>;
+
+    /// Executions of an instance, ascending; empty if it is unknown.
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError>;
+
+    /// History of one execution.
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError>;
+
+    /// History of the latest execution.
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError>;
+
+    /// Number of the latest execution; 1 if the instance is unknown.
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError>;
+
+    /// One instance; an error if it is unknown.
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError>;
+
+    /// One execution; an error if it is unknown.
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError>;
+
+    /// Totals over the store.
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError>;
+
+    /// Messages waiting in the queues.
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError>;
+
+    /// Direct children; empty if the instance is unknown.
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError>;
+
+    /// The parent; an error containing "not found" if the instance is unknown.
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError>;
+
+    /// Deletes exactly these instances, all or none.
+    ///
+    /// - A running one is refused without `force`.
+    /// - A child that is not listed is refused: the tree has grown since it was read.
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError>;
+
+    /// The instance and all its descendants, root first.
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        let mut all_ids = vec![instance_id.to_owned()];
+        let mut visited = 0;
+        while let Some(id) = all_ids.get(visited).cloned() {
+            for child in self.list_children(&id).await? {
+                // A cycle cannot be stored, but a broken store must not make us loop.
+                if !all_ids.contains(&child) {
+                    all_ids.push(child);
+                }
+            }
+            visited += 1;
+        }
+        Ok(InstanceTree { root_id: instance_id.to_owned(), all_ids })
+    }
+
+    /// Deletes a root instance with its whole tree.
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        if self.get_parent_id(instance_id).await?.is_some() {
+            return Err(ProviderError::permanent(
+                "delete_instance",
+                format!(
+                    "Cannot delete sub-orchestration {instance_id} directly. \
+                     Delete root instance instead."
+                ),
+            ));
+        }
+        let tree = self.get_instance_tree(instance_id).await?;
+        self.delete_instances_atomic(&tree.all_ids, force).await
+    }
+
+    /// Deletes finished root instances with their trees; running ones are left alone.
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError>;
+
+    /// Deletes old executions of one instance; an error if it is unknown.
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError>;
+
+    /// Deletes old executions of many instances.
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError>;
+
+    /// Running instances counted by the version that their current execution is pinned to.
+    async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        let mut spread = BTreeMap::new();
+        for instance in self.list_instances_by_status(ExecutionStatus::Running.as_str()).await? {
+            let history = self.read_history(&instance).await?;
+            let start = history
+                .into_iter()
+                .find(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+            if let Some(start) = start {
+                *spread.entry(start.duroxide_version).or_insert(0) += 1;
+            }
+        }
+        Ok(spread)
+    }
+
+    /// Messages that wait for an instance that does not exist, oldest first, `limit` at the most.
+    async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        let _a_provider_that_parks_nothing_has_none = limit;
+        Ok(Vec::new())
+    }
+}
+
+/// An older management trait that nothing calls; kept so that code implementing it compiles.
+#[async_trait]
+pub trait ManagementProvider: Send + Sync {
+    /// All instances.
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    /// Instances with this status.
+    async fn list_instances_by_status(&self, _status: &str) -> Result<Vec<String>, ProviderError> {
+        Ok(Vec::new())
+    }
+
+    /// Executions of an instance.
+    async fn list_executions(&self, _instance: &str) -> Result<Vec<u64>, ProviderError> {
+        Ok(vec![INITIAL_EXECUTION_ID])
+    }
+
+    /// History of one execution.
+    async fn read_execution(
+        &self,
+        _instance: &str,
+        _execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        Err(not_supported("read_execution"))
+    }
+
+    /// Number of the latest execution.
+    async fn latest_execution_id(&self, _instance: &str) -> Result<u64, ProviderError> {
+        Ok(INITIAL_EXECUTION_ID)
+    }
+
+    /// One instance.
+    async fn get_instance_info(&self, _instance: &str) -> Result<InstanceInfo, ProviderError> {
+        Err(not_supported("get_instance_info"))
+    }
+
+    /// One execution.
+    async fn get_execution_info(
+        &self,
+        _instance: &str,
+        _execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        Err(not_supported("get_execution_info"))
+    }
+
+    /// Totals over the store.
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        Ok(SystemMetrics::default())
+    }
+
+    /// Messages waiting in the queues.
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        Ok(QueueDepths::default())
+    }
+}
+
+fn not_supported(operation: &str) -> ProviderError {
+    ProviderError::permanent(operation, "not supported by this provider")
+}

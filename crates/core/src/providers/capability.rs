@@ -1,0 +1,55 @@
+//! Which recorded executions a node can replay.
+
+use semver::Version;
+
+use crate::model::event::BUILD_VERSION;
+
+/// The version of this build, which new executions are pinned to.
+pub fn current_build_version() -> Version {
+    Version::parse(BUILD_VERSION).expect("cargo refuses a package version that is not semver")
+}
+
+/// Versions from `min` to `max`, both included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SemverRange {
+    /// Lowest version.
+    pub min: Version,
+    /// Highest version.
+    pub max: Version,
+}
+
+impl SemverRange {
+    /// A range with both ends included.
+    pub fn new(min: Version, max: Version) -> Self {
+        Self { min, max }
+    }
+
+    /// Whether `version` lies in the range, by semver precedence.
+    pub fn contains(&self, version: &Version) -> bool {
+        version.cmp_precedence(&self.min).is_ge() && version.cmp_precedence(&self.max).is_le()
+    }
+
+    /// Everything up to this build: newer engines replay what older ones recorded.
+    pub fn default_for_current_build() -> Self {
+        Self { min: Version::new(0, 0, 0), max: current_build_version() }
+    }
+}
+
+/// What a dispatcher can replay. A provider hands out only executions that fit.
+#[derive(Debug, Clone)]
+pub struct DispatcherCapabilityFilter {
+    /// Ranges; an execution fits if any of them contains its pin. None at all fits nothing.
+    pub supported_duroxide_versions: Vec<SemverRange>,
+}
+
+impl DispatcherCapabilityFilter {
+    /// Whether an execution pinned to `version` fits.
+    pub fn is_compatible(&self, version: &Version) -> bool {
+        self.supported_duroxide_versions.iter().any(|range| range.contains(version))
+    }
+
+    /// The filter of a node that names no ranges.
+    pub fn default_for_current_build() -> Self {
+        Self { supported_duroxide_versions: vec![SemverRange::default_for_current_build()] }
+    }
+}

@@ -1,0 +1,33 @@
+//! The storage contract: what a backend must keep, and the types that cross the border.
+
+pub mod admin;
+pub mod capability;
+pub mod change;
+pub mod error;
+pub mod items;
+pub mod management;
+mod provider;
+pub mod session;
+pub mod tag_filter;
+pub mod turn;
+pub mod work;
+
+pub use crate::clock::{Clock, ManualClock, SystemClock};
+pub use crate::model::WorkItem;
+pub use crate::runtime::limits::MAX_WORKER_TAGS;
+pub use admin::{ManagementProvider, ProviderAdmin};
+pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
+pub use change::{ChangeHub, ChangeScope, ChangeWatch};
+pub use error::ProviderError;
+pub use items::{
+    ExecutionMetadata, InstanceOutcome, KvEntry, OrchestrationItem, ScheduledActivityIdentifier,
+};
+pub use management::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
+    PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+pub use provider::Provider;
+pub use session::SessionFetchConfig;
+pub use tag_filter::TagFilter;
+pub use turn::{CommittedTurn, FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
+pub use work::{FetchedWork, WorkFetch, WorkSlot};

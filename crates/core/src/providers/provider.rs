@@ -1,0 +1,302 @@
+//! The storage contract.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use super::{
+    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
+    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+};
+use crate::clock::{Clock, SystemClock};
+use crate::model::{Event, EventKind, SystemStats, WorkItem};
+
+/// Keeps history, the two queues, leases, sessions, key-value state and status.
+///
+/// A provider stores and never decides: ids, events and messages come from the runtime. Every
+/// operation is atomic, and an `Ok` means that the change is durable.
+///
+/// The methods after [`get_instance_stats`](Self::get_instance_stats) have default
+/// implementations built on the ones before; a provider overrides them to be fast.
+#[async_trait]
+pub trait Provider: Any + Send + Sync {
+    /// Label for logs.
+    fn name(&self) -> &str {
+        "unknown"
+    }
+
+    /// Label for logs.
+    fn version(&self) -> &str {
+        "0.0.0"
+    }
+
+    /// Locks one instance that has visible messages and hands out the turn.
+    ///
+    /// - An instance is handed out to one caller at a time, until the lease ends.
+    /// - With a filter, only instances whose current execution fits it or has no pin; the filter is
+    ///   applied before locking and before decoding.
+    /// - Every visible message of the instance is tagged with the token and its attempt count
+    ///   grows by one; the returned count is the highest.
+    /// - A history that cannot be decoded comes back as `history_error` with an empty history.
+    /// - `Err` means that nothing is locked. The future may be dropped at any await.
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError>;
+
+    /// Commits one turn. History, queues and metadata change together or not at all.
+    ///
+    /// - A wrong or expired token changes nothing and fails permanently.
+    /// - An event id that is already stored fails and changes nothing; the lease is still held.
+    /// - Only messages tagged by this token are removed; later arrivals belong to the next turn.
+    /// - `cancelled_activities` are removed after `worker_items` are inserted.
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError>;
+
+    /// Gives a turn back.
+    ///
+    /// - `delay` hides, and `ignore_attempt` un-counts, only messages tagged by this token.
+    /// - An unknown token is an error.
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// History of the latest execution, ordered; empty for an unknown instance. A row that cannot
+    /// be decoded is an error, never left out.
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError>;
+
+    /// History of one execution, with the same promises as [`read`](Self::read).
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError>;
+
+    /// Appends events as they are. For seeding and tests.
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError>;
+
+    /// Enqueues an activity, visible at once.
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError>;
+
+    /// Leases the oldest eligible activity.
+    ///
+    /// - Eligible: visible, not leased, its tag fits, and its session is free or owned by the
+    ///   caller. Without `session`, only activities that have none.
+    /// - Taking an activity of a session leases the session to the caller.
+    /// - The attempt count grows by one and is returned.
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError>;
+
+    /// Removes an activity and, with `completion`, tells its orchestration; both or neither.
+    /// A lost lease is a permanent error.
+    async fn ack_work_item(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError>;
+
+    /// Extends the lease of an activity from now. An error says that the lease is lost: the
+    /// activity was cancelled or belongs to someone else.
+    async fn renew_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError>;
+
+    /// Extends the live sessions of these owners that were used within `idle_timeout`. Returns
+    /// how many.
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError>;
+
+    /// Removes expired sessions that have no queued work. Returns how many.
+    async fn cleanup_orphaned_sessions(
+        &self,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError>;
+
+    /// Gives an activity back, hidden for `delay`; `ignore_attempt` un-counts the fetch.
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError>;
+
+    /// Extends the lease of a turn from now. A lost lease is an error.
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError>;
+
+    /// Enqueues a message, hidden for `delay`. Never creates an instance.
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError>;
+
+    /// The management side, if the provider has one.
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        None
+    }
+
+    /// Custom status and its version, if the version is above `last_seen_version`.
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError>;
+
+    /// One live value, with the writes of the running execution.
+    async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ProviderError>;
+
+    /// All live values, with the writes of the running execution.
+    async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ProviderError>;
+
+    /// Size of an instance; `None` if it is unknown.
+    async fn get_instance_stats(
+        &self,
+        instance: &str,
+    ) -> Result<Option<SystemStats>, ProviderError>;
+
+    /// The clock that leases and visibility are judged by.
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::new(SystemClock)
+    }
+
+    /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances at
+    /// once. Waits for the first, takes what else is there, and leaves out history that the caller
+    /// holds.
+    async fn fetch_orchestration_items(
+        &self,
+        request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        let fetched = self
+            .fetch_orchestration_item(request.lock_timeout, request.poll_timeout, request.filter)
+            .await?;
+        Ok(fetched
+            .map(|(item, lock_token, attempt_count)| FetchedTurn {
+                item,
+                lock_token,
+                attempt_count,
+                history_after: 0,
+            })
+            .into_iter()
+            .collect())
+    }
+
+    /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with an answer that lets the
+    /// caller leave out known history in later fetches.
+    async fn commit_turn(&self, commit: TurnCommit) -> Result<CommittedTurn, ProviderError> {
+        self.ack_orchestration_item(
+            &commit.lock_token,
+            commit.execution_id,
+            commit.history_delta,
+            commit.worker_items,
+            commit.orchestrator_items,
+            commit.metadata,
+            commit.cancelled_activities,
+        )
+        .await?;
+        Ok(CommittedTurn::default())
+    }
+
+    /// Like [`fetch_work_item`](Self::fetch_work_item) for several slots at once. Waits for the
+    /// first activity and takes what else is there; each slot gets at most one.
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        let Some(first) = request.slots.first() else { return Ok(Vec::new()) };
+        let fetched = self
+            .fetch_work_item(
+                request.lock_timeout,
+                request.poll_timeout,
+                first.session.as_ref(),
+                request.tag_filter,
+            )
+            .await?;
+        Ok(fetched
+            .map(|(item, lock_token, attempt_count)| FetchedWork {
+                slot: 0,
+                item,
+                lock_token,
+                attempt_count,
+            })
+            .into_iter()
+            .collect())
+    }
+
+    /// A watch that sees every later change in `scope`; `None` if the provider cannot tell and has
+    /// to be asked again and again.
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        let _cannot_tell = scope;
+        None
+    }
+
+    /// How the latest execution stands, without reading more history than needed.
+    async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        let history = self.read(instance).await?;
+        let started = history
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+        let ended = history.into_iter().rev().find(|event| {
+            matches!(
+                event.kind,
+                EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. }
+            )
+        });
+        Ok(match ended {
+            Some(event) => InstanceOutcome::Ended(Box::new(event)),
+            None if started => InstanceOutcome::Running,
+            None => InstanceOutcome::NotFound,
+        })
+    }
+
+    /// The start event of the latest execution, without the rest of its history.
+    async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        let history = self.read(instance).await?;
+        Ok(history
+            .into_iter()
+            .find(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. })))
+    }
+}

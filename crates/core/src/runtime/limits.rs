@@ -1,0 +1,31 @@
+//! Every bound of the system, with its reason.
+
+use std::time::Duration;
+
+/// Carried messages above this number are reported in the log; none is dropped.
+pub const MAX_CARRY_FORWARD_EVENTS: usize = 100;
+
+/// Size of a custom status: it is read with every status query.
+pub const MAX_CUSTOM_STATUS_BYTES: usize = 262_144;
+
+/// Tags that one worker may subscribe to: each is a term of the fetch query.
+pub const MAX_WORKER_TAGS: usize = 5;
+
+/// Length of a routing tag.
+pub const MAX_TAG_NAME_BYTES: usize = 256;
+
+/// Live keys of one instance: all of them are loaded with every cold turn.
+pub const MAX_KV_KEYS: usize = 150;
+
+/// Size of one value.
+pub const MAX_KV_VALUE_BYTES: usize = 65_536;
+
+/// How often one turn may be polled without a new event. Code that wakes itself for ever would
+/// otherwise hold its dispatcher slot for ever.
+pub const POLLS_PER_SETTLE_MAX: usize = 100_000;
+
+/// Event id of the failure that ends an instance whose history cannot be read.
+pub const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
+
+/// Wait before a turn whose pin or history this node cannot use is offered again.
+pub const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);

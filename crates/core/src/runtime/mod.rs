@@ -1,0 +1,3 @@
+//! Moves work between the provider, the engine and the activities.
+
+pub mod limits;

@@ -1,0 +1,1 @@
+//! Durable execution embedded in your own program.
