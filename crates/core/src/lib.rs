@@ -12,4 +12,5 @@ pub mod model;
 pub mod providers;
 pub mod runtime;
 
+pub use context::{DurableFuture, OrchestrationContext};
 pub use model::*;

@@ -29,3 +29,7 @@ pub const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
 
 /// Wait before a turn whose pin or history this node cannot use is offered again.
 pub const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
+
+/// Events of one execution. The engine keeps a few bytes for each, so that a corrupt id cannot make
+/// it allocate without bound; long before this, code should continue as new.
+pub const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
