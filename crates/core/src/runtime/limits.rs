@@ -20,6 +20,16 @@ pub const MAX_KV_KEYS: usize = 150;
 /// Size of one value.
 pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 
+/// First pause of a client that has to ask a provider again because it cannot watch. Pauses double.
+pub const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
+
+/// Longest pause between two such questions: how late an answer may be seen.
+pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// A waiting client looks again at least this often although it is woken by changes, so that a
+/// lost wake-up costs a moment and never the answer.
+pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(1);
+
 /// How often one turn may be polled without a new event. Code that wakes itself for ever would
 /// otherwise hold its dispatcher slot for ever.
 pub const POLLS_PER_SETTLE_MAX: usize = 100_000;
