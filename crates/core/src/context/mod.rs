@@ -1,1 +1,7 @@
 //! What orchestration code holds.
+
+mod handler;
+mod orchestration;
+
+pub use handler::{FnOrchestration, OrchestrationHandler};
+pub use orchestration::OrchestrationContext;

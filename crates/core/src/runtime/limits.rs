@@ -1,5 +1,6 @@
 //! Every bound of the system, with its reason.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Carried messages above this number are reported in the log; none is dropped.
@@ -29,6 +30,27 @@ pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
 /// A waiting client looks again at least this often although it is woken by changes, so that a
 /// lost wake-up costs a moment and never the answer.
 pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Turns that one core is given by default: while one commits, others compute.
+pub const TURNS_PER_CORE: usize = 4;
+
+/// Bounds of the default number of turns at once. Above, they only wait for the store.
+pub const CONCURRENT_TURNS: RangeInclusive<usize> = 4..=64;
+
+/// Activities that one core is given by default: most of them wait for something outside.
+pub const ACTIVITIES_PER_CORE: usize = 32;
+
+/// Bounds of the default number of activities at once. Above, what they call suffers.
+pub const CONCURRENT_ACTIVITIES: RangeInclusive<usize> = 32..=256;
+
+/// Executions that a node keeps between turns by default.
+pub const WARM_INSTANCES_MAX: usize = 10_000;
+
+/// Bytes of history that these may hold together by default.
+pub const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// No lease is renewed more often: a lease of zero would be renewed without pause.
+pub const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
 /// How often one turn may be polled without a new event. Code that wakes itself for ever would
 /// otherwise hold its dispatcher slot for ever.
