@@ -8,6 +8,8 @@ mod retention;
 mod signal;
 mod start;
 mod status;
+#[cfg(test)]
+mod tests;
 mod wait;
 
 pub use error::ClientError;
