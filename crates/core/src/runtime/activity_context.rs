@@ -132,3 +132,79 @@ impl ActivityContext {
         self.fields.client.clone()
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::providers::fake::FakeProvider;
+
+    /// A context of a store that can be looked into.
+    pub(crate) fn context_of(provider: Arc<FakeProvider>) -> ActivityContext {
+        ActivityContext::new(ActivityFields {
+            instance_id: "order-7".to_owned(),
+            execution_id: 2,
+            orchestration_name: "Pay".to_owned(),
+            orchestration_version: "1.0.0".to_owned(),
+            activity_name: "Charge".to_owned(),
+            activity_id: 5,
+            worker_id: "work-0-abcd".to_owned(),
+            session_id: Some("session".to_owned()),
+            tag: Some("gpu".to_owned()),
+            cancellation: CancellationToken::new(),
+            client: Client::new(provider),
+        })
+    }
+
+    /// A context of an empty store.
+    pub(crate) fn context() -> ActivityContext {
+        context_of(FakeProvider::watching())
+    }
+
+    #[test]
+    fn a_context_says_who_runs_what_for_whom() {
+        let context = context();
+        assert_eq!(context.instance_id(), "order-7");
+        assert_eq!(context.execution_id(), 2);
+        assert_eq!(context.orchestration_name(), "Pay");
+        assert_eq!(context.orchestration_version(), "1.0.0");
+        assert_eq!(context.activity_name(), "Charge");
+        assert_eq!(context.worker_id(), "work-0-abcd");
+        assert_eq!(context.session_id(), Some("session"));
+        assert_eq!(context.tag(), Some("gpu"));
+        assert!(format!("{context:?}").contains("activity_id: 5"));
+    }
+
+    #[tokio::test]
+    async fn every_clone_sees_the_cancellation() {
+        let context = context();
+        let clone = context.clone();
+        assert!(!clone.is_cancelled());
+        context.cancellation_token().cancel();
+        clone.cancelled().await;
+        assert!(clone.is_cancelled());
+    }
+
+    #[test]
+    fn traces_carry_the_identity_of_the_activity() {
+        let lines = crate::runtime::observability::capture::captured(|| {
+            let context = context();
+            context.trace_info("one");
+            context.trace_error("two".to_owned());
+        });
+        assert_eq!(lines.len(), 2);
+        for field in [
+            "\"target\":\"duroxide::activity\"",
+            "\"message\":\"one\"",
+            "\"instance_id\":\"order-7\"",
+            "\"execution_id\":2",
+            "\"orchestration_name\":\"Pay\"",
+            "\"orchestration_version\":\"1.0.0\"",
+            "\"activity_name\":\"Charge\"",
+            "\"activity_id\":5",
+            "\"worker_id\":\"work-0-abcd\"",
+        ] {
+            assert!(lines[0].contains(field), "{field} is missing in {}", lines[0]);
+        }
+        assert!(lines[1].contains("\"level\":\"ERROR\""));
+    }
+}

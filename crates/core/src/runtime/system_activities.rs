@@ -64,3 +64,50 @@ impl ActivityHandler for GetKvValue {
         serde_json::to_string(&value).map_err(|error| error.to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::providers::fake::{FAKE_NOW_MS, FakeProvider};
+    use crate::providers::{ManualClock, Provider};
+    use crate::runtime::activity_context::tests::{context, context_of};
+
+    async fn run(name: &str, ctx: ActivityContext, input: &str) -> Result<String, String> {
+        let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(FAKE_NOW_MS));
+        resolve_system_activity(name, &clock).unwrap().invoke(ctx, input.to_owned()).await
+    }
+
+    #[test]
+    fn other_names_are_not_system_activities() {
+        let clock = FakeProvider::watching().clock();
+        assert!(resolve_system_activity("Charge", &clock).is_none());
+        assert!(resolve_system_activity("__duroxide_syscall:unknown", &clock).is_none());
+    }
+
+    #[tokio::test]
+    async fn new_guid_makes_a_random_uuid() {
+        let text = run("__duroxide_syscall:new_guid", context(), "").await.unwrap();
+        assert_eq!(Uuid::parse_str(&text).unwrap().get_version_num(), 4);
+        assert_ne!(text, run("__duroxide_syscall:new_guid", context(), "").await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn utc_now_reads_the_clock_it_was_given() {
+        let text = run("__duroxide_syscall:utc_now_ms", context(), "").await.unwrap();
+        assert_eq!(text, FAKE_NOW_MS.to_string());
+    }
+
+    #[tokio::test]
+    async fn a_value_of_another_instance_is_read_as_json() {
+        let provider = FakeProvider::watching();
+        provider.set_value("other", "k", "v");
+        let read = async |input| {
+            run("__duroxide_syscall:get_kv_value", context_of(Arc::clone(&provider)), input).await
+        };
+        let found = read(r#"{"instance_id":"other","key":"k"}"#).await;
+        assert_eq!(found.as_deref(), Ok("\"v\""));
+        let missing = read(r#"{"instance_id":"other","key":"missing"}"#).await;
+        assert_eq!(missing.as_deref(), Ok("null"));
+        assert!(read("not json").await.is_err());
+    }
+}

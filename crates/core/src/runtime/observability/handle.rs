@@ -31,3 +31,16 @@ impl ObservabilityHandle {
         self.metrics.snapshot()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handle_counts_into_its_snapshot() {
+        let handle = ObservabilityHandle::init(&ObservabilityConfig::default()).unwrap();
+        handle.metrics_provider().record_activity_success();
+        assert_eq!(handle.metrics_snapshot().activity_success, 1);
+        handle.shutdown().await.unwrap();
+    }
+}

@@ -1,5 +1,7 @@
 //! What a runtime shows of itself: logs, metrics and a snapshot of the counts.
 
+#[cfg(test)]
+pub(crate) mod capture;
 mod config;
 mod handle;
 mod logging;

@@ -5,6 +5,8 @@ mod builder;
 mod orchestration_builder;
 #[expect(clippy::module_inception, reason = "the registry itself is one of the registry's parts")]
 mod registry;
+#[cfg(test)]
+mod tests;
 mod versions;
 
 pub use builder::RegistryBuilder;
