@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 
-use super::wait::{Pauses, Wait};
+use super::wait::Wait;
 use super::{Client, ClientError};
 
 impl Client {
@@ -42,7 +42,7 @@ impl Client {
         key: &str,
         timeout: Duration,
     ) -> Result<String, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout, Pauses::growing());
+        let mut wait = Wait::begin(self, instance, timeout);
         loop {
             if let Some(value) = self.get_kv_value(instance, key).await? {
                 return Ok(value);

@@ -96,6 +96,7 @@ fn log_pruning(instance_id: Option<&str>, result: &PruneResult) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::observability::capture::captured;
 
     fn refusal(message: &str) -> ClientError {
         refused_deletion("a", ProviderError::permanent("delete_instance", message))
@@ -122,5 +123,38 @@ mod tests {
             refusal("disk full"),
             ClientError::Provider(error) if error.message == "disk full"
         ));
+    }
+
+    #[test]
+    fn each_removal_logs_one_line_with_its_counts() {
+        let lines = captured(|| {
+            let deleted = DeleteInstanceResult {
+                instances_deleted: 1,
+                executions_deleted: 2,
+                events_deleted: 3,
+                queue_messages_deleted: 4,
+            };
+            log_deletion("instance deleted", Some("a"), &deleted);
+            let pruned =
+                PruneResult { instances_processed: 5, executions_deleted: 6, events_deleted: 7 };
+            log_pruning(None, &pruned);
+        });
+        assert_eq!(lines.len(), 2);
+        for field in [
+            "\"level\":\"INFO\"",
+            "\"instance_id\":\"a\"",
+            "\"instances_deleted\":1",
+            "\"executions_deleted\":2",
+            "\"events_deleted\":3",
+            "\"queue_messages_deleted\":4",
+        ] {
+            assert!(lines[0].contains(field), "{field} is missing in {}", lines[0]);
+        }
+        for field in
+            ["\"instances_processed\":5", "\"executions_deleted\":6", "\"events_deleted\":7"]
+        {
+            assert!(lines[1].contains(field), "{field} is missing in {}", lines[1]);
+        }
+        assert!(!lines[1].contains("instance_id"), "many instances have no id: {}", lines[1]);
     }
 }

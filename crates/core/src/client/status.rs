@@ -11,16 +11,24 @@ impl Client {
         instance: &str,
     ) -> Result<OrchestrationStatus, ClientError> {
         let outcome = self.provider().read_outcome(instance).await?;
-        if outcome == InstanceOutcome::NotFound {
-            return Ok(OrchestrationStatus::NotFound);
-        }
-        let (custom_status, custom_status_version) = self.custom_status(instance).await;
+        self.status_of(instance, outcome).await
+    }
+
+    /// The status that belongs to an outcome. Apart from reading the outcome, because a wait looks
+    /// often and needs the custom status only in the end.
+    pub(super) async fn status_of(
+        &self,
+        instance: &str,
+        outcome: InstanceOutcome,
+    ) -> Result<OrchestrationStatus, ClientError> {
         match outcome {
             InstanceOutcome::NotFound => Ok(OrchestrationStatus::NotFound),
             InstanceOutcome::Running => {
+                let (custom_status, custom_status_version) = self.custom_status(instance).await;
                 Ok(OrchestrationStatus::Running { custom_status, custom_status_version })
             }
             InstanceOutcome::Ended(event) => {
+                let (custom_status, custom_status_version) = self.custom_status(instance).await;
                 ended_status(*event, custom_status, custom_status_version)
             }
         }

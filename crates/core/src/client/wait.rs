@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{Client, ClientError};
 use crate::model::{OrchestrationStatus, codec};
-use crate::providers::{ChangeScope, ChangeWatch};
+use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
 use crate::runtime::limits::{
     CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL,
 };
@@ -20,11 +20,11 @@ impl Client {
         instance: &str,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout, Pauses::growing());
+        let mut wait = Wait::begin(self, instance, timeout);
         loop {
-            let status = self.get_orchestration_status(instance).await?;
-            if status.is_terminal() {
-                return Ok(status);
+            let outcome = self.provider().read_outcome(instance).await?;
+            if matches!(outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, outcome).await;
             }
             wait.for_change().await?;
         }
@@ -59,12 +59,12 @@ impl Client {
         poll_interval: Duration,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout, Pauses::even(poll_interval));
+        let mut wait = Wait::begin(self, instance, timeout).with_pause(poll_interval);
         loop {
             let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
-            let status = self.get_orchestration_status(instance).await?;
-            if newer.is_some() || status.is_terminal() {
-                return Ok(status);
+            let outcome = self.provider().read_outcome(instance).await?;
+            if newer.is_some() || matches!(outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, outcome).await;
             }
             wait.for_change().await?;
         }
@@ -80,17 +80,17 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    pub(super) fn begin(
-        client: &Client,
-        instance: &str,
-        timeout: Duration,
-        pauses: Pauses,
-    ) -> Self {
+    pub(super) fn begin(client: &Client, instance: &str, timeout: Duration) -> Self {
         Self {
             watch: client.provider().watch(ChangeScope::Instance(instance)),
             deadline: Instant::now().checked_add(timeout),
-            pauses,
+            pauses: Pauses::growing(),
         }
+    }
+
+    /// The caller's own pause, for a provider that cannot tell of changes.
+    pub(super) fn with_pause(self, pause: Duration) -> Self {
+        Self { pauses: Pauses::even(pause), ..self }
     }
 
     /// Ends when it is worth to look again. The last look is taken at the deadline; waiting after
@@ -118,19 +118,19 @@ impl Wait {
 }
 
 /// Lengths of the pauses between two questions to a provider that cannot tell of changes.
-pub(super) struct Pauses {
+struct Pauses {
     next: Duration,
     longest: Duration,
 }
 
 impl Pauses {
     /// Doubling from the shortest to the longest pause of the limits.
-    pub(super) fn growing() -> Self {
+    fn growing() -> Self {
         Self { next: CLIENT_POLL_PAUSE_MIN, longest: CLIENT_POLL_PAUSE_MAX }
     }
 
     /// Always the same.
-    pub(super) fn even(pause: Duration) -> Self {
+    fn even(pause: Duration) -> Self {
         // A pause of zero would ask without end and let nothing else run.
         let pause = pause.max(Duration::from_millis(1));
         Self { next: pause, longest: pause }
