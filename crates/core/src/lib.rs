@@ -12,5 +12,7 @@ pub mod model;
 pub mod providers;
 pub mod runtime;
 
+pub use client::{Client, ClientError};
 pub use context::{DurableFuture, OrchestrationContext};
 pub use model::*;
+pub use runtime::ActivityContext;

@@ -1,19 +1,20 @@
-//! Orchestration code as the runtime sees it.
+//! Orchestration code as a value.
 
 use std::future::Future;
 
 use async_trait::async_trait;
 
-use super::orchestration::OrchestrationContext;
+use super::OrchestrationContext;
 
-/// Orchestration code.
+/// Code of an orchestration. It is run again from the start whenever its history is replayed, so
+/// it must ask for the same things in the same order.
 #[async_trait]
 pub trait OrchestrationHandler: Send + Sync {
-    /// Runs it once; a later replay runs it again from the beginning.
+    /// Runs the orchestration.
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String>;
 }
 
-/// Makes a handler of a closure.
+/// A closure as an [`OrchestrationHandler`].
 pub struct FnOrchestration<F, Fut>(pub F)
 where
     F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,

@@ -6,8 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::future::DurableFuture;
 use super::orchestration::OrchestrationContext;
-use super::system_calls::SYSCALL_GET_KV_VALUE;
-use crate::model::Action;
+use crate::model::{Action, syscall};
 
 impl OrchestrationContext {
     /// Sets a key. It survives continue-as-new and is visible to clients after the turn.
@@ -95,7 +94,7 @@ impl OrchestrationContext {
             serde_json::Value::String(instance_id),
             serde_json::Value::String(key)
         );
-        self.schedule_activity(SYSCALL_GET_KV_VALUE, input).map(|answer| {
+        self.schedule_activity(syscall::GET_KV_VALUE, input).map(|answer| {
             serde_json::from_str(&answer?).map_err(|error| format!("KV read error: {error}"))
         })
     }

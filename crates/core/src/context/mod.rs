@@ -27,4 +27,3 @@ mod trace;
 pub use future::DurableFuture;
 pub use handler::{FnOrchestration, OrchestrationHandler};
 pub use orchestration::OrchestrationContext;
-pub use system_calls::{SYSCALL_GET_KV_VALUE, SYSCALL_NEW_GUID, SYSCALL_PREFIX, SYSCALL_UTC_NOW};
