@@ -37,6 +37,8 @@ pub struct Execution {
     pub(super) fresh: Vec<Event>,
     /// What the code asked for in the current turn, with the ids of the schedules.
     pub(super) asked: Vec<(u64, Action)>,
+    /// Turns taken so far. History does not say where a turn ends; see [`begins_turn`].
+    turns: u64,
     code: Option<Code>,
 }
 
@@ -101,6 +103,7 @@ impl Execution {
             now_ms: start.timestamp_ms,
             fresh: Vec::new(),
             asked: Vec::new(),
+            turns: 0,
         })
     }
 
@@ -109,7 +112,10 @@ impl Execution {
         let waker = Arc::clone(&self.waker);
         let _running = waker.enter();
         self.prepare_replay(recorded);
+        let mut previous = None;
         for event in recorded {
+            self.turns += u64::from(begins_turn(event, previous));
+            previous = Some(event);
             if event.event_id < self.event_id_next || event.event_id > EVENTS_PER_EXECUTION_MAX {
                 self.fault(format!(
                     "corrupted history: event {} follows event {}",
@@ -143,6 +149,7 @@ impl Execution {
         let waker = Arc::clone(&self.waker);
         let _running = waker.enter();
         self.now_ms = now_ms;
+        self.turns += 1;
         {
             let mut state = self.ctx.shared.state();
             state.replaying = false;
@@ -244,6 +251,11 @@ impl Execution {
         &self.ctx.shared.orchestration_version
     }
 
+    /// Turns taken so far, as far as history tells.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
     /// Rough memory use, for the bound of the warm cache.
     pub fn bytes(&self) -> usize {
         let code = self.code.as_ref().map_or(0, |code| size_of_val(&**code));
@@ -288,6 +300,27 @@ impl Start {
             pin: event.duroxide_version.clone(),
         })
     }
+}
+
+/// Whether a recorded event begins a turn: turns begin with messages and have one timestamp.
+fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
+    let is_message = |event: &Event| {
+        matches!(
+            event.kind,
+            EventKind::OrchestrationStarted { .. }
+                | EventKind::ActivityCompleted { .. }
+                | EventKind::ActivityFailed { .. }
+                | EventKind::TimerFired { .. }
+                | EventKind::ExternalEvent { .. }
+                | EventKind::QueueEventDelivered { .. }
+                | EventKind::SubOrchestrationCompleted { .. }
+                | EventKind::SubOrchestrationFailed { .. }
+                | EventKind::OrchestrationCancelRequested { .. }
+        )
+    };
+    let continues =
+        previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
+    is_message(event) && !continues
 }
 
 /// The code, from its beginning. A handler that panics before its first await panics in a poll.

@@ -4,8 +4,7 @@ use super::execution::{End, Execution};
 use super::ledger::Asked;
 use super::turn::{Turn, TurnResult};
 use crate::model::{
-    Action, AppErrorKind, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem,
-    build_child_instance_id,
+    Action, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
 };
 
 const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
@@ -127,11 +126,7 @@ impl Execution {
             (id, WorkItem::CancelInstance { instance, reason })
         });
         outbox.child_cancels.extend(children);
-        let details = ErrorDetails::Application {
-            kind: AppErrorKind::Cancelled { reason: reason.clone() },
-            message: String::new(),
-            retryable: false,
-        };
+        let details = ErrorDetails::cancelled(reason.as_str());
         let ending = Ending { result: TurnResult::Cancelled { reason }, ..Ending::failed(details) };
         self.end_with(ending, inbox_end, outbox)
     }

@@ -28,8 +28,11 @@ impl Execution {
         let mut cancelled = self.cancel_reason.is_some();
         for message in messages {
             match message {
-                WorkItem::ExternalRaised { name, .. } if name == FOREIGN_WAKE_SIGNAL => {
-                    self.fault_foreign_wake();
+                WorkItem::ExternalRaised { name, data, .. } if name == FOREIGN_WAKE_SIGNAL => {
+                    // An earlier execution of the instance may be the one that was woken.
+                    if data == self.execution_id().to_string() {
+                        self.fault_foreign_wake();
+                    }
                 }
                 WorkItem::ExternalRaised { name, data, .. } => {
                     self.push(None, EventKind::ExternalEvent { name, data });
