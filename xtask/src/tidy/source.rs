@@ -1,0 +1,136 @@
+//! A file as the rules see it: its lines, what of them is code, and what of that is test code.
+
+use std::fs;
+use std::path::Path;
+
+use super::lexer::{self, Line};
+use super::violation::Violation;
+
+const EXTENSIONS: &[&str] = &["rs", "md", "toml", "lock", "sql", "yml"];
+const UNREAD_DIRECTORIES: &[&str] = &["target", ".git"];
+const TEST_DIRECTORIES: &[&str] = &["tests", "examples", "benches"];
+
+/// One file.
+#[derive(Debug)]
+pub(super) struct Source {
+    /// Path from the root of the workspace, with `/` between its parts.
+    pub(super) path: String,
+    /// The text, line by line.
+    pub(super) lines: Vec<String>,
+    /// Code and comments of each line; empty for files that are not Rust.
+    pub(super) lexed: Vec<Line>,
+    /// Whether each line is test code; empty for files that are not Rust.
+    pub(super) in_test: Vec<bool>,
+}
+
+impl Source {
+    /// Reads `text` as the content of `path`.
+    pub(super) fn new(path: &str, text: &str) -> Self {
+        let lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let lexed = if is_rust(path) { lexer::lex(text) } else { Vec::new() };
+        let in_test =
+            if is_test_file(path) { vec![true; lexed.len()] } else { lexer::test_lines(&lexed) };
+        Self { path: path.to_owned(), lines, lexed, in_test }
+    }
+
+    /// Whether the file holds Rust.
+    pub(super) fn is_rust(&self) -> bool {
+        is_rust(&self.path)
+    }
+
+    /// Last part of the path.
+    pub(super) fn file_name(&self) -> &str {
+        self.path.rsplit('/').next().unwrap_or(&self.path)
+    }
+
+    /// A violation in this file.
+    pub(super) fn violation(&self, line: usize, what: impl Into<String>) -> Violation {
+        Violation { path: self.path.clone(), line, what: what.into() }
+    }
+
+    /// Lines of code with their numbers, test code included.
+    pub(super) fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lexed.iter().enumerate().map(|(index, line)| (index + 1, line.code.as_str()))
+    }
+
+    /// Lines of code with their numbers, without test code.
+    pub(super) fn product_code(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.code().zip(&self.in_test).filter(|(_, in_test)| !**in_test).map(|(line, _)| line)
+    }
+
+    /// Lines of comments with their numbers.
+    pub(super) fn comments(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.lexed.iter().enumerate().map(|(index, line)| (index + 1, line.comment.as_str()))
+    }
+}
+
+/// Every file of the workspace that has rules.
+pub(super) fn load_all(root: &Path) -> Result<Vec<Source>, String> {
+    let mut sources = Vec::new();
+    load_directory(root, root, &mut sources)?;
+    sources.sort_by(|left, right| left.path.cmp(&right.path));
+    Ok(sources)
+}
+
+fn load_directory(root: &Path, directory: &Path, found: &mut Vec<Source>) -> Result<(), String> {
+    let failed = |error| format!("{}: {error}", directory.display());
+    for entry in fs::read_dir(directory).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type().map_err(failed)?.is_dir() {
+            if !UNREAD_DIRECTORIES.contains(&name.as_str()) {
+                load_directory(root, &path, found)?;
+            }
+        } else if has_rules(&path) {
+            let text = fs::read_to_string(&path)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            found.push(Source::new(&relative(root, &path), &text));
+        }
+    }
+    Ok(())
+}
+
+fn has_rules(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    let is_ci_script = path.ends_with(".ci/run");
+    is_ci_script || extension.is_some_and(|extension| EXTENSIONS.contains(&extension))
+}
+
+fn relative(root: &Path, path: &Path) -> String {
+    let inside = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = inside.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
+fn is_rust(path: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == "rs")
+}
+
+fn is_test_file(path: &str) -> bool {
+    let mut parts = path.split('/').rev();
+    let file = parts.next().unwrap_or(path);
+    file == "tests.rs" || parts.any(|directory| TEST_DIRECTORIES.contains(&directory))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_below_tests_and_examples_are_test_code() {
+        assert!(is_test_file("crates/core/tests/replay/main.rs"));
+        assert!(is_test_file("crates/duroxide/examples/quickstart.rs"));
+        assert!(is_test_file("crates/core/src/engine/tests.rs"));
+        assert!(!is_test_file("crates/core/src/engine/emit.rs"));
+        assert!(!is_test_file("xtask/src/test.rs"));
+    }
+
+    #[test]
+    fn product_code_leaves_out_test_modules() {
+        let text = "fn a() {}\n#[cfg(test)]\nmod tests {\n    fn b() {}\n}\nfn c() {}\n";
+        let source = Source::new("a.rs", text);
+        let lines: Vec<usize> = source.product_code().map(|(line, _)| line).collect();
+        assert_eq!(lines, [1, 6]);
+    }
+}
