@@ -68,8 +68,37 @@ impl Source {
 pub(super) fn load_all(root: &Path) -> Result<Vec<Source>, String> {
     let mut sources = Vec::new();
     load_directory(root, root, &mut sources)?;
+    mark_test_modules(&mut sources);
     sources.sort_by(|left, right| left.path.cmp(&right.path));
     Ok(sources)
+}
+
+// A file that is declared as `#[cfg(test)] mod name;` is test code as a whole.
+fn mark_test_modules(sources: &mut [Source]) {
+    let modules: Vec<String> = sources.iter().flat_map(declared_test_modules).collect();
+    for source in sources {
+        let is_declared = modules.iter().any(|module| {
+            let rest = source.path.strip_prefix(module.as_str());
+            rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+        });
+        if is_declared {
+            source.in_test.fill(true);
+        }
+    }
+}
+
+// Paths, without extension, of the test modules that live in files of their own.
+fn declared_test_modules(source: &Source) -> Vec<String> {
+    let directory = source.path.strip_suffix(source.file_name()).unwrap_or("");
+    let home = match source.file_name() {
+        "lib.rs" | "main.rs" | "mod.rs" => directory.to_owned(),
+        file => format!("{directory}{}/", file.trim_end_matches(".rs")),
+    };
+    let test_code = source.code().zip(&source.in_test).filter(|(_, in_test)| **in_test);
+    test_code
+        .filter_map(|((_, code), _)| code.trim().strip_prefix("mod ")?.strip_suffix(';'))
+        .map(|name| format!("{home}{name}"))
+        .collect()
 }
 
 fn load_directory(root: &Path, directory: &Path, found: &mut Vec<Source>) -> Result<(), String> {
@@ -124,6 +153,22 @@ mod tests {
         assert!(is_test_file("crates/core/src/engine/tests.rs"));
         assert!(!is_test_file("crates/core/src/engine/emit.rs"));
         assert!(!is_test_file("xtask/src/test.rs"));
+    }
+
+    #[test]
+    fn test_modules_in_files_of_their_own_are_test_code() {
+        let declaration = "fn a() {}\n#[cfg(test)]\nmod fake;\nmod real;\n";
+        let mut sources = vec![
+            Source::new("src/store/mod.rs", declaration),
+            Source::new("src/store/fake.rs", "fn b() {}\n"),
+            Source::new("src/store/fake/part.rs", "fn b() {}\n"),
+            Source::new("src/store/real.rs", "fn c() {}\n#[cfg(test)]\nmod checks;\n"),
+            Source::new("src/store/real/checks.rs", "fn d() {}\n"),
+            Source::new("src/store/faker.rs", "fn e() {}\n"),
+        ];
+        mark_test_modules(&mut sources);
+        let lines = |source: &Source| source.product_code().count();
+        assert_eq!(sources.iter().map(lines).collect::<Vec<_>>(), [2, 0, 0, 1, 0, 1]);
     }
 
     #[test]
