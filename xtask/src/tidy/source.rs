@@ -94,11 +94,26 @@ fn declared_test_modules(source: &Source) -> Vec<String> {
         "lib.rs" | "main.rs" | "mod.rs" => directory.to_owned(),
         file => format!("{directory}{}/", file.trim_end_matches(".rs")),
     };
-    let test_code = source.code().zip(&source.in_test).filter(|(_, in_test)| **in_test);
-    test_code
-        .filter_map(|((_, code), _)| code.trim().strip_prefix("mod ")?.strip_suffix(';'))
-        .map(|name| format!("{home}{name}"))
-        .collect()
+    let mut modules = Vec::new();
+    let mut named_path = None;
+    for (line, _) in source.lines.iter().zip(&source.in_test).filter(|(_, in_test)| **in_test) {
+        let line = line.trim();
+        if let Some(file) = path_attribute(line) {
+            named_path = Some(format!("{directory}{}", file.trim_end_matches(".rs")));
+        } else if let Some(name) = declared_module(line) {
+            modules.push(named_path.take().unwrap_or_else(|| format!("{home}{name}")));
+        }
+    }
+    modules
+}
+
+fn path_attribute(line: &str) -> Option<&str> {
+    line.strip_prefix("#[path = \"")?.strip_suffix("\"]")
+}
+
+fn declared_module(line: &str) -> Option<&str> {
+    let (visibility, name) = line.strip_suffix(';')?.rsplit_once("mod ")?;
+    (visibility.is_empty() || visibility.starts_with("pub")).then_some(name)
 }
 
 fn load_directory(root: &Path, directory: &Path, found: &mut Vec<Source>) -> Result<(), String> {
@@ -165,10 +180,14 @@ mod tests {
             Source::new("src/store/real.rs", "fn c() {}\n#[cfg(test)]\nmod checks;\n"),
             Source::new("src/store/real/checks.rs", "fn d() {}\n"),
             Source::new("src/store/faker.rs", "fn e() {}\n"),
+            Source::new("src/a.rs", "#[cfg(test)]\n#[path = \"a_tests.rs\"]\nmod tests;\n"),
+            Source::new("src/a_tests.rs", "fn f() {}\n"),
+            Source::new("src/lib.rs", "#[cfg(test)]\npub(crate) mod shared;\n"),
+            Source::new("src/shared.rs", "fn g() {}\n"),
         ];
         mark_test_modules(&mut sources);
         let lines = |source: &Source| source.product_code().count();
-        assert_eq!(sources.iter().map(lines).collect::<Vec<_>>(), [2, 0, 0, 1, 0, 1]);
+        assert_eq!(sources.iter().map(lines).collect::<Vec<_>>(), [2, 0, 0, 1, 0, 1, 0, 0, 0, 0]);
     }
 
     #[test]

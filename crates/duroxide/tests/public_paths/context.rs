@@ -88,10 +88,10 @@ fn children(ctx: &OrchestrationContext, order: &Order) {
     is::<DurableFuture<Result<u64, String>>>(
         ctx.schedule_sub_orchestration_with_id_typed::<Order, u64>("O", "id", order),
     );
-    is::<()>(ctx.schedule_orchestration("O", "id", "in"));
-    is::<()>(ctx.schedule_orchestration_typed::<Order>("O", "id", order));
-    is::<()>(ctx.schedule_orchestration_versioned("O", version(), "id", "in"));
-    is::<()>(ctx.schedule_orchestration_versioned_typed::<Order>("O", version(), "id", order));
+    let () = ctx.schedule_orchestration("O", "id", "in");
+    let () = ctx.schedule_orchestration_typed::<Order>("O", "id", order);
+    let () = ctx.schedule_orchestration_versioned("O", version(), "id", "in");
+    let () = ctx.schedule_orchestration_versioned_typed::<Order>("O", version(), "id", order);
 }
 
 async fn compositions(ctx: &OrchestrationContext) {
@@ -123,21 +123,21 @@ async fn system_calls(ctx: &OrchestrationContext) {
 }
 
 fn custom_status(ctx: &OrchestrationContext) {
-    is::<()>(ctx.set_custom_status("status"));
-    is::<()>(ctx.reset_custom_status());
+    let () = ctx.set_custom_status("status");
+    let () = ctx.reset_custom_status();
     is::<Option<String>>(ctx.get_custom_status());
 }
 
 async fn key_values(ctx: &OrchestrationContext, order: &Order) {
-    is::<()>(ctx.set_kv_value("key", String::from("value")));
-    is::<()>(ctx.set_kv_value_typed::<Order>("key", order));
+    let () = ctx.set_kv_value("key", String::from("value"));
+    let () = ctx.set_kv_value_typed::<Order>("key", order);
     is::<Option<String>>(ctx.get_kv_value("key"));
     is::<Result<Option<Order>, String>>(ctx.get_kv_value_typed::<Order>("key"));
     is::<HashMap<String, String>>(ctx.get_kv_all_values());
     is::<Vec<String>>(ctx.get_kv_all_keys());
     is::<usize>(ctx.get_kv_length());
-    is::<()>(ctx.clear_kv_value("key"));
-    is::<()>(ctx.clear_all_kv_values());
+    let () = ctx.clear_kv_value("key");
+    let () = ctx.clear_all_kv_values();
     is::<usize>(ctx.prune_kv_values_updated_before(0_u64));
     is::<DurableFuture<Result<Option<String>, String>>>(
         ctx.get_kv_value_from_instance("id", "key"),

@@ -13,15 +13,15 @@ fn hooks() {
         String::from("1.0.0"),
         Some(String::from("worker")),
     );
-    is::<()>(ctx.set_is_replaying(true));
-    is::<()>(ctx.bind_external_subscription(2, "event"));
-    is::<()>(ctx.deliver_external_event(String::from("event"), String::from("data")));
-    is::<()>(ctx.bind_queue_subscription(3, "queue"));
-    is::<()>(ctx.deliver_queue_message(String::from("queue"), String::from("data")));
+    let () = ctx.set_is_replaying(true);
+    let () = ctx.bind_external_subscription(2, "event");
+    let () = ctx.deliver_external_event(String::from("event"), String::from("data"));
+    let () = ctx.bind_queue_subscription(3, "queue");
+    let () = ctx.deliver_queue_message(String::from("queue"), String::from("data"));
     is::<Vec<(u64, Action)>>(ctx.get_emitted_actions());
     is::<Vec<(u64, Action)>>(ctx.drain_emitted_actions());
-    is::<()>(ctx.bind_token(1, 2));
-    is::<()>(ctx.deliver_result(2, CompletionResult::TimerFired));
+    let () = ctx.bind_token(1, 2);
+    let () = ctx.deliver_result(2, CompletionResult::TimerFired);
 }
 
 #[test]

@@ -104,6 +104,6 @@ fn instrumented(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>)
 #[test]
 fn functions_that_only_compile_are_mentioned() {
     is::<ObservabilityConfig>(config());
-    is::<fn(ObservabilityConfig) -> _>(|config| handles(config));
+    is::<fn(ObservabilityConfig) -> _>(handles);
     is::<fn(Arc<dyn Provider>, Option<Arc<MetricsProvider>>)>(instrumented);
 }

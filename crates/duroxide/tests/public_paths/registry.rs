@@ -75,7 +75,7 @@ fn lookups<H: ?Sized>(registry: &Registry<H>) {
     is::<Option<(Version, Arc<H>)>>(registry.resolve_handler("A"));
     is::<Option<Version>>(registry.resolve_version("A"));
     is::<Option<Arc<H>>>(registry.resolve_handler_exact("A", &version));
-    is::<()>(registry.set_version_policy("A", VersionPolicy::Latest));
+    let () = registry.set_version_policy("A", VersionPolicy::Latest);
     is::<Vec<String>>(registry.list_names());
     is::<Vec<Version>>(registry.list_versions("A"));
     is::<bool>(registry.has("A"));

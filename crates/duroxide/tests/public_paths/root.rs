@@ -1,5 +1,6 @@
 //! The root of the crate: re-exports, aliases, constants, functions.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use duroxide::{INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX};
@@ -9,62 +10,54 @@ use duroxide::{build_child_instance_id, current_build_version, is_auto_generated
 use crate::is;
 
 // An alias and its target, or a re-export and its origin, are the same type.
-fn same<T: ?Sized>(_one: fn(&T), _other: fn(&T)) {}
+fn same<T: ?Sized>(_other: PhantomData<T>) {}
 
 fn root_names_are_those_of_the_modules() {
-    same::<duroxide::Client>(|_| {}, |_: &duroxide::client::Client| {});
-    same::<duroxide::ClientError>(|_| {}, |_: &duroxide::client::ClientError| {});
+    same::<duroxide::Client>(PhantomData::<duroxide::client::Client>);
+    same::<duroxide::ClientError>(PhantomData::<duroxide::client::ClientError>);
     same::<duroxide::OrchestrationDescriptor>(
-        |_| {},
-        |_: &duroxide::runtime::OrchestrationDescriptor| {},
+        PhantomData::<duroxide::runtime::OrchestrationDescriptor>,
     );
     same::<dyn duroxide::OrchestrationHandler>(
-        |_| {},
-        |_: &dyn duroxide::runtime::OrchestrationHandler| {},
+        PhantomData::<dyn duroxide::runtime::OrchestrationHandler>,
     );
     same::<duroxide::OrchestrationRegistry>(
-        |_| {},
-        |_: &duroxide::runtime::registry::OrchestrationRegistry| {},
+        PhantomData::<duroxide::runtime::registry::OrchestrationRegistry>,
     );
     same::<duroxide::OrchestrationRegistryBuilder>(
-        |_| {},
-        |_: &duroxide::runtime::registry::OrchestrationRegistryBuilder| {},
+        PhantomData::<duroxide::runtime::registry::OrchestrationRegistryBuilder>,
     );
     same::<duroxide::OrchestrationRegistry>(
-        |_| {},
-        |_: &duroxide::runtime::OrchestrationRegistry| {},
+        PhantomData::<duroxide::runtime::OrchestrationRegistry>,
     );
     same::<duroxide::OrchestrationRegistryBuilder>(
-        |_| {},
-        |_: &duroxide::runtime::OrchestrationRegistryBuilder| {},
+        PhantomData::<duroxide::runtime::OrchestrationRegistryBuilder>,
     );
-    same::<duroxide::OrchestrationStatus>(|_| {}, |_: &duroxide::runtime::OrchestrationStatus| {});
-    same::<duroxide::RuntimeOptions>(|_| {}, |_: &duroxide::runtime::RuntimeOptions| {});
+    same::<duroxide::OrchestrationStatus>(PhantomData::<duroxide::runtime::OrchestrationStatus>);
+    same::<duroxide::RuntimeOptions>(PhantomData::<duroxide::runtime::RuntimeOptions>);
 }
 
 fn root_names_of_providers_are_those_of_the_module() {
     use duroxide::providers;
-    same::<duroxide::ExecutionInfo>(|_| {}, |_: &providers::ExecutionInfo| {});
-    same::<duroxide::InstanceInfo>(|_| {}, |_: &providers::InstanceInfo| {});
-    same::<dyn duroxide::ProviderAdmin>(|_| {}, |_: &dyn providers::ProviderAdmin| {});
-    same::<duroxide::QueueDepths>(|_| {}, |_: &providers::QueueDepths| {});
+    same::<duroxide::ExecutionInfo>(PhantomData::<providers::ExecutionInfo>);
+    same::<duroxide::InstanceInfo>(PhantomData::<providers::InstanceInfo>);
+    same::<dyn duroxide::ProviderAdmin>(PhantomData::<dyn providers::ProviderAdmin>);
+    same::<duroxide::QueueDepths>(PhantomData::<providers::QueueDepths>);
     same::<duroxide::ScheduledActivityIdentifier>(
-        |_| {},
-        |_: &providers::ScheduledActivityIdentifier| {},
+        PhantomData::<providers::ScheduledActivityIdentifier>,
     );
-    same::<duroxide::SessionFetchConfig>(|_| {}, |_: &providers::SessionFetchConfig| {});
-    same::<duroxide::SystemMetrics>(|_| {}, |_: &providers::SystemMetrics| {});
-    same::<duroxide::TagFilter>(|_| {}, |_: &providers::TagFilter| {});
+    same::<duroxide::SessionFetchConfig>(PhantomData::<providers::SessionFetchConfig>);
+    same::<duroxide::SystemMetrics>(PhantomData::<providers::SystemMetrics>);
+    same::<duroxide::TagFilter>(PhantomData::<providers::TagFilter>);
     same::<duroxide::DispatcherCapabilityFilter>(
-        |_| {},
-        |_: &providers::DispatcherCapabilityFilter| {},
+        PhantomData::<providers::DispatcherCapabilityFilter>,
     );
-    same::<duroxide::SemverRange>(|_| {}, |_: &providers::SemverRange| {});
-    same::<duroxide::DeleteInstanceResult>(|_| {}, |_: &providers::DeleteInstanceResult| {});
-    same::<duroxide::InstanceFilter>(|_| {}, |_: &providers::InstanceFilter| {});
-    same::<duroxide::InstanceTree>(|_| {}, |_: &providers::InstanceTree| {});
-    same::<duroxide::PruneOptions>(|_| {}, |_: &providers::PruneOptions| {});
-    same::<duroxide::PruneResult>(|_| {}, |_: &providers::PruneResult| {});
+    same::<duroxide::SemverRange>(PhantomData::<providers::SemverRange>);
+    same::<duroxide::DeleteInstanceResult>(PhantomData::<providers::DeleteInstanceResult>);
+    same::<duroxide::InstanceFilter>(PhantomData::<providers::InstanceFilter>);
+    same::<duroxide::InstanceTree>(PhantomData::<providers::InstanceTree>);
+    same::<duroxide::PruneOptions>(PhantomData::<providers::PruneOptions>);
+    same::<duroxide::PruneResult>(PhantomData::<providers::PruneResult>);
     is::<fn() -> semver::Version>(current_build_version);
     is::<fn() -> semver::Version>(providers::current_build_version);
 }

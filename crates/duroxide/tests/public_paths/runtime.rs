@@ -55,8 +55,8 @@ async fn lifecycle(store: Arc<dyn Provider>, a: ActivityRegistry, o: Orchestrati
     is::<Option<OrchestrationDescriptor>>(runtime.get_orchestration_descriptor("id").await);
     is::<Option<MetricsSnapshot>>(runtime.metrics_snapshot());
     is::<Option<&ObservabilityHandle>>(runtime.observability_handle());
-    is::<()>(Arc::clone(&runtime).shutdown(None).await);
-    is::<()>(runtime.shutdown(Some(1_000_u64)).await);
+    let () = Arc::clone(&runtime).shutdown(None).await;
+    let () = runtime.shutdown(Some(1_000_u64)).await;
 }
 
 #[cfg(feature = "sqlite")]

@@ -14,7 +14,7 @@ async fn provider() -> Result<(), Box<dyn Error + Send + Sync>> {
     is::<SqliteProvider>(SqliteProvider::new("sqlite::memory:", Some(options)).await?);
     is::<SqliteProvider>(SqliteProvider::new_in_memory_with_options(None).await?);
     let provider: SqliteProvider = SqliteProvider::new_in_memory().await?;
-    is::<()>(provider.checkpoint().await?);
+    let () = provider.checkpoint().await?;
     is::<String>(provider.debug_dump().await);
     is::<&dyn ProviderAdmin>(&provider);
     is::<Arc<dyn Provider>>(Arc::new(provider));
