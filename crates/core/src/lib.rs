@@ -1,7 +1,7 @@
 //! Model, engine, provider contract, client and runtime of Duroxide.
 //!
-//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers, each
-//! of which uses only what stands left of it: `model <- context <- engine`,
+//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers,
+//! each of which uses only what stands left of it: `model <- context <- engine`,
 //! `model <- providers <- client`, and `runtime` uses all.
 
 pub mod client;
