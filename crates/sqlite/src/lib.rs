@@ -1,1 +1,42 @@
-//! SQLite storage for Duroxide.
+//! SQLite storage for Duroxide: one file, many processes, no server.
+//!
+//! One thread owns the write connection and commits whatever waits in one transaction; readers have
+//! connections of their own. An answer means that the change is on disk.
+//!
+//! ```no_run
+//! # async fn open() -> Result<(), duroxide_sqlite::SqliteError> {
+//! use duroxide_sqlite::SqliteProvider;
+//!
+//! let provider = SqliteProvider::new("sqlite:orders.db", None).await?;
+//! # drop(provider);
+//! # Ok(())
+//! # }
+//! ```
+
+mod admin;
+mod change;
+mod commit;
+mod connection;
+mod error;
+mod fetch;
+mod fetch_wait;
+mod history;
+mod inspect;
+mod kv;
+mod limits;
+mod migrations;
+mod number;
+mod options;
+mod orchestrator_queue;
+mod provider;
+mod readers;
+mod retention;
+mod sessions;
+mod turn_lock;
+mod url;
+mod worker_queue;
+mod writer;
+
+pub use error::SqliteError;
+pub use options::{SqliteOptions, SqliteProviderBuilder, Synchronous};
+pub use provider::SqliteProvider;

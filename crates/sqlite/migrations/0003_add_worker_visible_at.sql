@@ -1,0 +1,1 @@
+ALTER TABLE worker_queue ADD COLUMN visible_at INTEGER NOT NULL DEFAULT 0;

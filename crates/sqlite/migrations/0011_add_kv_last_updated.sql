@@ -1,0 +1,1 @@
+ALTER TABLE kv_store ADD COLUMN last_updated_at_ms INTEGER NOT NULL DEFAULT 0;

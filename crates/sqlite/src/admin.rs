@@ -1,0 +1,184 @@
+//! The management side of the contract over SQLite.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use duroxide_core::Event;
+use duroxide_core::providers::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+
+use crate::{SqliteProvider, history, inspect, retention};
+
+#[async_trait]
+impl ProviderAdmin for SqliteProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        self.read_with("list_instances", inspect::instances).await
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        let status = status.to_owned();
+        self.read_with("list_instances_by_status", move |conn| {
+            inspect::instances_by_status(conn, &status)
+        })
+        .await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        let instance = instance.to_owned();
+        self.read_with("list_executions", move |conn| inspect::executions(conn, &instance)).await
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read_history_with_execution_id", instance, Some(execution_id)).await
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read_history", instance, None).await
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        let instance = instance.to_owned();
+        self.read_with("latest_execution_id", move |conn| {
+            history::current_execution(conn, &instance)
+        })
+        .await
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        let instance = instance.to_owned();
+        self.read_with("get_instance_info", move |conn| inspect::instance_info(conn, &instance))
+            .await
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        let instance = instance.to_owned();
+        self.read_with("get_execution_info", move |conn| {
+            inspect::execution_info(conn, &instance, execution_id)
+        })
+        .await
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        self.read_with("get_system_metrics", inspect::system_metrics).await
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        self.read_with("get_queue_depths", inspect::queue_depths).await
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        let instance = instance_id.to_owned();
+        self.read_with("list_children", move |conn| inspect::children(conn, &instance)).await
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        let instance = instance_id.to_owned();
+        self.read_with("get_parent_id", move |conn| inspect::parent(conn, &instance)).await
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let ids = ids.to_vec();
+        self.writer()
+            .run("delete_instances_atomic", move |tx| retention::delete_listed(tx, &ids, force))
+            .await
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        let instance = instance_id.to_owned();
+        let all_ids =
+            self.read_with("get_instance_tree", move |conn| inspect::tree(conn, &instance)).await?;
+        Ok(InstanceTree { root_id: instance_id.to_owned(), all_ids })
+    }
+
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let instance = instance_id.to_owned();
+        self.writer()
+            .run("delete_instance", move |tx| retention::delete_root(tx, &instance, force))
+            .await
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_instance_bulk";
+        let roots = self
+            .read_with(OPERATION, move |conn| retention::deletable_roots(conn, &filter))
+            .await?;
+        let mut total = DeleteInstanceResult::default();
+        // A job for each root, so that turns are committed in between.
+        for root in roots {
+            let deleted = self
+                .writer()
+                .run(OPERATION, move |tx| retention::delete_if_finished(tx, &root))
+                .await?;
+            total.instances_deleted += deleted.instances_deleted;
+            total.executions_deleted += deleted.executions_deleted;
+            total.events_deleted += deleted.events_deleted;
+            total.queue_messages_deleted += deleted.queue_messages_deleted;
+        }
+        Ok(total)
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let instance = instance_id.to_owned();
+        self.writer()
+            .run("prune_executions", move |tx| retention::prune(tx, &instance, &options))
+            .await
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions_bulk";
+        let instances = self
+            .read_with(OPERATION, move |conn| retention::prunable_instances(conn, &filter))
+            .await?;
+        let mut total = PruneResult::default();
+        for instance in instances {
+            let options = options.clone();
+            let pruned = self
+                .writer()
+                .run(OPERATION, move |tx| retention::prune(tx, &instance, &options))
+                .await?;
+            total.instances_processed += pruned.instances_processed;
+            total.executions_deleted += pruned.executions_deleted;
+            total.events_deleted += pruned.events_deleted;
+        }
+        Ok(total)
+    }
+
+    async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        self.read_with("get_running_duroxide_version_spread", inspect::version_spread).await
+    }
+
+    async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        self.read_with("list_parked_messages", move |conn| inspect::parked(conn, limit)).await
+    }
+}

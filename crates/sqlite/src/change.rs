@@ -1,0 +1,59 @@
+//! What the jobs of one commit changed, told to waiters once it is durable.
+
+use duroxide_core::providers::{ChangeHub, ChangeScope};
+
+/// What was changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    orchestrator_queue: bool,
+    worker_queue: bool,
+    everything: bool,
+    instances: Vec<String>,
+}
+
+impl Changes {
+    /// A message may have become fetchable, or its time is known now.
+    pub(crate) fn orchestrator_queue(&mut self) {
+        self.orchestrator_queue = true;
+    }
+
+    /// An activity may have become fetchable.
+    pub(crate) fn worker_queue(&mut self) {
+        self.worker_queue = true;
+    }
+
+    /// History, status or values of an instance changed.
+    pub(crate) fn instance(&mut self, instance: String) {
+        self.instances.push(instance);
+    }
+
+    /// Another process may have changed anything.
+    pub(crate) fn everything(&mut self) {
+        self.everything = true;
+    }
+
+    /// Adds what another job changed.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.orchestrator_queue |= other.orchestrator_queue;
+        self.worker_queue |= other.worker_queue;
+        self.everything |= other.everything;
+        self.instances.extend(other.instances);
+    }
+
+    /// Wakes whoever waits for one of these changes.
+    pub(crate) fn publish(self, hub: &ChangeHub) {
+        if self.everything {
+            hub.notify_all();
+            return;
+        }
+        if self.orchestrator_queue {
+            hub.notify(ChangeScope::OrchestratorQueue);
+        }
+        if self.worker_queue {
+            hub.notify(ChangeScope::WorkerQueue);
+        }
+        for instance in &self.instances {
+            hub.notify(ChangeScope::Instance(instance));
+        }
+    }
+}

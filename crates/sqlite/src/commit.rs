@@ -1,0 +1,246 @@
+//! Committing a turn: history, queues, values and status, all or nothing.
+
+use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::{
+    CommittedTurn, ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit,
+};
+use duroxide_core::{Event, EventKind};
+use rusqlite::{OptionalExtension, params};
+use semver::Version;
+use uuid::Uuid;
+
+use crate::error::JobError;
+use crate::history::NewEvent;
+use crate::kv::KvChange;
+use crate::number::{from_db, to_db};
+use crate::orchestrator_queue::NewMessage;
+use crate::worker_queue::NewWork;
+use crate::writer::Tx;
+use crate::{history, kv, orchestrator_queue, turn_lock, worker_queue};
+
+/// A commit whose parts are encoded: that happens outside the writer.
+#[derive(Debug)]
+pub(crate) struct EncodedCommit {
+    lock_token: String,
+    execution_id: u64,
+    events: Vec<NewEvent>,
+    kv: Vec<KvChange>,
+    /// The last status that the delta sets, if any.
+    custom_status: Option<Option<String>>,
+    work: Vec<NewWork>,
+    messages: Vec<NewMessage>,
+    metadata: ExecutionMetadata,
+    cancelled: Vec<ScheduledActivityIdentifier>,
+}
+
+impl EncodedCommit {
+    /// Encodes a commit.
+    pub(crate) fn encode(commit: TurnCommit) -> Result<Self, JobError> {
+        let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
+        // An activity among the messages belongs to the other queue and is left out.
+        let messages = commit
+            .orchestrator_items
+            .iter()
+            .filter_map(|item| NewMessage::encode(item).transpose())
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            lock_token: commit.lock_token,
+            execution_id: commit.execution_id,
+            events: NewEvent::encode_all(&commit.history_delta)?,
+            kv: kv::changes(&commit.history_delta),
+            custom_status: last_custom_status(&commit.history_delta),
+            work,
+            messages,
+            metadata: commit.metadata,
+            cancelled: commit.cancelled_activities,
+        })
+    }
+}
+
+fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
+    events.iter().rev().find_map(|event| {
+        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
+        Some(status.clone())
+    })
+}
+
+/// Commits a turn under a live lease.
+pub(crate) fn commit_turn(
+    tx: &mut Tx<'_>,
+    commit: EncodedCommit,
+) -> Result<CommittedTurn, JobError> {
+    let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
+    let instance = lock.instance;
+    // Only rows carrying our token: later arrivals belong to the next turn.
+    tx.conn
+        .prepare_cached(
+            "DELETE FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
+        )?
+        .execute(params![instance, lock.taken_at, commit.lock_token])?;
+    create_instance(tx, &instance, &commit)?;
+    let incarnation = update_instance(tx, &instance, &commit)?;
+    write_execution(tx, &instance, &commit)?;
+    history::append(tx, &instance, commit.execution_id, &commit.events)?;
+    kv::apply(tx, &instance, &commit.kv)?;
+    if ends_execution(&commit.metadata) {
+        kv::merge(tx.conn, &instance)?;
+    }
+    for work in &commit.work {
+        worker_queue::insert(tx, work)?;
+    }
+    // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
+    for activity in &commit.cancelled {
+        worker_queue::cancel(tx.conn, activity)?;
+    }
+    for message in &commit.messages {
+        orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
+    }
+    turn_lock::remove(tx.conn, &commit.lock_token)?;
+    if has_ready_messages(tx, &instance)? {
+        tx.changes.orchestrator_queue();
+    }
+    tx.changes.instance(instance);
+    Ok(CommittedTurn { incarnation })
+}
+
+/// Stores the instance when a commit names it for the first time.
+fn create_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+    let metadata = &commit.metadata;
+    let (Some(name), Some(version)) =
+        (&metadata.orchestration_name, &metadata.orchestration_version)
+    else {
+        return Ok(());
+    };
+    // A parent that was deleted meanwhile is left out: the child could not be deleted otherwise.
+    let created = tx
+        .conn
+        .prepare_cached(
+            "INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
+                 current_execution_id, created_at, updated_at, parent_instance_id, incarnation)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5,
+                 (SELECT instance_id FROM instances WHERE instance_id = ?6), ?7)
+             ON CONFLICT (instance_id) DO NOTHING",
+        )?
+        .execute(params![
+            instance,
+            name,
+            version,
+            to_db(commit.execution_id),
+            tx.now,
+            metadata.parent_instance_id,
+            new_incarnation()
+        ])?;
+    if created == 1 {
+        orchestrator_queue::unpark(tx.conn, instance)?;
+    }
+    Ok(())
+}
+
+/// A random number that is not zero, so that an id used again gives another one.
+fn new_incarnation() -> i64 {
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    to_db((random >> 1).max(1))
+}
+
+fn update_instance(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<Option<u64>, JobError> {
+    let metadata = &commit.metadata;
+    let named = metadata.orchestration_name.as_ref().zip(metadata.orchestration_version.as_ref());
+    let (name, version) = named.unzip();
+    let incarnation: Option<i64> = tx
+        .conn
+        .prepare_cached(
+            "UPDATE instances SET
+                 orchestration_name = coalesce(?2, orchestration_name),
+                 orchestration_version = coalesce(?3, orchestration_version),
+                 current_execution_id = max(current_execution_id, ?4),
+                 updated_at = ?5,
+                 custom_status = CASE WHEN ?6 THEN ?7 ELSE custom_status END,
+                 custom_status_version = custom_status_version + ?6
+             WHERE instance_id = ?1
+             RETURNING incarnation",
+        )?
+        .query_row(
+            params![
+                instance,
+                name,
+                version,
+                to_db(commit.execution_id),
+                tx.now,
+                i64::from(commit.custom_status.is_some()),
+                commit.custom_status.as_ref().and_then(Option::as_ref),
+            ],
+            |row| row.get(0),
+        )
+        .optional()?;
+    Ok(incarnation.map(from_db))
+}
+
+fn write_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+    let execution_id = to_db(commit.execution_id);
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO executions (instance_id, execution_id, status, started_at)
+             VALUES (?1, ?2, 'Running', ?3)
+             ON CONFLICT (instance_id, execution_id) DO NOTHING",
+        )?
+        .execute(params![instance, execution_id, tx.now])?;
+    if let Some(pin) = &commit.metadata.pinned_duroxide_version {
+        write_pin(tx, instance, execution_id, pin)?;
+    }
+    if let Some(status) = &commit.metadata.status {
+        tx.conn
+            .prepare_cached(
+                "UPDATE executions SET status = ?3, output = ?4, completed_at = ?5
+                 WHERE instance_id = ?1 AND execution_id = ?2",
+            )?
+            .execute(params![instance, execution_id, status, commit.metadata.output, tx.now])?;
+    }
+    Ok(())
+}
+
+fn write_pin(
+    tx: &Tx<'_>,
+    instance: &str,
+    execution_id: i64,
+    pin: &Version,
+) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "UPDATE executions SET duroxide_version = ?3, duroxide_version_major = ?4,
+                 duroxide_version_minor = ?5, duroxide_version_patch = ?6
+             WHERE instance_id = ?1 AND execution_id = ?2",
+        )?
+        .execute(params![
+            instance,
+            execution_id,
+            pin.to_string(),
+            to_db(pin.major),
+            to_db(pin.minor),
+            to_db(pin.patch)
+        ])?;
+    Ok(())
+}
+
+fn ends_execution(metadata: &ExecutionMetadata) -> bool {
+    metadata
+        .status
+        .as_deref()
+        .and_then(ExecutionStatus::parse)
+        .is_some_and(ExecutionStatus::is_terminal)
+}
+
+/// Whether messages arrived under the lease, which nobody could fetch until now.
+fn has_ready_messages(tx: &Tx<'_>, instance: &str) -> Result<bool, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT 1 FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0 LIMIT 1",
+        )?
+        .exists(params![instance, tx.now])?)
+}

@@ -1,0 +1,269 @@
+//! Errors of this crate, and what they mean for the storage contract.
+
+use std::path::PathBuf;
+
+use duroxide_core::providers::ProviderError;
+use rusqlite::ErrorCode;
+
+/// A database could not be opened, migrated or checkpointed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SqliteError {
+    /// The URL is not understood.
+    #[error("cannot use database url '{url}': {reason}")]
+    InvalidUrl {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The file does not exist and may not be created, or its folder is missing.
+    #[error("cannot open database '{}': {hint}", path.display())]
+    CannotOpen {
+        /// The file.
+        path: PathBuf,
+        /// What to do.
+        hint: String,
+        /// What SQLite said.
+        #[source]
+        source: Option<rusqlite::Error>,
+    },
+    /// The file or its folder may not be written.
+    #[error(
+        "database '{}' is read-only: give this process write permission on the file and on its \
+         folder (SQLite keeps its log beside the file)",
+        path.display()
+    )]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The file is something else.
+    #[error(
+        "'{}' is not a SQLite database: check the path, or move the file away to begin a new one",
+        path.display()
+    )]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// The file is damaged.
+    #[error(
+        "database '{}' is damaged: restore it from a backup, or save what is readable with the \
+         sqlite3 command `.recover`",
+        path.display()
+    )]
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// A newer release has changed the tables.
+    #[error(
+        "database '{}' has schema version {found}, this build knows versions up to {known}: \
+         upgrade this program",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: i64,
+        /// Our newest version.
+        known: i64,
+    },
+    /// The tables are neither ours nor those of a known release.
+    #[error("database '{}' has tables that no known release made: {reason}", path.display())]
+    UnknownSchema {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// There is no room left.
+    #[error("no space left for database '{}': free space and try again", path.display())]
+    DiskFull {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+    /// Another process holds the file.
+    #[error(
+        "database '{}' is locked by another process: let it finish, or raise the busy timeout",
+        path.display()
+    )]
+    Locked {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said, if it failed rather than gave up.
+        #[source]
+        source: Option<rusqlite::Error>,
+    },
+    /// A thread of the provider could not be started.
+    #[error("cannot start a storage thread")]
+    Thread(#[source] std::io::Error),
+    /// The provider has stopped.
+    #[error("the storage thread has stopped")]
+    Closed,
+    /// Anything else.
+    #[error("database '{}' failed", path.display())]
+    Storage {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite said.
+        #[source]
+        source: rusqlite::Error,
+    },
+}
+
+impl SqliteError {
+    /// Names what SQLite reported about `path`.
+    pub(crate) fn about(path: &std::path::Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+                Self::ReadOnly { path, source }
+            }
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path, source },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Corrupt { path, source },
+            Some(ErrorCode::DiskFull) => Self::DiskFull { path, source },
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                Self::Locked { path, source: Some(source) }
+            }
+            Some(ErrorCode::CannotOpen) => {
+                let hint = "check that the file exists and that its folder can be read and written";
+                Self::CannotOpen { path, hint: hint.to_owned(), source: Some(source) }
+            }
+            _ => Self::Storage { path, source },
+        }
+    }
+}
+
+/// Why a job on a connection failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobError {
+    /// SQLite refused.
+    #[error(transparent)]
+    Storage(#[from] rusqlite::Error),
+    /// A stored or given value has no readable form.
+    #[error("Serialization error: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// The request makes no sense or comes too late; trying again does not help.
+    #[error("{0}")]
+    Refused(String),
+    /// The storage is not available now; nothing was changed.
+    #[error("{0}")]
+    Unavailable(String),
+    /// A bug in this crate; nothing was changed.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl JobError {
+    /// A permanent refusal.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::Refused(message.into())
+    }
+
+    /// The error of the contract, for the operation that failed.
+    pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
+        match self {
+            Self::Storage(error) => classify(operation, error),
+            Self::Unavailable(message) => ProviderError::retryable(operation, message),
+            Self::Malformed(_) | Self::Refused(_) | Self::Broken(_) => {
+                ProviderError::permanent(operation, self.to_string())
+            }
+        }
+    }
+}
+
+/// Turns a job's failure into an error of the contract.
+pub(crate) trait During<T> {
+    /// Names the operation and decides whether trying again may help.
+    fn during(self, operation: &'static str) -> Result<T, ProviderError>;
+}
+
+impl<T, E: Into<JobError>> During<T> for Result<T, E> {
+    fn during(self, operation: &'static str) -> Result<T, ProviderError> {
+        self.map_err(|error| error.into().during(operation))
+    }
+}
+
+fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
+    use rusqlite::Error;
+    match error {
+        Error::SqliteFailure(failure, _) => match failure.code {
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
+                ProviderError::retryable(operation, format!("Database locked: {error}"))
+            }
+            ErrorCode::ConstraintViolation => {
+                ProviderError::permanent(operation, format!("Constraint violation: {error}"))
+            }
+            ErrorCode::DiskFull => {
+                ProviderError::retryable(operation, format!("Disk full: {error}"))
+            }
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ProviderError::permanent(
+                operation,
+                format!("Database damaged, restore it from a backup: {error}"),
+            ),
+            ErrorCode::ReadOnly => {
+                ProviderError::permanent(operation, format!("Database is read-only: {error}"))
+            }
+            ErrorCode::TooBig => {
+                ProviderError::permanent(operation, format!("Value too large: {error}"))
+            }
+            _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
+        },
+        // A column that holds another type than we wrote, or a statement that does not fit the
+        // tables: it will be the same next time.
+        Error::FromSqlConversionFailure(..)
+        | Error::IntegralValueOutOfRange(..)
+        | Error::InvalidColumnType(..)
+        | Error::Utf8Error(..) => {
+            ProviderError::permanent(operation, format!("Deserialization error: {error}"))
+        }
+        _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(code: i32) -> JobError {
+        JobError::Storage(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None))
+    }
+
+    #[test]
+    fn a_locked_database_is_worth_another_try() {
+        let error = failure(rusqlite::ffi::SQLITE_BUSY).during("ack");
+        assert!(error.is_retryable());
+        assert!(error.message.starts_with("Database locked: "), "{error}");
+    }
+
+    #[test]
+    fn a_constraint_violation_stays() {
+        let error = failure(rusqlite::ffi::SQLITE_CONSTRAINT).during("ack");
+        assert!(!error.is_retryable());
+        assert!(error.message.starts_with("Constraint violation: "), "{error}");
+    }
+
+    #[test]
+    fn a_full_disk_passes_and_a_damaged_file_does_not() {
+        assert!(failure(rusqlite::ffi::SQLITE_FULL).during("ack").is_retryable());
+        assert!(failure(rusqlite::ffi::SQLITE_IOERR).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_CORRUPT).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_NOTADB).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_READONLY).during("ack").is_retryable());
+    }
+}

@@ -1,0 +1,300 @@
+//! Handing out turns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, HistoryMark, KnownHistory, KvEntry, WorkItem,
+};
+use duroxide_core::{Event, EventKind};
+use rusqlite::{Connection, OptionalExtension, params};
+use semver::Version;
+use uuid::Uuid;
+
+use crate::error::JobError;
+use crate::number::{from_db, to_db};
+use crate::turn_lock::GiveBack;
+use crate::writer::Tx;
+use crate::{history, kv, limits, orchestrator_queue, turn_lock};
+
+/// What a dispatcher asks for.
+pub(crate) struct TurnRequest {
+    pub(crate) turns_max: usize,
+    pub(crate) lock_for: i64,
+    pub(crate) filter: Option<Arc<DispatcherCapabilityFilter>>,
+    pub(crate) known: Option<Arc<dyn KnownHistory>>,
+}
+
+/// What a fetch found.
+#[derive(Debug)]
+pub(crate) struct TurnBatch {
+    pub(crate) turns: Vec<RawTurn>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+    /// The job stopped before it had looked at everything.
+    pub(crate) unfinished: bool,
+}
+
+/// A locked turn whose texts are not decoded yet: that happens outside the writer.
+#[derive(Debug)]
+pub(crate) struct RawTurn {
+    pub(crate) instance: String,
+    pub(crate) identity: Identity,
+    pub(crate) history: Vec<String>,
+    pub(crate) history_after: u64,
+    /// Row id and text, in arrival order.
+    pub(crate) messages: Vec<(i64, String)>,
+    pub(crate) kv_snapshot: HashMap<String, KvEntry>,
+    pub(crate) lock_token: String,
+    pub(crate) attempt_count: u32,
+}
+
+/// Which code an instance runs.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) execution_id: u64,
+    /// `None` while the instance is not stored.
+    incarnation: Option<u64>,
+}
+
+/// Locks up to `turns_max` instances that have visible messages.
+pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<TurnBatch, JobError> {
+    let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
+    let mut turns = Vec::new();
+    let mut seen = HashSet::new();
+    let mut unfinished = true;
+    for _ in 0..limits::FETCH_ROUNDS_MAX {
+        let wanted = turns_max - turns.len();
+        let instances = candidates(tx, request, wanted, &mut seen)?;
+        if wanted == 0 || instances.is_empty() {
+            unfinished = false;
+            break;
+        }
+        for instance in instances {
+            turns.extend(take_turn(tx, request, instance)?);
+        }
+    }
+    let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(TurnBatch { turns, next_due, unfinished })
+}
+
+/// Gives back turns that nobody took, as if they had not been fetched.
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: TurnBatch) -> Result<(), JobError> {
+    for turn in batch.turns {
+        let untouched = GiveBack { delay: None, ignore_attempt: true };
+        turn_lock::abandon(tx, &turn.lock_token, untouched)?;
+    }
+    Ok(())
+}
+
+/// Instances that can be locked now: first those whose lease ran out, then by time of visibility.
+fn candidates(
+    tx: &Tx<'_>,
+    request: &TurnRequest,
+    wanted: usize,
+    seen: &mut HashSet<String>,
+) -> Result<Vec<String>, JobError> {
+    let mut found = Vec::new();
+    for sql in [EXPIRED_SQL, READY_SQL] {
+        let mut statement = tx.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([tx.now])?;
+        while found.len() < wanted
+            && let Some(row) = rows.next()?
+        {
+            let instance = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            if seen.contains(instance) {
+                continue;
+            }
+            seen.insert(instance.to_owned());
+            if fits(tx.conn, instance, request.filter.as_deref())? {
+                found.push(instance.to_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+// Tagged messages are not in the index of ready ones; they are found through their lease.
+pub(crate) const EXPIRED_SQL: &str =
+    "SELECT l.instance_id FROM instance_locks l INDEXED BY idx_locks_until
+     WHERE l.locked_until <= ?1 AND EXISTS (
+         SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
+         WHERE q.instance_id = l.instance_id AND q.visible_at <= ?1 AND q.parked = 0)
+     ORDER BY l.locked_until";
+
+pub(crate) const READY_SQL: &str =
+    "SELECT q.instance_id FROM orchestrator_queue q INDEXED BY idx_orch_ready
+     WHERE q.lock_token IS NULL AND q.parked = 0 AND q.visible_at <= ?1 AND NOT EXISTS (
+         SELECT 1 FROM instance_locks l
+         WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
+     ORDER BY q.visible_at, q.id";
+
+/// Whether the pin of the current execution fits. Decided before anything is locked or decoded.
+fn fits(
+    conn: &Connection,
+    instance: &str,
+    filter: Option<&DispatcherCapabilityFilter>,
+) -> Result<bool, JobError> {
+    let Some(filter) = filter else { return Ok(true) };
+    if filter.supported_duroxide_versions.is_empty() {
+        return Ok(false);
+    }
+    let pin: Option<String> = conn
+        .prepare_cached(
+            "SELECT e.duroxide_version FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE i.instance_id = ?1",
+        )?
+        .query_row([instance], |row| row.get(0))
+        .optional()?
+        .flatten();
+    // Pins are written from parsed versions, so one that cannot be parsed is none of ours.
+    Ok(pin.and_then(|pin| Version::parse(&pin).ok()).is_none_or(|pin| filter.is_compatible(&pin)))
+}
+
+fn take_turn(
+    tx: &mut Tx<'_>,
+    request: &TurnRequest,
+    instance: String,
+) -> Result<Option<RawTurn>, JobError> {
+    let Some(identity) = identify(tx, &instance)? else { return Ok(None) };
+    let lock_token = format!("lock_{}", Uuid::new_v4());
+    if !turn_lock::take(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
+        return Ok(None);
+    }
+    let (messages, attempt_count) = tag_messages(tx, &instance, &lock_token)?;
+    let mark = request.known.as_ref().and_then(|known| known.mark(&instance));
+    let history_after = held_history(tx.conn, &instance, &identity, mark)?;
+    let history = history::texts_after(tx.conn, &instance, identity.execution_id, history_after)?;
+    let kv_snapshot = kv::snapshot(tx.conn, &instance)?;
+    Ok(Some(RawTurn {
+        instance,
+        identity,
+        history,
+        history_after,
+        messages,
+        kv_snapshot,
+        lock_token,
+        attempt_count,
+    }))
+}
+
+/// The last event that the caller holds of exactly this execution of exactly this instance.
+fn held_history(
+    conn: &Connection,
+    instance: &str,
+    identity: &Identity,
+    mark: Option<HistoryMark>,
+) -> Result<u64, JobError> {
+    let fitting = mark.filter(|mark| {
+        identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
+    });
+    let Some(mark) = fitting else { return Ok(0) };
+    // A file restored from a backup may be older than what the caller holds.
+    let stored = history::has_event(conn, instance, mark.execution_id, mark.event_id)?;
+    Ok(if stored { mark.event_id } else { 0 })
+}
+
+fn tag_messages(
+    tx: &Tx<'_>,
+    instance: &str,
+    token: &str,
+) -> Result<(Vec<(i64, String)>, u32), JobError> {
+    let mut attempt_count = 0;
+    let mut messages = Vec::new();
+    let mut statement = tx.conn.prepare_cached(
+        "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
+         WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0
+         RETURNING id, work_item, attempt_count",
+    )?;
+    let mut rows = statement.query(params![instance, token, tx.now])?;
+    while let Some(row) = rows.next()? {
+        messages.push((row.get(0)?, row.get(1)?));
+        attempt_count = attempt_count.max(row.get(2)?);
+    }
+    messages.sort_unstable_by_key(|(id, _)| *id);
+    Ok((messages, attempt_count))
+}
+
+/// Finds out what an instance runs; `None` if it is unknown, in which case its messages have been
+/// set aside.
+fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobError> {
+    let stored = tx
+        .conn
+        .prepare_cached(
+            "SELECT orchestration_name, orchestration_version, current_execution_id, incarnation
+             FROM instances WHERE instance_id = ?1",
+        )?
+        .query_row([instance], |row| {
+            Ok(Identity {
+                name: row.get(0)?,
+                version: row.get(1)?,
+                execution_id: from_db(row.get(2)?),
+                incarnation: Some(from_db(row.get(3)?)),
+            })
+        })
+        .optional()?;
+    if stored.is_some() {
+        return Ok(stored);
+    }
+    if let Some(seeded) = identity_from_history(tx.conn, instance)? {
+        return Ok(Some(seeded));
+    }
+    let messages = orchestrator_queue::visible(tx.conn, instance, tx.now)?;
+    let started = messages.iter().find_map(|(_, text)| identity_from_message(text));
+    if started.is_none() {
+        orchestrator_queue::set_aside(tx, instance, &messages)?;
+    }
+    Ok(started)
+}
+
+/// History without an instance row comes from seeding.
+fn identity_from_history(conn: &Connection, instance: &str) -> Result<Option<Identity>, JobError> {
+    let execution_id = history::last_execution(conn, instance)?;
+    let Some(execution_id) = execution_id else { return Ok(None) };
+    let start = history::first_text(conn, instance, execution_id)?;
+    let start = start.and_then(|text| serde_json::from_str::<Event>(&text).ok());
+    let (name, version) = match start.map(|event| event.kind) {
+        Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
+        _ => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
+    };
+    Ok(Some(Identity { name, version, execution_id, incarnation: None }))
+}
+
+fn identity_from_message(text: &str) -> Option<Identity> {
+    let (WorkItem::StartOrchestration { orchestration, version, .. }
+    | WorkItem::ContinueAsNew { orchestration, version, .. }) = serde_json::from_str(text).ok()?
+    else {
+        return None;
+    };
+    Some(Identity {
+        name: orchestration,
+        version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
+        execution_id: INITIAL_EXECUTION_ID,
+        incarnation: None,
+    })
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// The next time at which a message becomes visible or a lease runs out.
+fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+    let due: Option<i64> = conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| row.get(0))?;
+    Ok(due.map(from_db))
+}
+
+pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
+     SELECT min(visible_at) AS due FROM orchestrator_queue INDEXED BY idx_orch_ready
+         WHERE lock_token IS NULL AND parked = 0 AND visible_at > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM instance_locks INDEXED BY idx_locks_until
+         WHERE locked_until > ?1)";
+
+/// The stored form of a lease length.
+pub(crate) fn lease_length(duration: std::time::Duration) -> i64 {
+    to_db(duroxide_core::clock::millis(duration))
+}

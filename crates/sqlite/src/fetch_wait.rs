@@ -1,0 +1,162 @@
+//! Waiting for work without asking again and again.
+//!
+//! The watch is made before the first look, so no change is missed. After a look that found
+//! nothing, the wait ends at a change, when something becomes due, or at the caller's limit.
+
+use std::time::Duration;
+
+use duroxide_core::Event;
+use duroxide_core::providers::{
+    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, ProviderError,
+    TurnFetch, WorkFetch, WorkItem,
+};
+use tokio::time::Instant;
+
+use crate::fetch::{self, RawTurn, TurnRequest, lease_length};
+use crate::provider::SqliteProvider;
+use crate::worker_queue::{self, RawWork, WorkRequest};
+use crate::{history, limits};
+
+/// Fetches turns, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_turns(
+    provider: &SqliteProvider,
+    operation: &'static str,
+    fetch: TurnFetch<'_>,
+) -> Result<Vec<FetchedTurn>, ProviderError> {
+    let mut wait = Wait::new(provider, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
+    let filter = fetch.filter.cloned().map(std::sync::Arc::new);
+    loop {
+        let request = TurnRequest {
+            turns_max: fetch.turns_max,
+            lock_for: lease_length(fetch.lock_timeout),
+            filter: filter.clone(),
+            known: fetch.known.clone(),
+        };
+        let work = move |tx: &mut crate::writer::Tx<'_>| fetch::fetch_turns(tx, &request);
+        let batch = provider.writer().lease(operation, work, fetch::undo).await?;
+        if !batch.turns.is_empty() {
+            return Ok(batch.turns.into_iter().map(decode_turn).collect());
+        }
+        if batch.unfinished {
+            continue;
+        }
+        if !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Fetches activities, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_work(
+    provider: &SqliteProvider,
+    operation: &'static str,
+    fetch: WorkFetch<'_>,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    let mut wait = Wait::new(provider, ChangeScope::WorkerQueue, fetch.poll_timeout);
+    loop {
+        let request = WorkRequest {
+            slots: fetch.slots.to_vec(),
+            lock_for: lease_length(fetch.lock_timeout),
+            tag_filter: fetch.tag_filter.clone(),
+        };
+        let work = move |tx: &mut crate::writer::Tx<'_>| worker_queue::fetch_work(tx, &request);
+        let batch = provider.writer().lease(operation, work, worker_queue::undo).await?;
+        let taken = !batch.work.is_empty();
+        let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
+        if !work.is_empty() {
+            return Ok(work);
+        }
+        // What could not be decoded stays leased; there may be more behind it.
+        if !taken && !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+struct Wait<'a> {
+    provider: &'a SqliteProvider,
+    changes: ChangeWatch,
+    deadline: Instant,
+}
+
+impl<'a> Wait<'a> {
+    fn new(provider: &'a SqliteProvider, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
+        let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
+        Self { provider, changes: provider.hub().watch(scope), deadline }
+    }
+
+    /// Waits for a change or for `due`; false if the caller's time is up.
+    async fn until(&mut self, due: Option<u64>) -> bool {
+        if Instant::now() >= self.deadline {
+            return false;
+        }
+        let _eager = self.provider.writer().wait_guard();
+        let clock = self.provider.clock_ref();
+        let due = async {
+            match due {
+                Some(due) => clock.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = self.changes.changed() => true,
+            () = due => true,
+            () = tokio::time::sleep_until(self.deadline) => false,
+        }
+    }
+}
+
+fn decode_turn(turn: RawTurn) -> FetchedTurn {
+    let (history, history_error) = match history::decode(&turn.history) {
+        Ok(events) => (events, None),
+        Err(error) => (Vec::<Event>::new(), Some(error.to_string())),
+    };
+    let instance = turn.instance;
+    let messages = turn.messages.iter().filter_map(|(id, text)| {
+        serde_json::from_str::<WorkItem>(text)
+            .inspect_err(|error| {
+                tracing::error!(
+                    row = id,
+                    %instance,
+                    %error,
+                    "a message of the orchestrator queue cannot be read and is left out"
+                );
+            })
+            .ok()
+    });
+    let messages = messages.collect();
+    FetchedTurn {
+        // Without a readable history nothing of what the caller holds can be relied on.
+        history_after: if history_error.is_some() { 0 } else { turn.history_after },
+        item: OrchestrationItem {
+            orchestration_name: turn.identity.name,
+            execution_id: turn.identity.execution_id,
+            version: turn.identity.version,
+            history,
+            messages,
+            history_error,
+            kv_snapshot: turn.kv_snapshot,
+            instance,
+        },
+        lock_token: turn.lock_token,
+        attempt_count: turn.attempt_count,
+    }
+}
+
+fn decode_work(work: RawWork) -> Option<FetchedWork> {
+    let item = serde_json::from_str(&work.text)
+        .inspect_err(|error| {
+            tracing::error!(
+                row = work.id,
+                %error,
+                "an activity of the worker queue cannot be read and stays there"
+            );
+        })
+        .ok()?;
+    Some(FetchedWork {
+        slot: work.slot,
+        item,
+        lock_token: work.lock_token,
+        attempt_count: work.attempt_count,
+    })
+}

@@ -1,0 +1,212 @@
+//! Reading and appending events.
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::InstanceOutcome;
+use duroxide_core::{Event, EventKind};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::JobError;
+use crate::number::{from_db, to_db};
+use crate::writer::Tx;
+
+/// An event in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewEvent {
+    event_id: u64,
+    event_type: &'static str,
+    text: String,
+}
+
+impl NewEvent {
+    /// Encodes an event; refuses one without a position.
+    pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
+        if event.event_id == 0 {
+            return Err(JobError::refused(
+                "Failed to append history: event_id 0 means that the runtime did not number \
+                 the event",
+            ));
+        }
+        Ok(Self {
+            event_id: event.event_id,
+            event_type: event.kind.type_tag(),
+            text: serde_json::to_string(event)?,
+        })
+    }
+
+    /// Encodes all events.
+    pub(crate) fn encode_all(events: &[Event]) -> Result<Vec<Self>, JobError> {
+        events.iter().map(Self::encode).collect()
+    }
+}
+
+/// Appends events. One that is already stored fails all of them.
+pub(crate) fn append(
+    tx: &Tx<'_>,
+    instance: &str,
+    execution_id: u64,
+    events: &[NewEvent],
+) -> Result<(), JobError> {
+    let mut statement = tx.conn.prepare_cached(
+        "INSERT INTO history
+             (instance_id, execution_id, event_id, event_type, event_data, created_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for event in events {
+        let appended = statement.execute(params![
+            instance,
+            to_db(execution_id),
+            to_db(event.event_id),
+            event.event_type,
+            event.text,
+            tx.now
+        ]);
+        match appended {
+            Ok(_) => {}
+            Err(error) if is_constraint(&error) => {
+                return Err(JobError::Refused(format!(
+                    "Failed to append history: event {} of execution {execution_id} is already \
+                     stored ({error})",
+                    event.event_id
+                )));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+fn is_constraint(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
+}
+
+/// Stored events after `event_id`, in order.
+pub(crate) fn texts_after(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+    event_id: u64,
+) -> Result<Vec<String>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT event_data FROM history
+             WHERE instance_id = ?1 AND execution_id = ?2 AND event_id > ?3
+             ORDER BY event_id",
+        )?
+        .query_map(params![instance, to_db(execution_id), to_db(event_id)], |row| row.get(0))?
+        .collect::<Result<_, _>>()?)
+}
+
+/// Whether an event is stored.
+pub(crate) fn has_event(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+    event_id: u64,
+) -> Result<bool, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT 1 FROM history
+             WHERE instance_id = ?1 AND execution_id = ?2 AND event_id = ?3",
+        )?
+        .exists(params![instance, to_db(execution_id), to_db(event_id)])?)
+}
+
+/// The highest execution that has events.
+pub(crate) fn last_execution(conn: &Connection, instance: &str) -> Result<Option<u64>, JobError> {
+    let last: Option<i64> = conn
+        .prepare_cached("SELECT max(execution_id) FROM history WHERE instance_id = ?1")?
+        .query_row([instance], |row| row.get(0))?;
+    Ok(last.map(from_db))
+}
+
+/// The first event of an execution.
+pub(crate) fn first_text(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Option<String>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT event_data FROM history WHERE instance_id = ?1 AND execution_id = ?2
+             ORDER BY event_id LIMIT 1",
+        )?
+        .query_row(params![instance, to_db(execution_id)], |row| row.get(0))
+        .optional()?)
+}
+
+/// The current execution of an instance; the first if it is unknown.
+pub(crate) fn current_execution(conn: &Connection, instance: &str) -> Result<u64, JobError> {
+    let stored: Option<i64> = conn
+        .prepare_cached("SELECT current_execution_id FROM instances WHERE instance_id = ?1")?
+        .query_row([instance], |row| row.get(0))
+        .optional()?;
+    match stored {
+        Some(execution_id) => Ok(from_db(execution_id)),
+        None => Ok(last_execution(conn, instance)?.unwrap_or(INITIAL_EXECUTION_ID)),
+    }
+}
+
+/// Decodes stored events; one that cannot be decoded is an error, never left out.
+pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
+    texts.iter().map(|text| decode_one(text)).collect()
+}
+
+fn decode_one(text: &str) -> Result<Event, JobError> {
+    serde_json::from_str(text)
+        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+}
+
+/// How the latest execution stands, from its last events.
+pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutcome, JobError> {
+    let execution_id = current_execution(conn, instance)?;
+    // Only cancellations follow a terminal event. While the execution is said to run, the newest
+    // events are enough: they only hold a terminal one if it was seeded without its status.
+    let ended: Option<String> = conn
+        .prepare_cached(
+            "SELECT event_data FROM (
+                 SELECT event_id, event_type, event_data FROM history
+                 WHERE instance_id = ?1 AND execution_id = ?2
+                 ORDER BY event_id DESC
+                 LIMIT CASE (SELECT status FROM executions
+                             WHERE instance_id = ?1 AND execution_id = ?2)
+                     WHEN 'Running' THEN 16 ELSE -1 END)
+             WHERE event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
+             LIMIT 1",
+        )?
+        .query_row(params![instance, to_db(execution_id)], |row| row.get(0))
+        .optional()?;
+    if let Some(text) = ended {
+        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
+    }
+    let started = start_event_of(conn, instance, execution_id)?.is_some();
+    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+}
+
+/// The start event of the latest execution.
+pub(crate) fn start_event(conn: &Connection, instance: &str) -> Result<Option<Event>, JobError> {
+    let execution_id = current_execution(conn, instance)?;
+    start_event_of(conn, instance, execution_id)
+}
+
+fn start_event_of(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Option<Event>, JobError> {
+    let Some(text) = first_text(conn, instance, execution_id)? else { return Ok(None) };
+    let event = decode_one(&text)?;
+    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_a_position_is_refused() {
+        let event = Event::new("i", 1, None, EventKind::KeyValuesCleared);
+        let error = NewEvent::encode(&event).unwrap_err().during("ack");
+        assert!(!error.is_retryable());
+        assert!(error.message.contains("Failed to append history"), "{error}");
+    }
+}

@@ -1,0 +1,99 @@
+//! A few threads with read connections of their own, so that reads neither wait for the writer nor
+//! block an async thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use duroxide_core::providers::ProviderError;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::error::{During, JobError};
+use crate::options::Settings;
+use crate::url::OpenMode;
+use crate::{SqliteError, connection};
+
+type Job = Box<dyn FnOnce(Result<&Connection, rusqlite::Error>) + Send>;
+
+/// Hands reads to the threads, which end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Readers {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Readers {
+    /// Starts the threads. Each opens its connection when it is first needed.
+    pub(crate) fn start(
+        path: PathBuf,
+        mode: OpenMode,
+        settings: &Settings,
+    ) -> Result<Self, SqliteError> {
+        let (jobs, inbox) = mpsc::channel::<Job>();
+        let inbox = Arc::new(Mutex::new(inbox));
+        for _ in 0..settings.readers {
+            let inbox = Arc::clone(&inbox);
+            let (path, settings) = (path.clone(), settings.clone());
+            std::thread::Builder::new()
+                .name("duroxide-sqlite-reader".to_owned())
+                .spawn(move || {
+                    serve(&inbox, || connection::open_reader(&path, mode, &settings));
+                })
+                .map_err(SqliteError::Thread)?;
+        }
+        Ok(Self { jobs })
+    }
+
+    /// Runs `read` on one snapshot.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        read: impl FnOnce(&Connection) -> Result<T, JobError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let (reply, answer) = oneshot::channel();
+        let job: Job = Box::new(move |conn| {
+            if reply.is_closed() {
+                return;
+            }
+            let outcome = conn.map_err(JobError::from).and_then(|conn| in_snapshot(conn, read));
+            // A caller that went away needs no answer.
+            drop(reply.send(outcome));
+        });
+        let closed = || ProviderError::permanent(operation, SqliteError::Closed.to_string());
+        self.jobs.send(job).map_err(|_| closed())?;
+        // A job that panicked dropped its reply.
+        answer.await.map_err(|_| closed())?.during(operation)
+    }
+}
+
+fn in_snapshot<T>(
+    conn: &Connection,
+    read: impl FnOnce(&Connection) -> Result<T, JobError>,
+) -> Result<T, JobError> {
+    conn.prepare_cached("BEGIN")?.execute([])?;
+    let outcome = read(conn);
+    conn.prepare_cached("ROLLBACK")?.execute([])?;
+    outcome
+}
+
+fn serve(inbox: &Mutex<mpsc::Receiver<Job>>, open: impl Fn() -> rusqlite::Result<Connection>) {
+    let mut conn = None;
+    loop {
+        // The threads take turns in waiting; the lock is free again before the job runs.
+        let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(job) = next else { return };
+        let opened = match conn.take() {
+            Some(open) => Ok(open),
+            None => open(),
+        };
+        match opened {
+            Ok(open) => {
+                let survived = catch_unwind(AssertUnwindSafe(|| job(Ok(&open)))).is_ok();
+                // After a panic the connection may be within a snapshot: a new one is cheap.
+                conn = survived.then_some(open).filter(Connection::is_autocommit);
+            }
+            Err(error) => job(Err(error)),
+        }
+    }
+}

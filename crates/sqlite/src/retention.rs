@@ -1,0 +1,232 @@
+//! Deleting instances and pruning executions.
+
+use std::collections::HashSet;
+
+use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::JobError;
+use crate::number::to_db;
+use crate::writer::Tx;
+use crate::{inspect, limits};
+
+/// Deletes a root instance with its tree.
+///
+/// An id that was never an instance can be deleted if messages are parked for it.
+pub(crate) fn delete_root(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    force: bool,
+) -> Result<DeleteInstanceResult, JobError> {
+    let parent = match inspect::parent(tx.conn, instance) {
+        Ok(parent) => parent,
+        Err(error) => return delete_parked(tx.conn, instance)?.ok_or(error),
+    };
+    if parent.is_some() {
+        return Err(JobError::Refused(format!(
+            "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
+        )));
+    }
+    let tree = inspect::tree(tx.conn, instance)?;
+    delete_listed(tx, &tree, force)
+}
+
+fn delete_parked(
+    conn: &Connection,
+    instance: &str,
+) -> Result<Option<DeleteInstanceResult>, JobError> {
+    let deleted = conn
+        .prepare_cached("DELETE FROM orchestrator_queue WHERE instance_id = ?1 AND parked = 1")?
+        .execute([instance])?;
+    Ok((deleted > 0).then(|| DeleteInstanceResult {
+        queue_messages_deleted: as_count(deleted),
+        ..DeleteInstanceResult::default()
+    }))
+}
+
+/// Deletes exactly these instances, all or none.
+pub(crate) fn delete_listed(
+    tx: &mut Tx<'_>,
+    ids: &[String],
+    force: bool,
+) -> Result<DeleteInstanceResult, JobError> {
+    let listed: HashSet<&str> = ids.iter().map(String::as_str).collect();
+    for id in ids {
+        if !force && status(tx.conn, id)? == Some(ExecutionStatus::Running) {
+            return Err(JobError::Refused(format!(
+                "Instance {id} is still running. Cancel it first, or use force to delete it."
+            )));
+        }
+        for child in inspect::children(tx.conn, id)? {
+            if !listed.contains(child.as_str()) {
+                return Err(JobError::Refused(format!(
+                    "Instance {id} has child {child} that was created after tree traversal. \
+                     Re-fetch the tree and retry."
+                )));
+            }
+        }
+    }
+    let mut result = DeleteInstanceResult::default();
+    for id in ids {
+        delete_one(tx, id, &mut result)?;
+    }
+    Ok(result)
+}
+
+fn status(conn: &Connection, instance: &str) -> Result<Option<ExecutionStatus>, JobError> {
+    let stored: Option<String> = conn
+        .prepare_cached(
+            "SELECT e.status FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE i.instance_id = ?1",
+        )?
+        .query_row([instance], |row| row.get(0))
+        .optional()?;
+    Ok(stored.as_deref().and_then(ExecutionStatus::parse))
+}
+
+fn delete_one(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    result: &mut DeleteInstanceResult,
+) -> Result<(), JobError> {
+    let delete = |sql: &str| -> Result<u64, JobError> {
+        Ok(as_count(tx.conn.prepare_cached(sql)?.execute([instance])?))
+    };
+    result.events_deleted += delete("DELETE FROM history WHERE instance_id = ?1")?;
+    result.executions_deleted += delete("DELETE FROM executions WHERE instance_id = ?1")?;
+    result.queue_messages_deleted +=
+        delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
+    result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
+    // Without its lease a turn in flight cannot bring the instance back.
+    delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
+    delete("DELETE FROM kv_store WHERE instance_id = ?1")?;
+    delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
+    result.instances_deleted += delete("DELETE FROM instances WHERE instance_id = ?1")?;
+    tx.changes.instance(instance.to_owned());
+    Ok(())
+}
+
+fn as_count(rows: usize) -> u64 {
+    u64::try_from(rows).unwrap_or(u64::MAX)
+}
+
+/// Finished roots that a filter selects, oldest first.
+pub(crate) fn deletable_roots(
+    conn: &Connection,
+    filter: &InstanceFilter,
+) -> Result<Vec<String>, JobError> {
+    select(
+        conn,
+        filter,
+        "i.parent_instance_id IS NULL
+             AND e.status IN ('Completed', 'Failed', 'ContinuedAsNew')",
+    )
+}
+
+/// Instances that a filter selects, whatever their status.
+pub(crate) fn prunable_instances(
+    conn: &Connection,
+    filter: &InstanceFilter,
+) -> Result<Vec<String>, JobError> {
+    select(conn, filter, "TRUE")
+}
+
+fn select(
+    conn: &Connection,
+    filter: &InstanceFilter,
+    condition: &str,
+) -> Result<Vec<String>, JobError> {
+    let limit = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
+    let before = filter.completed_before.map(to_db);
+    let from = format!(
+        "SELECT i.instance_id FROM instances i
+         JOIN executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE {condition} AND (?1 IS NULL OR e.completed_at < ?1)"
+    );
+    let Some(ids) = &filter.instance_ids else {
+        let sql = format!("{from} ORDER BY i.created_at, i.rowid LIMIT ?2");
+        return Ok(conn
+            .prepare_cached(&sql)?
+            .query_map(params![before, limit], |row| row.get(0))?
+            .collect::<Result<_, _>>()?);
+    };
+    let sql = format!("{from} AND i.instance_id = ?2");
+    let mut statement = conn.prepare_cached(&sql)?;
+    let mut selected = Vec::new();
+    let mut seen = HashSet::new();
+    for id in ids.iter().filter(|id| seen.insert(id.as_str())) {
+        if selected.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+            break;
+        }
+        selected.extend(
+            statement.query_row(params![before, id], |row| row.get::<_, String>(0)).optional()?,
+        );
+    }
+    Ok(selected)
+}
+
+/// Deletes a selected root unless it has gone or runs again since it was selected.
+pub(crate) fn delete_if_finished(
+    tx: &mut Tx<'_>,
+    root: &str,
+) -> Result<DeleteInstanceResult, JobError> {
+    let tree = inspect::tree(tx.conn, root)?;
+    for id in &tree {
+        let status = status(tx.conn, id)?;
+        let gone = status.is_none() && id == root;
+        if gone || status == Some(ExecutionStatus::Running) {
+            return Ok(DeleteInstanceResult::default());
+        }
+    }
+    delete_listed(tx, &tree, false)
+}
+
+/// Deletes old executions of a known instance, never the current or a running one.
+pub(crate) fn prune(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    options: &PruneOptions,
+) -> Result<PruneResult, JobError> {
+    let current: i64 = tx
+        .conn
+        .prepare_cached("SELECT current_execution_id FROM instances WHERE instance_id = ?1")?
+        .query_row([instance], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| inspect::not_found(instance))?;
+    let keep = i64::from(options.keep_last.unwrap_or(0));
+    let doomed: Vec<i64> = tx
+        .conn
+        .prepare_cached(
+            "SELECT execution_id FROM executions
+             WHERE instance_id = ?1 AND execution_id <> ?2 AND status <> 'Running'
+                 AND (?3 IS NULL OR completed_at < ?3)
+                 AND execution_id NOT IN (
+                     SELECT execution_id FROM executions WHERE instance_id = ?1
+                     ORDER BY execution_id DESC LIMIT ?4)",
+        )?
+        .query_map(params![instance, current, options.completed_before.map(to_db), keep], |row| {
+            row.get(0)
+        })?
+        .collect::<Result<_, _>>()?;
+    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    for execution_id in doomed {
+        for (sql, counter) in [
+            (
+                "DELETE FROM history WHERE instance_id = ?1 AND execution_id = ?2",
+                &mut result.events_deleted,
+            ),
+            (
+                "DELETE FROM executions WHERE instance_id = ?1 AND execution_id = ?2",
+                &mut result.executions_deleted,
+            ),
+        ] {
+            let rows = tx.conn.prepare_cached(sql)?.execute(params![instance, execution_id])?;
+            *counter += as_count(rows);
+        }
+    }
+    Ok(result)
+}

@@ -1,0 +1,156 @@
+//! Where a database lives, read from a URL or a path.
+
+use std::path::PathBuf;
+
+use crate::SqliteError;
+
+/// Where a database lives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Location {
+    /// In memory, private to one provider.
+    Memory,
+    /// In a file.
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What may be done with it.
+        mode: OpenMode,
+    },
+}
+
+/// What may be done with a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OpenMode {
+    /// Only read; it must exist.
+    ReadOnly,
+    /// Read and written; it must exist.
+    ReadWrite,
+    /// Read and written, made if missing.
+    Create,
+}
+
+const MEMORY: &str = ":memory:";
+
+/// Reads `sqlite:path`, `sqlite://path`, a bare path or `:memory:`, each with an optional `?mode=…`.
+pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
+    let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_owned(), reason };
+    let (rest, is_url) = match url.strip_prefix("sqlite:") {
+        Some(rest) => (rest.strip_prefix("//").unwrap_or(rest), true),
+        None => (url, false),
+    };
+    if !is_url && let Some((scheme, _)) = url.split_once("://") {
+        return Err(invalid(format!("scheme '{scheme}' is not 'sqlite'")));
+    }
+    let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
+    let mut mode = OpenMode::Create;
+    let mut memory = path == MEMORY;
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        match pair.split_once('=').unwrap_or((pair, "")) {
+            ("mode", "ro") => mode = OpenMode::ReadOnly,
+            ("mode", "rw") => mode = OpenMode::ReadWrite,
+            ("mode", "rwc") => mode = OpenMode::Create,
+            ("mode", "memory") => memory = true,
+            ("mode", other) => {
+                return Err(invalid(format!("mode '{other}' is none of ro, rw, rwc, memory")));
+            }
+            // A memory database has one connection here, so there is nothing to share.
+            ("cache", "shared" | "private") => {}
+            ("cache", other) => {
+                return Err(invalid(format!("cache '{other}' is neither shared nor private")));
+            }
+            (key, _) => {
+                return Err(invalid(format!("unknown parameter '{key}': use mode or cache")));
+            }
+        }
+    }
+    if memory {
+        return Ok(Location::Memory);
+    }
+    let path = if is_url { percent_decoded(path).map_err(invalid)? } else { path.to_owned() };
+    if path.is_empty() {
+        return Err(invalid(format!("it names no file: write sqlite:path or {MEMORY}")));
+    }
+    if path.contains('\0') {
+        return Err(invalid("a path cannot hold a zero byte".to_owned()));
+    }
+    Ok(Location::File { path: PathBuf::from(path), mode })
+}
+
+fn percent_decoded(text: &str) -> Result<String, String> {
+    if !text.contains('%') {
+        return Ok(text.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        rest = after;
+        if byte != b'%' {
+            bytes.push(byte);
+            continue;
+        }
+        let digits = rest.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let Some(value) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) else {
+            return Err("a '%' must be followed by two hexadecimal digits".to_owned());
+        };
+        bytes.push(value);
+        rest = &rest[2..];
+    }
+    String::from_utf8(bytes).map_err(|_| "the path is not UTF-8 once decoded".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(path: &str, mode: OpenMode) -> Location {
+        Location::File { path: PathBuf::from(path), mode }
+    }
+
+    #[test]
+    fn every_accepted_form_names_its_file() {
+        for (url, path) in [
+            ("sqlite:a.db", "a.db"),
+            ("sqlite://a.db", "a.db"),
+            ("sqlite:///tmp/a.db", "/tmp/a.db"),
+            ("sqlite:/tmp/a.db", "/tmp/a.db"),
+            ("/tmp/a b.db", "/tmp/a b.db"),
+            ("a%20b.db", "a%20b.db"),
+            ("sqlite:a%20b.db", "a b.db"),
+        ] {
+            assert_eq!(parse(url).unwrap(), file(path, OpenMode::Create), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_mode_is_read() {
+        assert_eq!(parse("sqlite:a.db?mode=ro").unwrap(), file("a.db", OpenMode::ReadOnly));
+        assert_eq!(parse("a.db?mode=rw").unwrap(), file("a.db", OpenMode::ReadWrite));
+        assert_eq!(parse("a.db?mode=rwc&cache=shared").unwrap(), file("a.db", OpenMode::Create));
+    }
+
+    #[test]
+    fn memory_has_four_spellings() {
+        for url in
+            [":memory:", "sqlite::memory:", "sqlite::memory:?cache=shared", "sqlite:x?mode=memory"]
+        {
+            assert_eq!(parse(url).unwrap(), Location::Memory, "{url}");
+        }
+    }
+
+    #[test]
+    fn bad_input_says_what_is_wrong() {
+        for (url, reason) in [
+            ("", "names no file"),
+            ("sqlite:", "names no file"),
+            ("postgres://host/db", "scheme 'postgres'"),
+            ("a.db?mode=fast", "mode 'fast'"),
+            ("a.db?cache=big", "cache 'big'"),
+            ("a.db?vfs=unix", "unknown parameter 'vfs'"),
+            ("sqlite:a%2", "hexadecimal"),
+            ("a\0b", "zero byte"),
+        ] {
+            let error = parse(url).unwrap_err().to_string();
+            assert!(error.contains(reason), "{url}: {error}");
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! Activities: enqueueing, leasing, finishing.
+
+use duroxide_core::providers::{
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkSlot,
+};
+use rusqlite::{Connection, OptionalExtension, params};
+use uuid::Uuid;
+
+use crate::error::JobError;
+use crate::number::{from_db, to_db};
+use crate::orchestrator_queue::{self, NewMessage};
+use crate::sessions;
+use crate::turn_lock::GiveBack;
+use crate::writer::Tx;
+
+/// An activity in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewWork {
+    activity: ScheduledActivityIdentifier,
+    session_id: Option<String>,
+    tag: Option<String>,
+    text: String,
+}
+
+impl NewWork {
+    /// Encodes an activity; refuses any other message.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
+        else {
+            return Err(JobError::refused(
+                "Invalid work item type: only ActivityExecute goes to the worker queue",
+            ));
+        };
+        Ok(Self {
+            activity: ScheduledActivityIdentifier {
+                instance: instance.clone(),
+                execution_id: *execution_id,
+                activity_id: *id,
+            },
+            session_id: session_id.clone(),
+            tag: tag.clone(),
+            text: serde_json::to_string(item)?,
+        })
+    }
+}
+
+/// Adds an activity, visible at once.
+pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
+                 activity_id, session_id, tag)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?
+        .execute(params![
+            work.text,
+            tx.now,
+            work.activity.instance,
+            to_db(work.activity.execution_id),
+            to_db(work.activity.activity_id),
+            work.session_id,
+            work.tag
+        ])?;
+    tx.changes.worker_queue();
+    Ok(())
+}
+
+/// Removes an activity, running or not. Whoever runs it notices when it renews its lease.
+pub(crate) fn cancel(
+    conn: &Connection,
+    activity: &ScheduledActivityIdentifier,
+) -> Result<(), JobError> {
+    conn.prepare_cached(
+        "DELETE FROM worker_queue
+         WHERE instance_id = ?1 AND execution_id = ?2 AND activity_id = ?3",
+    )?
+    .execute(params![
+        activity.instance,
+        to_db(activity.execution_id),
+        to_db(activity.activity_id)
+    ])?;
+    Ok(())
+}
+
+/// What a worker asks for.
+pub(crate) struct WorkRequest {
+    pub(crate) slots: Vec<WorkSlot>,
+    pub(crate) lock_for: i64,
+    pub(crate) tag_filter: TagFilter,
+}
+
+/// What a fetch found.
+#[derive(Debug)]
+pub(crate) struct WorkBatch {
+    pub(crate) work: Vec<RawWork>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+}
+
+/// A leased activity that is not decoded yet.
+#[derive(Debug)]
+pub(crate) struct RawWork {
+    pub(crate) slot: usize,
+    pub(crate) id: i64,
+    pub(crate) text: String,
+    pub(crate) lock_token: String,
+    pub(crate) attempt_count: u32,
+}
+
+/// Leases one activity for each slot, in order, as long as there are any.
+pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
+    let mut work = Vec::new();
+    for (slot, wish) in request.slots.iter().enumerate() {
+        let session = wish.session.as_ref();
+        if let Some(id) = oldest_eligible(tx, &request.tag_filter, session)? {
+            work.push(lease(tx, request, slot, id)?);
+        }
+    }
+    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(WorkBatch { work, next_due })
+}
+
+/// Gives back activities that nobody took, as if they had not been fetched.
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
+    for work in batch.work {
+        let untouched = GiveBack { delay: None, ignore_attempt: true };
+        abandon(tx, &work.lock_token, untouched)?;
+    }
+    Ok(())
+}
+
+fn oldest_eligible(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    session: Option<&SessionFetchConfig>,
+) -> Result<Option<i64>, JobError> {
+    let owner = session.map(|session| session.owner_id.as_str());
+    let tags: Vec<Option<&str>> = match filter {
+        TagFilter::None => return Ok(None),
+        TagFilter::Any => return oldest_of_any_tag(tx, owner),
+        TagFilter::DefaultOnly => vec![None],
+        TagFilter::Tags(tags) => tags.iter().map(|tag| Some(tag.as_str())).collect(),
+        TagFilter::DefaultAnd(tags) => {
+            std::iter::once(None).chain(tags.iter().map(|tag| Some(tag.as_str()))).collect()
+        }
+    };
+    let mut oldest = None;
+    for tag in tags {
+        for sql in [READY_SQL, EXPIRED_SQL] {
+            let id: Option<i64> = tx
+                .conn
+                .prepare_cached(sql)?
+                .query_row(params![tx.now, owner, tag], |row| row.get(0))
+                .optional()?;
+            oldest = oldest.into_iter().chain(id).min();
+        }
+    }
+    Ok(oldest)
+}
+
+fn oldest_of_any_tag(tx: &Tx<'_>, owner: Option<&str>) -> Result<Option<i64>, JobError> {
+    let mut oldest = None;
+    for sql in [READY_ANY_SQL, EXPIRED_ANY_SQL] {
+        let id: Option<i64> = tx
+            .conn
+            .prepare_cached(sql)?
+            .query_row(params![tx.now, owner], |row| row.get(0))
+            .optional()?;
+        oldest = oldest.into_iter().chain(id).min();
+    }
+    Ok(oldest)
+}
+
+/// Session rule: none, or one that nobody else holds, if the caller takes sessions at all.
+macro_rules! session_rule {
+    () => {
+        "(q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
+             SELECT 1 FROM sessions s WHERE s.session_id = q.session_id
+                 AND s.locked_until > ?1 AND s.worker_id <> ?2)))"
+    };
+}
+
+// One tag at a time, so that a backlog of a tag that nobody here serves costs nothing.
+pub(crate) const READY_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
+     WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.id LIMIT 1"
+);
+
+pub(crate) const EXPIRED_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3
+         AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.locked_until LIMIT 1"
+);
+
+pub(crate) const READY_ANY_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q NOT INDEXED
+     WHERE q.id > 0 AND q.lock_token IS NULL AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.id LIMIT 1"
+);
+
+pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.locked_until LIMIT 1"
+);
+
+fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
+    let lock_token = format!("lock_{}", Uuid::new_v4());
+    let until = tx.now.saturating_add(request.lock_for);
+    let (text, attempt_count, session_id): (String, u32, Option<String>) = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue
+             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
+             WHERE id = ?1 RETURNING work_item, attempt_count, session_id",
+        )?
+        .query_row(params![id, lock_token, until], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
+    if let (Some(session_id), Some(owner)) = (session_id, owner) {
+        sessions::claim(tx, &session_id, owner)?;
+    }
+    Ok(RawWork { slot, id, text, lock_token, attempt_count })
+}
+
+/// Removes an activity under a live lease and enqueues its completion.
+pub(crate) fn finish(
+    tx: &mut Tx<'_>,
+    token: &str,
+    completion: Option<&NewMessage>,
+) -> Result<(), JobError> {
+    let session_id: Option<Option<String>> = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2
+             RETURNING session_id",
+        )?
+        .query_row(params![token, tx.now], |row| row.get(0))
+        .optional()?;
+    let Some(session_id) = session_id else { return Err(lost_lease()) };
+    if let Some(session_id) = session_id {
+        sessions::touch(tx, &session_id)?;
+    }
+    match completion {
+        Some(message) => orchestrator_queue::insert(tx, message, tx.now),
+        None => Ok(()),
+    }
+}
+
+/// Extends a live lease from now.
+pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
+    let session_id: Option<Option<String>> = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue SET locked_until = ?3
+             WHERE lock_token = ?1 AND locked_until > ?2 RETURNING session_id",
+        )?
+        .query_row(params![token, tx.now, tx.now.saturating_add(extend_for)], |row| row.get(0))
+        .optional()?;
+    match session_id {
+        Some(Some(session_id)) => sessions::touch(tx, &session_id),
+        Some(None) => Ok(()),
+        None => Err(lost_lease()),
+    }
+}
+
+/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, how: GiveBack) -> Result<(), JobError> {
+    let visible_at = how.delay.map(|delay| tx.now.saturating_add(delay));
+    let given_back = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue
+             SET lock_token = NULL, locked_until = NULL,
+                 visible_at = coalesce(?2, visible_at),
+                 attempt_count = max(attempt_count - ?3, 0)
+             WHERE lock_token = ?1",
+        )?
+        .execute(params![token, visible_at, i64::from(how.ignore_attempt)])?;
+    if given_back == 0 {
+        return Err(lost_lease());
+    }
+    tx.changes.worker_queue();
+    Ok(())
+}
+
+fn lost_lease() -> JobError {
+    JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
+}
+
+/// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
+fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+    let due: Option<i64> = conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| row.get(0))?;
+    Ok(due.map(from_db))
+}
+
+pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
+     SELECT min(visible_at) AS due FROM worker_queue INDEXED BY idx_worker_delayed
+         WHERE visible_at > 0 AND visible_at > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM worker_queue INDEXED BY idx_worker_lease
+         WHERE lock_token IS NOT NULL AND locked_until > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM sessions INDEXED BY idx_sessions_until
+         WHERE locked_until > ?1)";

@@ -1,0 +1,407 @@
+//! One thread owns the write connection and commits whatever waits in one transaction.
+//!
+//! 1. A job runs in a savepoint of its own: if it fails or panics, only its changes are undone.
+//! 2. All jobs of a round share one commit. A job is answered after it: an answer means durable.
+//! 3. If the transaction cannot begin or commit, every job of the round gets that error.
+//! 4. Waiters are woken after the commit, so what they then read is there.
+//! 5. A lease whose answer nobody takes is given back: see [`Undo`].
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use duroxide_core::clock::Clock;
+use duroxide_core::providers::{ChangeHub, ProviderError};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::change::Changes;
+use crate::error::JobError;
+use crate::number::to_db;
+use crate::options::Settings;
+use crate::url::Location;
+use crate::{SqliteError, connection, limits};
+
+/// What a job works with.
+pub(crate) struct Tx<'a> {
+    /// The write connection, within a transaction.
+    pub(crate) conn: &'a Connection,
+    /// The time at which the job runs.
+    pub(crate) now: i64,
+    /// What the job changes.
+    pub(crate) changes: Changes,
+}
+
+/// Takes a lease back whose answer was not taken.
+pub(crate) type Undo<T> = fn(&mut Tx<'_>, T) -> Result<(), JobError>;
+
+type Work<T> = Box<dyn FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send>;
+
+/// Hands jobs to the thread. The thread ends when this and all pending answers are dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Writer {
+    // Not bounded by itself: each caller waits for its answer, so there are at most as many jobs
+    // as callers.
+    commands: mpsc::Sender<Command>,
+    waiting: Arc<AtomicUsize>,
+}
+
+enum Command {
+    Run(Box<dyn Job>),
+    Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Run(_) => "Run",
+            Self::Checkpoint(_) => "Checkpoint",
+        })
+    }
+}
+
+impl Writer {
+    /// Starts the thread, which opens the database; ends when it is open or has failed.
+    pub(crate) async fn start(
+        location: Location,
+        settings: Settings,
+        hub: ChangeHub,
+    ) -> Result<Self, SqliteError> {
+        let (commands, inbox) = mpsc::channel();
+        let (opened, open) = oneshot::channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let watched = Arc::clone(&waiting);
+        std::thread::Builder::new()
+            .name("duroxide-sqlite-writer".to_owned())
+            .spawn(move || match connection::open_writer(&location, &settings) {
+                Ok(conn) => {
+                    if opened.send(Ok(())).is_ok() {
+                        WriterThread::new(conn, location, settings, hub, watched).serve(&inbox);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            })
+            .map_err(SqliteError::Thread)?;
+        open.await.map_err(|_| SqliteError::Closed)??;
+        Ok(Self { commands, waiting })
+    }
+
+    /// Runs `work` and answers once it is durable. It runs even if the caller goes away.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        self.submit(operation, Box::new(work), None).await.map_err(|_| closed(operation))?
+    }
+
+    /// Runs `work`, which takes leases. If the caller goes away, the leases are given back.
+    pub(crate) async fn lease<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        undo: Undo<T>,
+    ) -> Result<T, ProviderError> {
+        let answer = self.submit(operation, Box::new(work), Some(undo));
+        Lease { answer, undo, writer: self.clone(), operation }.taken().await
+    }
+
+    /// Copies the write-ahead log into the file.
+    pub(crate) async fn checkpoint(&self) -> Result<(), SqliteError> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
+        answer.await.map_err(|_| SqliteError::Closed)?
+    }
+
+    /// While the guard lives, commits of other processes are looked for eagerly.
+    pub(crate) fn wait_guard(&self) -> WaitGuard {
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        WaitGuard { waiting: Arc::clone(&self.waiting) }
+    }
+
+    fn submit<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: Work<T>,
+        undo: Option<Undo<T>>,
+    ) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        let job = TypedJob { operation, work: Some(work), outcome: None, reply, undo };
+        // A closed channel drops the job and with it the reply, which the caller sees.
+        drop(self.commands.send(Command::Run(Box::new(job))));
+        answer
+    }
+}
+
+type Answer<T> = oneshot::Receiver<Result<T, ProviderError>>;
+
+fn closed(operation: &'static str) -> ProviderError {
+    ProviderError::permanent(operation, SqliteError::Closed.to_string())
+}
+
+/// Counts one waiter.
+#[derive(Debug)]
+pub(crate) struct WaitGuard {
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An answer that holds leases until it is taken.
+struct Lease<T: Send + 'static> {
+    answer: Answer<T>,
+    undo: Undo<T>,
+    writer: Writer,
+    operation: &'static str,
+}
+
+impl<T: Send + 'static> Lease<T> {
+    async fn taken(mut self) -> Result<T, ProviderError> {
+        (&mut self.answer).await.map_err(|_| closed(self.operation))?
+    }
+}
+
+impl<T: Send + 'static> Drop for Lease<T> {
+    fn drop(&mut self) {
+        // After this an answer is either here already or fails to be sent, in which case the
+        // writer gives the lease back.
+        self.answer.close();
+        if let Ok(Ok(value)) = self.answer.try_recv() {
+            let undo = self.undo;
+            drop(self.writer.submit(self.operation, Box::new(move |tx| undo(tx, value)), None));
+        }
+    }
+}
+
+trait Job: Send {
+    /// Does the work; false if it failed and its changes have to be undone.
+    fn run(&mut self, tx: &mut Tx<'_>) -> bool;
+    /// Replaces a good outcome: the changes did not last.
+    fn fail(&mut self, error: &JobError);
+    /// Answers the caller; the job that has to follow if nobody listens.
+    fn answer(self: Box<Self>) -> Option<Box<dyn Job>>;
+}
+
+struct TypedJob<T> {
+    operation: &'static str,
+    work: Option<Work<T>>,
+    outcome: Option<Result<T, ProviderError>>,
+    reply: oneshot::Sender<Result<T, ProviderError>>,
+    undo: Option<Undo<T>>,
+}
+
+impl<T: Send + 'static> Job for TypedJob<T> {
+    fn run(&mut self, tx: &mut Tx<'_>) -> bool {
+        // A lease that nobody waits for any more is not taken.
+        if self.undo.is_some() && self.reply.is_closed() {
+            return true;
+        }
+        let Some(work) = self.work.take() else { return true };
+        let outcome = work(tx).map_err(|error| error.during(self.operation));
+        let good = outcome.is_ok();
+        self.outcome = Some(outcome);
+        good
+    }
+
+    fn fail(&mut self, error: &JobError) {
+        if !matches!(self.outcome, Some(Err(_))) {
+            self.outcome = Some(Err(error.during(self.operation)));
+        }
+    }
+
+    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
+        let operation = self.operation;
+        let undelivered = self.reply.send(self.outcome?).err()?.ok()?;
+        let undo = self.undo?;
+        let (reply, _nobody_listens) = oneshot::channel();
+        let work: Work<()> = Box::new(move |tx| undo(tx, undelivered));
+        Some(Box::new(TypedJob { operation, work: Some(work), outcome: None, reply, undo: None }))
+    }
+}
+
+struct WriterThread {
+    conn: Connection,
+    location: Location,
+    clock: Arc<dyn Clock>,
+    hub: ChangeHub,
+    waiting: Arc<AtomicUsize>,
+    poll: Duration,
+    /// Changes when another connection commits, but not when this one does.
+    data_version: i64,
+}
+
+impl WriterThread {
+    fn new(
+        conn: Connection,
+        location: Location,
+        settings: Settings,
+        hub: ChangeHub,
+        waiting: Arc<AtomicUsize>,
+    ) -> Self {
+        let poll = settings.cross_process_poll;
+        let data_version = data_version(&conn).unwrap_or(0);
+        Self { conn, location, clock: settings.clock, hub, waiting, poll, data_version }
+    }
+
+    fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
+        let mut follow_ups: Vec<Box<dyn Job>> = Vec::new();
+        loop {
+            let mut jobs = std::mem::take(&mut follow_ups);
+            let mut checkpoints = Vec::new();
+            if jobs.is_empty() {
+                match self.next(inbox) {
+                    Ok(Some(Command::Run(job))) => jobs.push(job),
+                    Ok(Some(Command::Checkpoint(reply))) => checkpoints.push(reply),
+                    Ok(None) => continue,
+                    Err(mpsc::RecvError) => return,
+                }
+            }
+            while jobs.len() < limits::JOBS_PER_COMMIT_MAX
+                && let Ok(command) = inbox.try_recv()
+            {
+                match command {
+                    Command::Run(job) => jobs.push(job),
+                    Command::Checkpoint(reply) => checkpoints.push(reply),
+                }
+            }
+            if !jobs.is_empty() {
+                self.commit_all(&mut jobs);
+                follow_ups.extend(jobs.into_iter().filter_map(Job::answer));
+            }
+            for reply in checkpoints {
+                drop(reply.send(self.checkpoint()));
+            }
+        }
+    }
+
+    /// The next command; `None` when it was only time to look for other processes.
+    fn next(
+        &mut self,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<Option<Command>, mpsc::RecvError> {
+        if self.location == Location::Memory {
+            return inbox.recv().map(Some);
+        }
+        let someone_waits =
+            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
+        let factor = if someone_waits { 1 } else { limits::IDLE_POLL_FACTOR };
+        match inbox.recv_timeout(self.poll * factor) {
+            Ok(command) => Ok(Some(command)),
+            Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
+            Err(RecvTimeoutError::Timeout) => {
+                if self.others_committed() {
+                    self.hub.notify_all();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn others_committed(&mut self) -> bool {
+        match data_version(&self.conn) {
+            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
+            // Waiters look again; the error will meet them there, with a name.
+            Err(_) => true,
+        }
+    }
+
+    fn commit_all(&mut self, jobs: &mut [Box<dyn Job>]) {
+        match self.try_commit_all(jobs) {
+            Ok(changes) => changes.publish(&self.hub),
+            Err(error) => {
+                if !self.conn.is_autocommit()
+                    && let Err(error) = execute(&self.conn, "ROLLBACK")
+                {
+                    tracing::error!(%error, "a failed transaction could not be rolled back");
+                }
+                for job in jobs {
+                    job.fail(&error);
+                }
+            }
+        }
+    }
+
+    fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
+        execute(&self.conn, "BEGIN IMMEDIATE")?;
+        let mut changes = Changes::default();
+        if self.location != Location::Memory && self.others_committed() {
+            changes.everything();
+        }
+        let alone = jobs.len() == 1;
+        for job in jobs {
+            if let Some(done) = self.run_job(job.as_mut(), alone)? {
+                changes.merge(done);
+            }
+        }
+        if !self.conn.is_autocommit() {
+            execute(&self.conn, "COMMIT")?;
+        }
+        Ok(changes)
+    }
+
+    /// Runs one job. `Err` means that the transaction is lost.
+    fn run_job(&self, job: &mut dyn Job, alone: bool) -> Result<Option<Changes>, JobError> {
+        if !alone {
+            execute(&self.conn, "SAVEPOINT job")?;
+        }
+        let now = to_db(self.clock.now_ms());
+        let mut tx = Tx { conn: &self.conn, now, changes: Changes::default() };
+        // Unwind safety: the savepoint undoes what a panic left half done.
+        let good = match catch_unwind(AssertUnwindSafe(|| job.run(&mut tx))) {
+            Ok(good) => good,
+            Err(_panic) => {
+                job.fail(&JobError::Broken("a storage job panicked".to_owned()));
+                false
+            }
+        };
+        let changes = tx.changes;
+        if self.conn.is_autocommit() {
+            if alone && !good {
+                return Ok(None);
+            }
+            // SQLite ends the whole transaction when the disk is full or fails.
+            return Err(JobError::Unavailable(
+                "Storage error: the shared transaction was rolled back".to_owned(),
+            ));
+        }
+        match (good, alone) {
+            (true, true) => {}
+            (true, false) => execute(&self.conn, "RELEASE job")?,
+            (false, true) => execute(&self.conn, "ROLLBACK")?,
+            (false, false) => {
+                execute(&self.conn, "ROLLBACK TO job")?;
+                execute(&self.conn, "RELEASE job")?;
+            }
+        }
+        Ok(good.then_some(changes))
+    }
+
+    fn checkpoint(&self) -> Result<(), SqliteError> {
+        if self.location == Location::Memory {
+            return Ok(());
+        }
+        let path = connection::path_of(&self.location);
+        let blocked: i64 = self
+            .conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| SqliteError::about(path, error))?;
+        if blocked == 0 {
+            return Ok(());
+        }
+        Err(SqliteError::Locked { path: path.to_owned(), source: None })
+    }
+}
+
+fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}
+
+fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
+}
