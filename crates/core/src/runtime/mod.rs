@@ -2,7 +2,6 @@
 
 mod activity_context;
 mod activity_handler;
-mod builder;
 mod descriptor;
 pub(crate) mod dispatchers;
 mod gauges;
@@ -28,7 +27,6 @@ pub use crate::context::{FnOrchestration, OrchestrationHandler};
 pub use crate::model::OrchestrationStatus;
 pub use activity_context::ActivityContext;
 pub use activity_handler::{ActivityHandler, FnActivity};
-pub use builder::{DuroxideRuntime, RuntimeBuildError, RuntimeBuilder};
 pub use descriptor::OrchestrationDescriptor;
 pub use kind_of::kind_of;
 pub use observability::{LogFormat, ObservabilityConfig};

@@ -3,35 +3,21 @@
 //! Compiling this file is the test: what is missing or differs does not compile. Most functions
 //! are therefore never called. Deliberate differences are in COMPAT.md.
 
-#[path = "public_paths/activity.rs"]
 mod activity;
-#[path = "public_paths/client.rs"]
 mod client;
-#[path = "public_paths/context.rs"]
 mod context;
-#[path = "public_paths/context_hooks.rs"]
 mod context_hooks;
-#[path = "public_paths/derives.rs"]
 mod derives;
-#[path = "public_paths/model.rs"]
 mod model;
-#[path = "public_paths/observability.rs"]
 mod observability;
-#[path = "public_paths/provider_data.rs"]
 mod provider_data;
-#[path = "public_paths/provider_traits.rs"]
 mod provider_traits;
-#[path = "public_paths/registry.rs"]
 mod registry;
-#[path = "public_paths/root.rs"]
 mod root;
-#[path = "public_paths/runtime.rs"]
 mod runtime;
 #[cfg(feature = "sqlite")]
-#[path = "public_paths/sqlite.rs"]
 mod sqlite;
 #[cfg(feature = "test-hooks")]
-#[path = "public_paths/test_hooks.rs"]
 mod test_hooks;
 
 /// Says that a value has a type.
