@@ -71,3 +71,27 @@ async fn an_instance_that_was_deleted_and_made_again_is_another_one() {
     let turn = turn_with(provider, old).await;
     assert_eq!((turn.history_after, turn.item.history.len()), (0, 2));
 }
+
+struct Panics;
+
+impl KnownHistory for Panics {
+    fn mark(&self, _instance: &str) -> Option<HistoryMark> {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_job_undoes_it_and_leaves_the_writer_alive() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let fetch = TurnFetch { known: Some(Arc::new(Panics)), ..wish(1) };
+    let (failed, other) = tokio::join!(
+        provider.fetch_orchestration_items(fetch),
+        provider.enqueue_for_worker(activity("a", 1))
+    );
+    let error = failed.unwrap_err();
+    assert!(error.message.contains("panicked"), "{error}");
+    other.unwrap();
+    assert_eq!(turn(provider).await.attempt_count, 1);
+}
