@@ -1,4 +1,4 @@
-//! Rough numbers, printed: `cargo test --release -p duroxide-sqlite bench -- --ignored --nocapture`.
+//! Rough numbers: `cargo test --release -p duroxide-sqlite bench -- --ignored --nocapture`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

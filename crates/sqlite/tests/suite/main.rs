@@ -8,6 +8,7 @@ mod kv;
 mod leases;
 mod legacy;
 mod marks;
+mod model;
 mod parked;
 mod plans;
 mod processes;
