@@ -1,2 +1,27 @@
-//! Development commands.
-fn main() {}
+//! Development commands: `cargo xtask help` lists them.
+
+mod ci;
+mod help;
+mod step;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1);
+    let outcome = match name.as_deref() {
+        Some("test") => test::run(),
+        Some("tidy") => tidy::run(),
+        Some("ci") => ci::run(),
+        None | Some("help" | "--help" | "-h") => help::run(),
+        Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("xtask: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}

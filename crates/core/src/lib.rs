@@ -1,7 +1,7 @@
 //! Model, engine, provider contract, client and runtime of Duroxide.
 //!
-//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers, each
-//! of which uses only what stands left of it: `model <- context <- engine`,
+//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers,
+//! each of which uses only what stands left of it: `model <- context <- engine`,
 //! `model <- providers <- client`, and `runtime` uses all.
 
 pub mod client;
@@ -12,4 +12,7 @@ pub mod model;
 pub mod providers;
 pub mod runtime;
 
+pub use client::{Client, ClientError};
+pub use context::{DurableFuture, OrchestrationContext};
 pub use model::*;
+pub use runtime::ActivityContext;

@@ -1,1 +1,29 @@
 //! Durable execution embedded in your own program.
+#![doc = include_str!("../../../README.md")]
+
+mod aliases;
+pub mod guide;
+pub mod providers;
+pub mod runtime;
+
+pub use aliases::{OrchestrationHandlerRef, ProviderRef};
+pub use duroxide_core::client;
+pub use duroxide_core::client::{Client, ClientError};
+pub use duroxide_core::context::{DurableFuture, OrchestrationContext};
+pub use duroxide_core::model::{
+    Action, AppErrorKind, BackoffStrategy, CompletionResult, ConfigErrorKind, Either2, Either3,
+    ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, LogLevel,
+    PoisonMessageType, RetryPolicy, SUB_ORCH_AUTO_PREFIX, ScheduleKind, SystemStats,
+    build_child_instance_id, is_auto_generated_sub_orch_id,
+};
+pub use duroxide_core::runtime::ActivityContext;
+pub use providers::{
+    DeleteInstanceResult, DispatcherCapabilityFilter, ExecutionInfo, InstanceFilter, InstanceInfo,
+    InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,
+    ScheduledActivityIdentifier, SemverRange, SessionFetchConfig, SystemMetrics, TagFilter,
+    current_build_version,
+};
+pub use runtime::{
+    OrchestrationDescriptor, OrchestrationHandler, OrchestrationRegistry,
+    OrchestrationRegistryBuilder, OrchestrationStatus, RuntimeOptions,
+};

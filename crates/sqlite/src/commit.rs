@@ -35,7 +35,7 @@ pub(crate) struct EncodedCommit {
 
 impl EncodedCommit {
     /// Encodes a commit.
-    pub(crate) fn encode(commit: TurnCommit) -> Result<Self, JobError> {
+    pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
         let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
@@ -44,15 +44,15 @@ impl EncodedCommit {
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
         Ok(Self {
-            lock_token: commit.lock_token,
+            lock_token: commit.lock_token.clone(),
             execution_id: commit.execution_id,
             events: NewEvent::encode_all(&commit.history_delta)?,
             kv: kv::changes(&commit.history_delta),
             custom_status: last_custom_status(&commit.history_delta),
             work,
             messages,
-            metadata: commit.metadata,
-            cancelled: commit.cancelled_activities,
+            metadata: commit.metadata.clone(),
+            cancelled: commit.cancelled_activities.clone(),
         })
     }
 }

@@ -146,7 +146,7 @@ impl SqliteProvider {
     async fn commit(
         &self,
         operation: &'static str,
-        turn: TurnCommit,
+        turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let encoded = EncodedCommit::encode(turn).during(operation)?;
         self.writer.run(operation, |tx| commit::commit_turn(tx, encoded)).await
@@ -194,7 +194,7 @@ impl Provider for SqliteProvider {
             metadata,
             cancelled_activities,
         };
-        self.commit("ack_orchestration_item", turn).await.map(drop)
+        self.commit("ack_orchestration_item", &turn).await.map(drop)
     }
 
     async fn abandon_orchestration_item(
@@ -398,8 +398,8 @@ impl Provider for SqliteProvider {
         fetch_wait::fetch_turns(self, "fetch_orchestration_items", request).await
     }
 
-    async fn commit_turn(&self, commit: TurnCommit) -> Result<CommittedTurn, ProviderError> {
-        self.commit("commit_turn", commit).await
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        self.commit("commit_turn", &commit).await
     }
 
     async fn fetch_work_items(

@@ -1,1 +1,16 @@
 //! Asks: starts, signals, reads and mends instances through a provider.
+
+mod error;
+mod handle;
+mod inspect;
+mod kv;
+mod retention;
+mod signal;
+mod start;
+mod status;
+#[cfg(test)]
+mod tests;
+mod wait;
+
+pub use error::ClientError;
+pub use handle::Client;

@@ -153,6 +153,15 @@ impl ErrorDetails {
         }
     }
 
+    /// A cancelled orchestration.
+    pub(crate) fn cancelled(reason: impl Into<String>) -> Self {
+        Self::Application {
+            kind: AppErrorKind::Cancelled { reason: reason.into() },
+            message: String::new(),
+            retryable: false,
+        }
+    }
+
     /// A disagreement between code and history.
     pub(crate) fn nondeterminism(message: impl Into<String>) -> Self {
         Self::Configuration {

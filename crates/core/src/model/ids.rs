@@ -24,7 +24,7 @@ pub fn build_child_instance_id(parent_instance: &str, child_instance: &str) -> S
 }
 
 /// The suffix recorded for a generated child id.
-pub(crate) fn child_suffix(parent_execution_id: u64, event_id: u64) -> String {
+pub fn child_suffix(parent_execution_id: u64, event_id: u64) -> String {
     if parent_execution_id == INITIAL_EXECUTION_ID {
         format!("{SUB_ORCH_AUTO_PREFIX}{event_id}")
     } else {
@@ -33,7 +33,7 @@ pub(crate) fn child_suffix(parent_execution_id: u64, event_id: u64) -> String {
 }
 
 /// Says why a root instance id is refused, if it is: the marker would collide with children.
-pub(crate) fn refuse_root_id(instance: &str) -> Option<String> {
+pub fn refuse_root_id(instance: &str) -> Option<String> {
     let nested = format!("::{SUB_ORCH_AUTO_PREFIX}");
     (instance.starts_with(SUB_ORCH_AUTO_PREFIX) || instance.contains(&nested)).then(|| {
         format!(
@@ -45,7 +45,7 @@ pub(crate) fn refuse_root_id(instance: &str) -> Option<String> {
 }
 
 /// Says why an explicit child instance id is refused, if it is.
-pub(crate) fn refuse_child_id(instance: &str) -> Option<String> {
+pub fn refuse_child_id(instance: &str) -> Option<String> {
     is_auto_generated_sub_orch_id(instance).then(|| {
         format!(
             "sub-orchestration instance id '{instance}' starts with the reserved marker \

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod retry;
 pub mod stats;
 pub mod status;
+pub(crate) mod syscall;
 pub mod work_item;
 
 pub use action::{Action, CompletionResult, LogLevel, ScheduleKind};

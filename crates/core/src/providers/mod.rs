@@ -4,6 +4,9 @@ pub mod admin;
 pub mod capability;
 pub mod change;
 pub mod error;
+#[cfg(test)]
+pub(crate) mod fake;
+pub mod instrumented;
 pub mod items;
 pub mod management;
 mod provider;

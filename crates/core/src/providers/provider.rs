@@ -226,15 +226,17 @@ pub trait Provider: Any + Send + Sync {
 
     /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with an answer that lets the
     /// caller leave out known history in later fetches.
-    async fn commit_turn(&self, commit: TurnCommit) -> Result<CommittedTurn, ProviderError> {
+    ///
+    /// The commit is shared, so that it can be repeated without having been copied.
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.ack_orchestration_item(
             &commit.lock_token,
             commit.execution_id,
-            commit.history_delta,
-            commit.worker_items,
-            commit.orchestrator_items,
-            commit.metadata,
-            commit.cancelled_activities,
+            commit.history_delta.clone(),
+            commit.worker_items.clone(),
+            commit.orchestrator_items.clone(),
+            commit.metadata.clone(),
+            commit.cancelled_activities.clone(),
         )
         .await?;
         Ok(CommittedTurn::default())

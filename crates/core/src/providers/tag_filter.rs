@@ -86,3 +86,41 @@ where
     );
     tags
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_filter_takes_its_activities() {
+        let seen = |filter: TagFilter| {
+            [None, Some("gpu"), Some("cpu"), Some("GPU")].map(|tag| filter.matches(tag))
+        };
+        assert_eq!(seen(TagFilter::default()), [true, false, false, false]);
+        assert_eq!(seen(TagFilter::default_only()), [true, false, false, false]);
+        assert_eq!(seen(TagFilter::tags(["gpu"])), [false, true, false, false]);
+        assert_eq!(seen(TagFilter::default_and(["gpu"])), [true, true, false, false]);
+        assert_eq!(seen(TagFilter::any()), [true; 4]);
+        assert_eq!(seen(TagFilter::none()), [false; 4]);
+    }
+
+    #[test]
+    fn equal_tags_count_once_and_five_are_allowed() {
+        let TagFilter::Tags(tags) = TagFilter::tags(["a", "b", "c", "d", "e", "a"]) else {
+            panic!("tags makes a filter of tags");
+        };
+        assert_eq!(tags.len(), 5);
+    }
+
+    #[test]
+    #[should_panic(expected = "requires at least one tag")]
+    fn a_filter_of_no_tags_panics() {
+        TagFilter::tags(Vec::<String>::new());
+    }
+
+    #[test]
+    #[should_panic(expected = "Worker can subscribe to at most 5 tags, got 6")]
+    fn a_sixth_tag_panics() {
+        TagFilter::default_and(["a", "b", "c", "d", "e", "f"]);
+    }
+}

@@ -1,5 +1,6 @@
 //! Every bound of the system, with its reason.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Carried messages above this number are reported in the log; none is dropped.
@@ -20,6 +21,37 @@ pub const MAX_KV_KEYS: usize = 150;
 /// Size of one value.
 pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 
+/// First pause of a client that has to ask a provider again because it cannot watch. Pauses double.
+pub const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
+
+/// Longest pause between two such questions: how late an answer may be seen.
+pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
+
+/// A waiting client looks again at least this often although it is woken by changes, so that a
+/// lost wake-up costs a moment and never the answer.
+pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Turns that one core is given by default: while one commits, others compute.
+pub const TURNS_PER_CORE: usize = 4;
+
+/// Bounds of the default number of turns at once. Above, they only wait for the store.
+pub const CONCURRENT_TURNS: RangeInclusive<usize> = 4..=64;
+
+/// Activities that one core is given by default: most of them wait for something outside.
+pub const ACTIVITIES_PER_CORE: usize = 32;
+
+/// Bounds of the default number of activities at once. Above, what they call suffers.
+pub const CONCURRENT_ACTIVITIES: RangeInclusive<usize> = 32..=256;
+
+/// Executions that a node keeps between turns by default.
+pub const WARM_INSTANCES_MAX: usize = 10_000;
+
+/// Bytes of history that these may hold together by default.
+pub const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// No lease is renewed more often: a lease of zero would be renewed without pause.
+pub const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
+
 /// How often one turn may be polled without a new event. Code that wakes itself for ever would
 /// otherwise hold its dispatcher slot for ever.
 pub const POLLS_PER_SETTLE_MAX: usize = 100_000;
@@ -29,3 +61,34 @@ pub const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
 
 /// Wait before a turn whose pin or history this node cannot use is offered again.
 pub const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
+
+/// Events of one execution. The engine keeps a few bytes for each, so that a corrupt id cannot make
+/// it allocate without bound; long before this, code should continue as new.
+pub const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
+
+/// Turns or activities taken by one fetch: one fetch is one transaction, which others wait for.
+pub const ITEMS_PER_FETCH_MAX: usize = 64;
+
+/// Step of the pause after a fetch that failed for a passing reason; doubled with each failure.
+pub const FETCH_RETRY_STEP: Duration = Duration::from_millis(100);
+
+/// Longest pause after a failed fetch.
+pub const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
+
+/// First pause before a failed commit or report is repeated; doubled with each failure.
+pub const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
+
+/// Longest pause before a failed commit or report is repeated.
+pub const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
+
+/// A commit is tried at least this often, however short its lease.
+pub const COMMIT_TRIES_MIN: u32 = 6;
+
+/// Delay of an activity whose result could not be stored, or whose session is one too many.
+pub const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
+
+/// How long [`shutdown`](super::Runtime::shutdown) waits when it is not told.
+pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
+
+/// Cancellations remembered for activities that were fetched but not yet started here.
+pub const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;

@@ -1,3 +1,39 @@
 //! Moves work between the provider, the engine and the activities.
 
+mod activity_context;
+mod activity_handler;
+mod descriptor;
+pub(crate) mod dispatchers;
+mod gauges;
+mod kind_of;
+mod lease;
 pub mod limits;
+mod node;
+pub mod observability;
+mod options;
+pub mod registry;
+#[expect(clippy::module_inception, reason = "the type that the module is named for")]
+mod runtime;
+mod slots;
+mod start_facts;
+mod system_activities;
+mod tasks;
+#[cfg(feature = "test-hooks")]
+pub mod test_hooks;
+mod unregistered_backoff;
+mod warm_cache;
+
+pub use crate::context::{FnOrchestration, OrchestrationHandler};
+pub use crate::model::OrchestrationStatus;
+pub use activity_context::ActivityContext;
+pub use activity_handler::{ActivityHandler, FnActivity};
+pub use descriptor::OrchestrationDescriptor;
+pub use kind_of::kind_of;
+pub use observability::{LogFormat, ObservabilityConfig};
+pub use options::{RuntimeOptions, WarmCacheOptions};
+pub use registry::{
+    ActivityRegistry, ActivityRegistryBuilder, OrchestrationRegistry, OrchestrationRegistryBuilder,
+    VersionPolicy,
+};
+pub use runtime::Runtime;
+pub use unregistered_backoff::UnregisteredBackoffConfig;

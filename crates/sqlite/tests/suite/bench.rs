@@ -26,7 +26,7 @@ async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
                     worker_items: vec![activity(&instance, 2)],
                     ..commit(&turn.lock_token, vec![started(&instance, 1), heard(&instance, 2)])
                 };
-                provider.commit_turn(next).await.unwrap();
+                provider.store_turn(next).await.unwrap();
                 let work = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await;
                 let (_, token, _) = work.unwrap().unwrap();
                 provider.ack_work_item(&token, None).await.unwrap();
@@ -86,7 +86,7 @@ async fn measure_fetches(label: &str, provider: &SqliteProvider) {
     for _ in 0..1000 {
         let turn = turn(provider).await;
         let events = vec![started(&turn.item.instance, 1)];
-        provider.commit_turn(commit(&turn.lock_token, events)).await.unwrap();
+        provider.store_turn(commit(&turn.lock_token, events)).await.unwrap();
     }
     println!("fetch and commit {label}: {:?}", begun.elapsed() / 1000);
     let begun = Instant::now();

@@ -48,7 +48,7 @@ async fn a_running_instance_is_deleted_only_by_force_and_its_turn_cannot_bring_i
     assert!(error.message.contains("running"), "{error}");
     let deleted = provider.delete_instance("a", true).await.unwrap();
     assert_eq!(deleted.queue_messages_deleted, 2);
-    assert!(provider.commit_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.is_err());
+    assert!(provider.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.is_err());
     assert!(provider.ack_work_item(&activity_token, Some(completed("a", 1))).await.is_err());
     assert!(provider.read("a").await.unwrap().is_empty());
     assert!(provider.list_instances().await.unwrap().is_empty());
@@ -103,7 +103,7 @@ async fn pruning_never_takes_the_current_execution() {
             metadata: if execution_id < 5 { ended("ContinuedAsNew") } else { named() },
             ..commit(&held.lock_token, vec![started("a", execution_id)])
         };
-        provider.commit_turn(next).await.unwrap();
+        provider.store_turn(next).await.unwrap();
     }
     let keep_three = PruneOptions { keep_last: Some(3), ..PruneOptions::default() };
     let pruned = provider.prune_executions("a", keep_three).await.unwrap();

@@ -19,7 +19,7 @@ async fn a_failing_job_undoes_only_itself() {
         append(2),
         append(1),
         append(3),
-        provider.commit_turn(commit("lock_unknown", vec![])),
+        provider.store_turn(commit("lock_unknown", vec![])),
     );
     one.unwrap();
     two.unwrap();

@@ -20,11 +20,11 @@ async fn next_execution(provider: &dyn Provider, last_events: Vec<Event>) {
     let held = turn(provider).await;
     let end =
         TurnCommit { metadata: ended("ContinuedAsNew"), ..commit(&held.lock_token, last_events) };
-    provider.commit_turn(end).await.unwrap();
+    provider.store_turn(end).await.unwrap();
     provider.enqueue_for_orchestrator(signal("a", "begin"), None).await.unwrap();
     let held = turn(provider).await;
     let begin = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![started("a", 2)]) };
-    provider.commit_turn(begin).await.unwrap();
+    provider.store_turn(begin).await.unwrap();
 }
 
 async fn snapshot(provider: &dyn Provider) -> Vec<(String, String, u64)> {
@@ -77,7 +77,7 @@ async fn removals_of_the_running_execution_hide_what_earlier_ones_left() {
     provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
     let held = turn(provider).await;
     let changed = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![all, again]) };
-    provider.commit_turn(changed).await.unwrap();
+    provider.store_turn(changed).await.unwrap();
     assert_eq!(provider.get_kv_value("a", "older").await.unwrap(), None);
     assert_eq!(provider.get_kv_value("a", "old").await.unwrap().as_deref(), Some("2"));
     let stats = provider.get_instance_stats("a").await.unwrap().unwrap();

@@ -14,16 +14,16 @@ async fn an_expired_lease_can_be_taken_and_the_old_token_is_worthless() {
     let old = turn(provider).await;
     assert!(try_turn(provider).await.is_none());
     store.clock.advance(LEASE);
-    let error = provider.commit_turn(commit(&old.lock_token, vec![])).await.unwrap_err();
+    let error = provider.store_turn(commit(&old.lock_token, vec![])).await.unwrap_err();
     assert!(!error.is_retryable());
     assert!(error.message.contains("Instance lock expired"), "{error}");
     assert!(provider.renew_orchestration_item_lock(&old.lock_token, LEASE).await.is_err());
     let new = turn(provider).await;
     assert_ne!(new.lock_token, old.lock_token);
     assert_eq!(new.attempt_count, 2);
-    let error = provider.commit_turn(commit(&old.lock_token, vec![])).await.unwrap_err();
+    let error = provider.store_turn(commit(&old.lock_token, vec![])).await.unwrap_err();
     assert!(error.message.contains("Invalid lock token"), "{error}");
-    provider.commit_turn(commit(&new.lock_token, vec![started("a", 1)])).await.unwrap();
+    provider.store_turn(commit(&new.lock_token, vec![started("a", 1)])).await.unwrap();
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_renewed_lease_lasts_from_the_renewal() {
     provider.renew_orchestration_item_lock(&held.lock_token, LEASE).await.unwrap();
     store.clock.advance(LEASE - Duration::from_millis(1));
     assert!(try_turn(provider).await.is_none());
-    provider.commit_turn(commit(&held.lock_token, vec![started("a", 1)])).await.unwrap();
+    provider.store_turn(commit(&held.lock_token, vec![started("a", 1)])).await.unwrap();
 }
 
 #[tokio::test]

@@ -62,7 +62,7 @@ async fn a_running_instance_goes_on_to_its_end() {
     assert_eq!(item.messages.len(), 1, "the timer is not due yet");
     assert_eq!(item.kv_snapshot.len(), 3);
     assert_eq!(item.history.len(), 6);
-    let answer = provider.commit_turn(commit(&token, vec![heard("order", 7)])).await.unwrap();
+    let answer = provider.store_turn(commit(&token, vec![heard("order", 7)])).await.unwrap();
     assert!(answer.incarnation.is_some());
 
     let (work, work_token, attempt) = provider
@@ -86,7 +86,7 @@ async fn a_running_instance_goes_on_to_its_end() {
             vec![event("order", 1, 8, EventKind::OrchestrationCompleted { output })],
         )
     };
-    provider.commit_turn(end).await.unwrap();
+    provider.store_turn(end).await.unwrap();
     assert_eq!(provider.get_instance_info("order").await.unwrap().status, "Completed");
     assert_eq!(provider.get_kv_value("order", "step").await.unwrap().as_deref(), Some("2"));
     assert_eq!(provider.delete_instance("order", false).await.unwrap().instances_deleted, 2);

@@ -26,7 +26,7 @@ async fn create_marked(provider: &dyn Provider) -> HistoryMark {
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let first = turn(provider).await;
     let events = vec![started("a", 1), heard("a", 2)];
-    let answer = provider.commit_turn(commit(&first.lock_token, events)).await.unwrap();
+    let answer = provider.store_turn(commit(&first.lock_token, events)).await.unwrap();
     HistoryMark { incarnation: answer.incarnation.unwrap(), execution_id: 1, event_id: 2 }
 }
 
@@ -55,7 +55,7 @@ async fn a_mark_of_another_execution_or_a_later_event_counts_for_nothing() {
         provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
         let turn = turn_with(provider, wrong).await;
         assert_eq!((turn.history_after, turn.item.history.len()), (0, 2), "{wrong:?}");
-        provider.commit_turn(commit(&turn.lock_token, vec![])).await.unwrap();
+        provider.store_turn(commit(&turn.lock_token, vec![])).await.unwrap();
     }
 }
 

@@ -96,7 +96,7 @@ impl World {
         let instance = turn.item.instance.clone();
         let next = self.next_event.entry(instance.clone()).or_insert(2);
         let commit = commit(&turn.lock_token, vec![heard(&instance, *next)]);
-        if self.provider.commit_turn(commit).await.is_err() {
+        if self.provider.store_turn(commit).await.is_err() {
             return;
         }
         *next += 1;

@@ -40,7 +40,7 @@ async fn a_start_by_another_instance_wakes_parked_messages() {
         orchestrator_items: vec![start("child")],
         ..commit(&parent.lock_token, vec![started("a", 1)])
     };
-    provider.commit_turn(commit).await.unwrap();
+    provider.store_turn(commit).await.unwrap();
     assert_eq!(turn(provider).await.item.messages, vec![signal("child", "1"), start("child")]);
 }
 

@@ -26,7 +26,7 @@ async fn two_providers_share_the_work_of_one_file() {
             let mut mine = Vec::new();
             while let Some(turn) = try_turn(&*provider).await {
                 let events = vec![started(&turn.item.instance, 1)];
-                provider.commit_turn(commit(&turn.lock_token, events)).await.unwrap();
+                provider.store_turn(commit(&turn.lock_token, events)).await.unwrap();
                 mine.push(turn.item.instance);
             }
             mine
@@ -75,7 +75,7 @@ async fn answer_parent(provider: &SqliteProvider) {
     let turn = provider.fetch_orchestration_items(fetch).await.unwrap().pop().unwrap();
     assert_eq!(turn.item.instance, "from-parent");
     let events = vec![started("from-parent", 1)];
-    provider.commit_turn(commit(&turn.lock_token, events)).await.unwrap();
+    provider.store_turn(commit(&turn.lock_token, events)).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

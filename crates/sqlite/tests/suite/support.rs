@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    ExecutionMetadata, FetchedTurn, ManualClock, Provider, TurnCommit, TurnFetch, WorkItem,
+    CommittedTurn, ExecutionMetadata, FetchedTurn, ManualClock, Provider, ProviderError,
+    TurnCommit, TurnFetch, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use duroxide_sqlite::{SqliteProvider, Synchronous};
@@ -151,6 +152,17 @@ pub(crate) fn ended(status: &str) -> ExecutionMetadata {
     ExecutionMetadata { status: Some(status.to_owned()), output: Some("out".to_owned()), ..named() }
 }
 
+/// Commits a turn that is not shared with anyone.
+pub(crate) trait StoreTurn {
+    async fn store_turn(&self, turn: TurnCommit) -> Result<CommittedTurn, ProviderError>;
+}
+
+impl<P: Provider + ?Sized> StoreTurn for P {
+    async fn store_turn(&self, turn: TurnCommit) -> Result<CommittedTurn, ProviderError> {
+        self.commit_turn(Arc::new(turn)).await
+    }
+}
+
 /// A commit that says nothing but what the caller adds.
 pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
     TurnCommit {
@@ -191,7 +203,7 @@ pub(crate) async fn create_with(
     let turn = turn(provider).await;
     assert_eq!(turn.item.instance, instance);
     let commit = TurnCommit { metadata, ..commit(&turn.lock_token, vec![started(instance, 1)]) };
-    provider.commit_turn(commit).await.unwrap();
+    provider.store_turn(commit).await.unwrap();
 }
 
 /// Takes the next turn and commits these events.
@@ -199,5 +211,5 @@ pub(crate) async fn step(provider: &dyn Provider, instance: &str, events: Vec<Ev
     provider.enqueue_for_orchestrator(signal(instance, "step"), None).await.unwrap();
     let turn = turn(provider).await;
     assert_eq!(turn.item.instance, instance);
-    provider.commit_turn(commit(&turn.lock_token, events)).await.unwrap();
+    provider.store_turn(commit(&turn.lock_token, events)).await.unwrap();
 }

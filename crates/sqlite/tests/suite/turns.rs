@@ -46,7 +46,7 @@ async fn a_commit_changes_everything_together() {
     let first = turn(&*store.provider).await;
     let answer = store
         .provider
-        .commit_turn(TurnCommit {
+        .store_turn(TurnCommit {
             worker_items: vec![activity("a", 2), activity("a", 3)],
             orchestrator_items: vec![timer("a", 4, 1), signal("a", "x"), activity("a", 9)],
             cancelled_activities: vec![ScheduledActivityIdentifier {
@@ -74,7 +74,7 @@ async fn an_event_that_is_already_stored_undoes_the_commit_and_keeps_the_lease()
     let held = turn(&*store.provider).await;
     let error = store
         .provider
-        .commit_turn(TurnCommit {
+        .store_turn(TurnCommit {
             worker_items: vec![activity("a", 2)],
             ..commit(&held.lock_token, vec![heard("a", 2), started("a", 1)])
         })
@@ -85,7 +85,7 @@ async fn an_event_that_is_already_stored_undoes_the_commit_and_keeps_the_lease()
     assert_eq!(store.provider.read("a").await.unwrap().len(), 1);
     assert_eq!(store.count("SELECT count(*) FROM worker_queue"), 0);
     assert!(try_turn(&*store.provider).await.is_none());
-    store.provider.commit_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
+    store.provider.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn messages_that_arrive_under_the_lease_belong_to_the_next_turn() {
     let held = turn(&*store.provider).await;
     store.provider.enqueue_for_orchestrator(signal("a", "2"), None).await.unwrap();
     assert!(try_turn(&*store.provider).await.is_none());
-    store.provider.commit_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
+    store.provider.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
     assert_eq!(turn(&*store.provider).await.item.messages, vec![signal("a", "2")]);
 }
 
@@ -110,7 +110,7 @@ async fn a_timer_is_hidden_until_its_time() {
         orchestrator_items: vec![timer("a", 2, fire_at)],
         ..commit(&first.lock_token, vec![started("a", 1)])
     };
-    store.provider.commit_turn(with_timer).await.unwrap();
+    store.provider.store_turn(with_timer).await.unwrap();
     assert!(try_turn(&*store.provider).await.is_none());
     store.clock.advance(Duration::from_millis(999));
     assert!(try_turn(&*store.provider).await.is_none());
@@ -133,7 +133,7 @@ async fn what_cannot_be_read_is_reported_and_does_not_block() {
     assert!(store.provider.read("a").await.is_err());
     assert!(store.provider.read_with_execution("a", 1).await.is_err());
     // The commit removes the unreadable message with the rest.
-    store.provider.commit_turn(commit(&turn.lock_token, vec![])).await.unwrap();
+    store.provider.store_turn(commit(&turn.lock_token, vec![])).await.unwrap();
     assert_eq!(store.count("SELECT count(*) FROM orchestrator_queue"), 0);
 }
 
@@ -168,7 +168,7 @@ async fn the_outcome_is_read_without_the_whole_history() {
         metadata: ended("Completed"),
         ..commit(&last.lock_token, vec![done.clone(), breadcrumb])
     };
-    provider.commit_turn(end).await.unwrap();
+    provider.store_turn(end).await.unwrap();
     let outcome = provider.read_outcome("a").await.unwrap();
     assert_eq!(outcome, InstanceOutcome::Ended(Box::new(done)));
 }
@@ -192,7 +192,7 @@ async fn continue_as_new_moves_to_the_next_execution() {
     provider.enqueue_for_orchestrator(next, None).await.unwrap();
     let held = turn(provider).await;
     let begin = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![started("a", 2)]) };
-    provider.commit_turn(begin).await.unwrap();
+    provider.store_turn(begin).await.unwrap();
     assert_eq!(provider.latest_execution_id("a").await.unwrap(), 2);
     assert_eq!(provider.list_executions("a").await.unwrap(), [1, 2]);
     assert_eq!(provider.read("a").await.unwrap()[0].execution_id, 2);

@@ -74,7 +74,7 @@ async fn a_commit_that_frees_waiting_messages_ends_the_wait() {
     let waiting =
         tokio::spawn(async move { provider.fetch_orchestration_items(patient()).await.unwrap() });
     settle().await;
-    store.provider.commit_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
+    store.provider.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
     assert_eq!(waiting.await.unwrap()[0].item.messages, vec![signal("a", "2")]);
 }
 

@@ -1,0 +1,80 @@
+//! Looking at instances through the management side of the provider.
+
+use std::collections::BTreeMap;
+
+use super::{Client, ClientError};
+use crate::model::Event;
+use crate::providers::{
+    ExecutionInfo, InstanceInfo, InstanceTree, ParkedMessage, QueueDepths, SystemMetrics,
+};
+
+impl Client {
+    /// All instances, newest first.
+    pub async fn list_all_instances(&self) -> Result<Vec<String>, ClientError> {
+        Ok(self.admin()?.list_instances().await?)
+    }
+
+    /// Instances whose current execution has this status, newest first.
+    pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
+        Ok(self.admin()?.list_instances_by_status(status).await?)
+    }
+
+    /// One instance; an error if it is unknown.
+    pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
+        Ok(self.admin()?.get_instance_info(instance).await?)
+    }
+
+    /// One execution; an error if it is unknown.
+    pub async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ClientError> {
+        Ok(self.admin()?.get_execution_info(instance, execution_id).await?)
+    }
+
+    /// Executions of an instance, ascending; empty if it is unknown.
+    pub async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ClientError> {
+        Ok(self.admin()?.list_executions(instance).await?)
+    }
+
+    /// History of one execution; empty if it is unknown.
+    pub async fn read_execution_history(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ClientError> {
+        Ok(self.admin()?.read_history_with_execution_id(instance, execution_id).await?)
+    }
+
+    /// Totals over the store.
+    pub async fn get_system_metrics(&self) -> Result<SystemMetrics, ClientError> {
+        Ok(self.admin()?.get_system_metrics().await?)
+    }
+
+    /// Messages waiting in the queues.
+    pub async fn get_queue_depths(&self) -> Result<QueueDepths, ClientError> {
+        Ok(self.admin()?.get_queue_depths().await?)
+    }
+
+    /// An instance and all its descendants.
+    pub async fn get_instance_tree(&self, instance: &str) -> Result<InstanceTree, ClientError> {
+        Ok(self.admin()?.get_instance_tree(instance).await?)
+    }
+
+    /// Running instances counted by the version that their current execution is pinned to: says
+    /// which nodes an upgrade still needs.
+    pub async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ClientError> {
+        Ok(self.admin()?.get_running_duroxide_version_spread().await?)
+    }
+
+    /// Messages that wait for an instance that does not exist, oldest first, `limit` at the most.
+    pub async fn list_parked_messages(
+        &self,
+        limit: u32,
+    ) -> Result<Vec<ParkedMessage>, ClientError> {
+        Ok(self.admin()?.list_parked_messages(limit).await?)
+    }
+}

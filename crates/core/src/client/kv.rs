@@ -1,0 +1,69 @@
+//! Key-value state as it is right now, with the writes of the running execution.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::wait::Wait;
+use super::{Client, ClientError};
+
+impl Client {
+    /// One value; `None` if the key or the instance is missing.
+    pub async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ClientError> {
+        Ok(self.provider().get_kv_value(instance, key).await?)
+    }
+
+    /// Like [`get_kv_value`](Self::get_kv_value), read as JSON.
+    pub async fn get_kv_value_typed<T: DeserializeOwned>(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<T>, ClientError> {
+        self.get_kv_value(instance, key).await?.map(|text| from_json(&text)).transpose()
+    }
+
+    /// All values; empty if the instance is missing.
+    pub async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ClientError> {
+        Ok(self.provider().get_kv_all_values(instance).await?)
+    }
+
+    /// Waits until the key has a value.
+    pub async fn wait_for_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+        timeout: Duration,
+    ) -> Result<String, ClientError> {
+        let mut wait = Wait::begin(self, instance, timeout);
+        loop {
+            if let Some(value) = self.get_kv_value(instance, key).await? {
+                return Ok(value);
+            }
+            wait.for_change().await?;
+        }
+    }
+
+    /// Like [`wait_for_kv_value`](Self::wait_for_kv_value), read as JSON.
+    pub async fn wait_for_kv_value_typed<T: DeserializeOwned>(
+        &self,
+        instance: &str,
+        key: &str,
+        timeout: Duration,
+    ) -> Result<T, ClientError> {
+        from_json(&self.wait_for_kv_value(instance, key, timeout).await?)
+    }
+}
+
+fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, ClientError> {
+    serde_json::from_str(text).map_err(|error| ClientError::InvalidInput {
+        message: format!("KV deserialization error: {error}"),
+    })
+}

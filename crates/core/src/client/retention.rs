@@ -1,0 +1,160 @@
+//! Removing what is no longer needed.
+
+use super::{Client, ClientError};
+use crate::providers::{
+    DeleteInstanceResult, InstanceFilter, ProviderError, PruneOptions, PruneResult,
+};
+
+impl Client {
+    /// Deletes a root instance with its whole tree, all or nothing. A running instance of the tree
+    /// is refused without `force`.
+    pub async fn delete_instance(
+        &self,
+        instance: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ClientError> {
+        let result = self
+            .admin()?
+            .delete_instance(instance, force)
+            .await
+            .map_err(|error| refused_deletion(instance, error))?;
+        log_deletion("instance deleted", Some(instance), &result);
+        Ok(result)
+    }
+
+    /// Deletes finished root instances with their trees; running ones are left alone.
+    pub async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ClientError> {
+        let result = self.admin()?.delete_instance_bulk(filter).await?;
+        log_deletion("instances deleted", None, &result);
+        Ok(result)
+    }
+
+    /// Deletes old executions of one instance, never its current one.
+    pub async fn prune_executions(
+        &self,
+        instance: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ClientError> {
+        let result = self.admin()?.prune_executions(instance, options).await?;
+        log_pruning(Some(instance), &result);
+        Ok(result)
+    }
+
+    /// Deletes old executions of many instances, never their current ones.
+    pub async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ClientError> {
+        let result = self.admin()?.prune_executions_bulk(filter, options).await?;
+        log_pruning(None, &result);
+        Ok(result)
+    }
+}
+
+/// Providers refuse a deletion by text alone; callers get to match on a variant.
+fn refused_deletion(instance: &str, error: ProviderError) -> ClientError {
+    let text = error.message.to_lowercase();
+    let instance_id = instance.to_owned();
+    if text.contains("not found") {
+        ClientError::InstanceNotFound { instance_id }
+    } else if text.contains("still running") {
+        ClientError::InstanceStillRunning { instance_id }
+    } else if text.contains("sub-orchestration") || text.contains("delete the root") {
+        ClientError::CannotDeleteSubOrchestration { instance_id }
+    } else {
+        ClientError::Provider(error)
+    }
+}
+
+fn log_deletion(message: &str, instance_id: Option<&str>, result: &DeleteInstanceResult) {
+    tracing::info!(
+        target: "duroxide::client",
+        instance_id,
+        instances_deleted = result.instances_deleted,
+        executions_deleted = result.executions_deleted,
+        events_deleted = result.events_deleted,
+        queue_messages_deleted = result.queue_messages_deleted,
+        "{message}"
+    );
+}
+
+fn log_pruning(instance_id: Option<&str>, result: &PruneResult) {
+    tracing::info!(
+        target: "duroxide::client",
+        instance_id,
+        instances_processed = result.instances_processed,
+        executions_deleted = result.executions_deleted,
+        events_deleted = result.events_deleted,
+        "executions pruned"
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::observability::capture::captured;
+
+    fn refusal(message: &str) -> ClientError {
+        refused_deletion("a", ProviderError::permanent("delete_instance", message))
+    }
+
+    #[test]
+    fn refusals_are_told_apart_by_their_text() {
+        assert!(matches!(
+            refusal("Instance a Not Found"),
+            ClientError::InstanceNotFound { instance_id } if instance_id == "a"
+        ));
+        assert!(matches!(
+            refusal("Instance b is STILL running"),
+            ClientError::InstanceStillRunning { .. }
+        ));
+        for text in ["Cannot delete sub-orchestration a directly", "please Delete the Root"] {
+            assert!(matches!(refusal(text), ClientError::CannotDeleteSubOrchestration { .. }));
+        }
+    }
+
+    #[test]
+    fn other_errors_stay_what_they_are() {
+        assert!(matches!(
+            refusal("disk full"),
+            ClientError::Provider(error) if error.message == "disk full"
+        ));
+    }
+
+    #[test]
+    fn each_removal_logs_one_line_with_its_counts() {
+        let lines = captured(|| {
+            let deleted = DeleteInstanceResult {
+                instances_deleted: 1,
+                executions_deleted: 2,
+                events_deleted: 3,
+                queue_messages_deleted: 4,
+            };
+            log_deletion("instance deleted", Some("a"), &deleted);
+            let pruned =
+                PruneResult { instances_processed: 5, executions_deleted: 6, events_deleted: 7 };
+            log_pruning(None, &pruned);
+        });
+        assert_eq!(lines.len(), 2);
+        for field in [
+            "\"level\":\"INFO\"",
+            "\"instance_id\":\"a\"",
+            "\"instances_deleted\":1",
+            "\"executions_deleted\":2",
+            "\"events_deleted\":3",
+            "\"queue_messages_deleted\":4",
+        ] {
+            assert!(lines[0].contains(field), "{field} is missing in {}", lines[0]);
+        }
+        for field in
+            ["\"instances_processed\":5", "\"executions_deleted\":6", "\"events_deleted\":7"]
+        {
+            assert!(lines[1].contains(field), "{field} is missing in {}", lines[1]);
+        }
+        assert!(!lines[1].contains("instance_id"), "many instances have no id: {}", lines[1]);
+    }
+}

@@ -1,0 +1,82 @@
+//! Messages to a running instance.
+
+use serde::Serialize;
+
+use super::handle::encode;
+use super::{Client, ClientError};
+use crate::model::WorkItem;
+
+impl Client {
+    /// Raises a positional signal: it reaches the wait that stands for it, and is kept only as
+    /// long as the execution runs.
+    pub async fn raise_event(
+        &self,
+        instance: impl Into<String>,
+        event_name: impl Into<String>,
+        data: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.send(WorkItem::ExternalRaised {
+            instance: instance.into(),
+            name: event_name.into(),
+            data: data.into(),
+        })
+        .await
+    }
+
+    /// Like [`raise_event`](Self::raise_event) with an encoded payload.
+    pub async fn raise_event_typed<T: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        event_name: impl Into<String>,
+        data: &T,
+    ) -> Result<(), ClientError> {
+        self.raise_event(instance, event_name, encode(data)?).await
+    }
+
+    /// Puts a message into a queue of the instance. Messages are read in order, each once, and
+    /// unread ones move on when the instance continues as new.
+    pub async fn enqueue_event(
+        &self,
+        instance: impl Into<String>,
+        queue: impl Into<String>,
+        data: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.send(WorkItem::QueueMessage {
+            instance: instance.into(),
+            name: queue.into(),
+            data: data.into(),
+        })
+        .await
+    }
+
+    /// Like [`enqueue_event`](Self::enqueue_event) with an encoded payload.
+    pub async fn enqueue_event_typed<T: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        queue: impl Into<String>,
+        data: &T,
+    ) -> Result<(), ClientError> {
+        self.enqueue_event(instance, queue, encode(data)?).await
+    }
+
+    /// Earlier name of [`enqueue_event`](Self::enqueue_event).
+    #[deprecated(note = "use enqueue_event")]
+    pub async fn raise_event_persistent(
+        &self,
+        instance: impl Into<String>,
+        event_name: impl Into<String>,
+        data: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.enqueue_event(instance, event_name, data).await
+    }
+
+    /// Asks an instance to end. It fails with `canceled: {reason}`, and so do its children.
+    pub async fn cancel_instance(
+        &self,
+        instance: impl Into<String>,
+        reason: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.send(WorkItem::CancelInstance { instance: instance.into(), reason: reason.into() })
+            .await
+    }
+}

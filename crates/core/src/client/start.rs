@@ -1,0 +1,94 @@
+//! Starting root instances.
+
+use serde::Serialize;
+
+use super::handle::encode;
+use super::{Client, ClientError};
+use crate::model::{INITIAL_EXECUTION_ID, WorkItem, ids};
+
+/// A root start, before it is checked.
+struct Start {
+    instance: String,
+    orchestration: String,
+    version: Option<String>,
+    input: String,
+}
+
+impl Client {
+    /// Asks for a new instance; the node that takes it chooses the version by its registry.
+    ///
+    /// - `Ok` says that the request is stored, not that the instance runs.
+    /// - A start of an instance that exists is ignored when it is processed.
+    /// - Ids that use the marker of generated child ids are refused.
+    pub async fn start_orchestration(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.start(Start {
+            instance: instance.into(),
+            orchestration: orchestration.into(),
+            version: None,
+            input: input.into(),
+        })
+        .await
+    }
+
+    /// Like [`start_orchestration`](Self::start_orchestration) with a fixed version. A version
+    /// that no node has waits for one that has it; the text is not checked here.
+    pub async fn start_orchestration_versioned(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        version: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        self.start(Start {
+            instance: instance.into(),
+            orchestration: orchestration.into(),
+            version: Some(version.into()),
+            input: input.into(),
+        })
+        .await
+    }
+
+    /// Like [`start_orchestration`](Self::start_orchestration) with an encoded input.
+    pub async fn start_orchestration_typed<In: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        input: In,
+    ) -> Result<(), ClientError> {
+        self.start_orchestration(instance, orchestration, encode(&input)?).await
+    }
+
+    /// Like [`start_orchestration_versioned`](Self::start_orchestration_versioned) with an
+    /// encoded input.
+    pub async fn start_orchestration_versioned_typed<In: Serialize>(
+        &self,
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        version: impl Into<String>,
+        input: In,
+    ) -> Result<(), ClientError> {
+        self.start_orchestration_versioned(instance, orchestration, version, encode(&input)?).await
+    }
+
+    async fn start(&self, start: Start) -> Result<(), ClientError> {
+        if let Some(message) = ids::refuse_root_id(&start.instance) {
+            return Err(ClientError::InvalidInput { message });
+        }
+        self.send(WorkItem::StartOrchestration {
+            instance: start.instance,
+            orchestration: start.orchestration,
+            input: start.input,
+            version: start.version,
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            execution_id: INITIAL_EXECUTION_ID,
+        })
+        .await
+    }
+}

@@ -1,0 +1,163 @@
+//! Waiting for an instance: woken by the provider where it can tell, asking again where not.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::{Client, ClientError};
+use crate::model::{OrchestrationStatus, codec};
+use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
+use crate::runtime::limits::{
+    CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL,
+};
+
+impl Client {
+    /// Waits until the instance has completed or failed. An unknown instance counts as not
+    /// finished; an error of the store ends the wait.
+    pub async fn wait_for_orchestration(
+        &self,
+        instance: &str,
+        timeout: Duration,
+    ) -> Result<OrchestrationStatus, ClientError> {
+        let mut wait = Wait::begin(self, instance, timeout);
+        loop {
+            let outcome = self.provider().read_outcome(instance).await?;
+            if matches!(outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, outcome).await;
+            }
+            wait.for_change().await?;
+        }
+    }
+
+    /// Like [`wait_for_orchestration`](Self::wait_for_orchestration) with a decoded output. A
+    /// failed instance is the inner `Err` with its text.
+    pub async fn wait_for_orchestration_typed<Out: DeserializeOwned>(
+        &self,
+        instance: &str,
+        timeout: Duration,
+    ) -> Result<Result<Out, String>, ClientError> {
+        match self.wait_for_orchestration(instance, timeout).await? {
+            OrchestrationStatus::Completed { output, .. } => {
+                codec::decode(&output).map(Ok).map_err(|error| ClientError::InvalidInput {
+                    message: format!("decode failed: {error}"),
+                })
+            }
+            OrchestrationStatus::Failed { details, .. } => Ok(Err(details.display_message())),
+            OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => {
+                unreachable!("the wait ends only with a finished instance")
+            }
+        }
+    }
+
+    /// Waits for a custom status above `last_seen_version`, or for the end of the instance.
+    /// `poll_interval` matters only for a provider that cannot tell of changes.
+    pub async fn wait_for_status_change(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+        poll_interval: Duration,
+        timeout: Duration,
+    ) -> Result<OrchestrationStatus, ClientError> {
+        let mut wait = Wait::begin(self, instance, timeout).with_pause(poll_interval);
+        loop {
+            let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
+            let outcome = self.provider().read_outcome(instance).await?;
+            if newer.is_some() || matches!(outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, outcome).await;
+            }
+            wait.for_change().await?;
+        }
+    }
+}
+
+/// One wait for an instance. Begin it, look, and only then wait: no change is missed.
+pub(super) struct Wait {
+    watch: Option<ChangeWatch>,
+    /// `None` when the deadline lies further away than time can be counted.
+    deadline: Option<Instant>,
+    pauses: Pauses,
+}
+
+impl Wait {
+    pub(super) fn begin(client: &Client, instance: &str, timeout: Duration) -> Self {
+        Self {
+            watch: client.provider().watch(ChangeScope::Instance(instance)),
+            deadline: Instant::now().checked_add(timeout),
+            pauses: Pauses::growing(),
+        }
+    }
+
+    /// The caller's own pause, for a provider that cannot tell of changes.
+    pub(super) fn with_pause(self, pause: Duration) -> Self {
+        Self { pauses: Pauses::even(pause), ..self }
+    }
+
+    /// Ends when it is worth to look again. The last look is taken at the deadline; waiting after
+    /// that is the timeout.
+    pub(super) async fn for_change(&mut self) -> Result<(), ClientError> {
+        let remaining = self.remaining();
+        if remaining.is_zero() {
+            return Err(ClientError::Timeout);
+        }
+        match &mut self.watch {
+            Some(watch) => {
+                let pause = remaining.min(CLIENT_WATCH_SAFETY_INTERVAL);
+                // Both a change and the end of the pause are reasons to look.
+                timeout(pause, watch.changed()).await.unwrap_or_default();
+            }
+            None => sleep(self.pauses.next().min(remaining)).await,
+        }
+        Ok(())
+    }
+
+    fn remaining(&self) -> Duration {
+        self.deadline
+            .map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// Lengths of the pauses between two questions to a provider that cannot tell of changes.
+struct Pauses {
+    next: Duration,
+    longest: Duration,
+}
+
+impl Pauses {
+    /// Doubling from the shortest to the longest pause of the limits.
+    fn growing() -> Self {
+        Self { next: CLIENT_POLL_PAUSE_MIN, longest: CLIENT_POLL_PAUSE_MAX }
+    }
+
+    /// Always the same.
+    fn even(pause: Duration) -> Self {
+        // A pause of zero would ask without end and let nothing else run.
+        let pause = pause.max(Duration::from_millis(1));
+        Self { next: pause, longest: pause }
+    }
+
+    fn next(&mut self) -> Duration {
+        let pause = self.next;
+        self.next = pause.saturating_mul(2).min(self.longest);
+        pause
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growing_pauses_double_up_to_the_longest() {
+        let mut pauses = Pauses::growing();
+        let seen: Vec<_> = (0..7).map(|_| pauses.next().as_millis()).collect();
+        assert_eq!(seen, [5, 10, 20, 40, 80, 100, 100]);
+    }
+
+    #[test]
+    fn even_pauses_stay_and_are_never_zero() {
+        let mut pauses = Pauses::even(Duration::from_millis(30));
+        assert_eq!([pauses.next(), pauses.next()], [Duration::from_millis(30); 2]);
+        assert!(!Pauses::even(Duration::ZERO).next().is_zero());
+    }
+}

@@ -1,0 +1,80 @@
+//! Positional signals and FIFO queues.
+
+use std::future::Future;
+
+use serde::de::DeserializeOwned;
+
+use super::future::DurableFuture;
+use super::orchestration::OrchestrationContext;
+use crate::model::{Action, CompletionResult, ScheduleKind, codec};
+
+impl OrchestrationContext {
+    /// Waits for a signal. One that arrives before the wait is recorded is lost; use
+    /// [`dequeue_event`](Self::dequeue_event) where that matters.
+    pub fn schedule_wait(&self, name: impl Into<String>) -> DurableFuture<String> {
+        let name = name.into();
+        let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
+        let action = Action::WaitExternal { scheduling_event_id: 0, name };
+        self.schedule(action, kind, external_data)
+    }
+
+    /// The typed form of [`schedule_wait`](Self::schedule_wait). A payload that does not fit panics,
+    /// which fails the orchestration.
+    pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
+        &self,
+        name: impl Into<String>,
+    ) -> DurableFuture<T> {
+        self.schedule_wait(name).map(|data| decoded_or_panic(&data))
+    }
+
+    /// Takes the next message of a queue, in order of arrival, waiting if there is none.
+    pub fn dequeue_event(&self, queue: impl Into<String>) -> DurableFuture<String> {
+        let name = queue.into();
+        let kind = ScheduleKind::QueueDequeue { event_name: name.clone() };
+        let action = Action::DequeueEvent { scheduling_event_id: 0, name };
+        self.schedule(action, kind, external_data)
+    }
+
+    /// The typed form of [`dequeue_event`](Self::dequeue_event). A payload that does not fit panics,
+    /// which fails the orchestration.
+    pub fn dequeue_event_typed<T: DeserializeOwned>(
+        &self,
+        queue: impl Into<String>,
+    ) -> impl Future<Output = T> {
+        let message = self.dequeue_event(queue);
+        async move { decoded_or_panic(&message.await) }
+    }
+
+    /// Older name of [`dequeue_event`](Self::dequeue_event).
+    #[deprecated(note = "use dequeue_event")]
+    pub fn schedule_wait_persistent(&self, name: impl Into<String>) -> DurableFuture<String> {
+        self.dequeue_event(name)
+    }
+
+    /// Older name of [`dequeue_event_typed`](Self::dequeue_event_typed).
+    #[deprecated(note = "use dequeue_event_typed")]
+    pub fn schedule_wait_persistent_typed<T: DeserializeOwned>(
+        &self,
+        name: impl Into<String>,
+    ) -> impl Future<Output = T> {
+        self.dequeue_event_typed(name)
+    }
+}
+
+fn external_data(result: CompletionResult) -> String {
+    match result {
+        CompletionResult::ExternalData(data) => data,
+        CompletionResult::ActivityOk(text)
+        | CompletionResult::ActivityErr(text)
+        | CompletionResult::SubOrchOk(text)
+        | CompletionResult::SubOrchErr(text) => text,
+        CompletionResult::TimerFired => String::new(),
+    }
+}
+
+fn decoded_or_panic<T: DeserializeOwned>(data: &str) -> T {
+    match codec::decode(data) {
+        Ok(value) => value,
+        Err(error) => panic!("decode: {error:?}"),
+    }
+}

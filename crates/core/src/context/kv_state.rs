@@ -1,0 +1,68 @@
+//! Key-value state as the code sees it.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use crate::providers::KvEntry;
+
+/// State left by finished executions plus the writes of this one.
+#[derive(Debug, Default)]
+pub(crate) struct KvState {
+    entries: BTreeMap<String, KvEntry>,
+    /// Times of recorded writes that the code has not repeated yet. A write gets its recorded time
+    /// already at the call, so that pruning by age decides the same on every replay.
+    recorded_times: VecDeque<u64>,
+}
+
+impl KvState {
+    pub(crate) fn load(&mut self, snapshot: HashMap<String, KvEntry>) {
+        self.entries = snapshot.into_iter().collect();
+    }
+
+    pub(crate) fn expect_write_at(&mut self, recorded_ms: u64) {
+        self.recorded_times.push_back(recorded_ms);
+    }
+
+    /// Sets a key and returns the time of the write.
+    pub(crate) fn set(&mut self, key: String, value: String, now_ms: u64) -> u64 {
+        let last_updated_at_ms = self.recorded_times.pop_front().unwrap_or(now_ms);
+        self.entries.insert(key, KvEntry { value, last_updated_at_ms });
+        last_updated_at_ms
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.entries.get(key).map(|entry| entry.value.as_str())
+    }
+
+    pub(crate) fn remove(&mut self, key: &str) {
+        self.entries.remove(key);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &String> {
+        self.entries.keys()
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &KvEntry)> {
+        self.entries.iter()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Keys set before `cutoff_ms`, in key order.
+    pub(crate) fn older_than(&self, cutoff_ms: u64) -> Vec<String> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.last_updated_at_ms < cutoff_ms)
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.entries.iter().map(|(key, entry)| key.len() + entry.value.len()).sum()
+    }
+}

@@ -1,0 +1,205 @@
+//! One named stream of arrivals and the subscriptions that read it.
+//!
+//! Subscriptions are numbered in the order in which they were recorded; the n-th one that counts
+//! reads the n-th arrival. A cancelled subscription stops counting, so later ones move up.
+
+use std::collections::{BTreeMap, VecDeque};
+
+/// A value that arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arrival {
+    /// Order over all lanes, for carrying unread values forward.
+    pub(crate) sequence: u64,
+    pub(crate) data: String,
+    read: bool,
+}
+
+/// Subscriptions and arrivals of one name.
+#[derive(Debug, Default)]
+pub(crate) struct Lane {
+    /// Subscriptions that count, those already answered included.
+    active: usize,
+    /// Unanswered subscriptions: schedule id to position. Positions grow with ids.
+    pending: BTreeMap<u64, usize>,
+    /// Arrivals that no position can reach any more and that are therefore gone.
+    trimmed: usize,
+    arrivals: VecDeque<Arrival>,
+    /// Trimmed arrivals that nobody read.
+    skipped: Vec<Arrival>,
+}
+
+impl Lane {
+    fn arrived(&self) -> usize {
+        self.trimmed + self.arrivals.len()
+    }
+
+    /// Records a subscription.
+    pub(crate) fn bind(&mut self, id: u64) {
+        self.pending.insert(id, self.active);
+        self.active += 1;
+    }
+
+    /// Whether some subscription still waits for an arrival.
+    pub(crate) fn has_open_position(&self) -> bool {
+        self.active > self.arrived()
+    }
+
+    /// Adds an arrival and names the subscription that it answers.
+    pub(crate) fn arrive(&mut self, sequence: u64, data: String) -> Option<u64> {
+        let position = self.arrived();
+        self.arrivals.push_back(Arrival { sequence, data, read: false });
+        self.pending.iter().find(|(_, at)| **at == position).map(|(id, _)| *id)
+    }
+
+    /// Whether an unanswered subscription has its arrival.
+    pub(crate) fn is_answered(&self, id: u64) -> bool {
+        self.pending.get(&id).is_some_and(|position| *position < self.arrived())
+    }
+
+    /// Reads the arrival of a subscription, which is then answered.
+    pub(crate) fn take(&mut self, id: u64) -> Option<String> {
+        if !self.is_answered(id) {
+            return None;
+        }
+        let position = self.pending.remove(&id)?;
+        // A position below `trimmed` cannot occur: trimming stops at the lowest pending one.
+        let index = position.checked_sub(self.trimmed)?;
+        let data = if index == 0 && self.floor() > position {
+            // Nothing can reach it again: move instead of copying.
+            self.trimmed += 1;
+            self.arrivals.pop_front()?.data
+        } else {
+            let arrival = self.arrivals.get_mut(index)?;
+            arrival.read = true;
+            arrival.data.clone()
+        };
+        self.trim();
+        Some(data)
+    }
+
+    /// Stops counting a subscription; later ones move up. With `discard`, an arrival that it had
+    /// goes with it. Returns the subscriptions that have their arrival only now.
+    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
+        let Some(position) = self.pending.remove(&id) else { return Vec::new() };
+        let arrived_before = self.arrived();
+        if discard && position < arrived_before {
+            let index = position - self.trimmed;
+            self.arrivals.remove(index);
+        }
+        self.active -= 1;
+        let arrived = self.arrived();
+        let mut answered = Vec::new();
+        for (later, at) in self.pending.range_mut(id..) {
+            let had_arrival = *at < arrived_before;
+            *at -= 1;
+            if *at < arrived && !had_arrival {
+                answered.push(*later);
+            }
+        }
+        self.trim();
+        answered
+    }
+
+    /// Lowest position that any present or future subscription can read.
+    fn floor(&self) -> usize {
+        self.pending.first_key_value().map_or(self.active, |(_, position)| *position)
+    }
+
+    fn trim(&mut self) {
+        let floor = self.floor();
+        while self.trimmed < floor {
+            let Some(arrival) = self.arrivals.pop_front() else { return };
+            self.trimmed += 1;
+            if !arrival.read {
+                self.skipped.push(arrival);
+            }
+        }
+    }
+
+    /// Every arrival that no subscription read.
+    pub(crate) fn unread(&self) -> impl Iterator<Item = &Arrival> {
+        self.skipped.iter().chain(self.arrivals.iter().filter(|arrival| !arrival.read))
+    }
+
+    /// Arrivals beyond the subscriptions that count, read or not.
+    pub(crate) fn beyond_subscriptions(&self) -> impl Iterator<Item = &Arrival> {
+        self.arrivals.iter().skip(self.active.saturating_sub(self.trimmed))
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.arrivals.iter().chain(&self.skipped).map(|arrival| arrival.data.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn arrive_all(lane: &mut Lane, data: &[&str]) {
+        for (sequence, text) in data.iter().enumerate() {
+            lane.arrive(sequence as u64, (*text).to_owned());
+        }
+    }
+
+    fn unread(lane: &Lane) -> Vec<&str> {
+        lane.unread().map(|arrival| arrival.data.as_str()).collect()
+    }
+
+    #[test]
+    fn the_nth_subscription_reads_the_nth_arrival() {
+        let mut lane = Lane::default();
+        lane.bind(2);
+        lane.bind(3);
+        arrive_all(&mut lane, &["a", "b"]);
+        assert_eq!(lane.take(3).as_deref(), Some("b"));
+        assert_eq!(lane.take(2).as_deref(), Some("a"));
+        assert_eq!(lane.take(2), None);
+    }
+
+    #[test]
+    fn cancelling_moves_later_subscriptions_up_and_names_the_answered_ones() {
+        let mut lane = Lane::default();
+        lane.bind(2);
+        lane.bind(3);
+        arrive_all(&mut lane, &["a"]);
+        assert!(!lane.is_answered(3));
+        assert_eq!(lane.cancel(2, false), vec![3]);
+        assert_eq!(lane.take(3).as_deref(), Some("a"));
+    }
+
+    #[test]
+    fn discarding_takes_the_arrival_along() {
+        let mut lane = Lane::default();
+        lane.bind(2);
+        lane.bind(3);
+        arrive_all(&mut lane, &["a"]);
+        assert_eq!(lane.cancel(2, true), Vec::<u64>::new());
+        assert!(lane.has_open_position());
+        assert_eq!(lane.arrive(9, "b".to_owned()), Some(3));
+    }
+
+    #[test]
+    fn cancelling_an_older_dequeue_after_a_newer_one_re_indexes_later_reads() {
+        let mut lane = Lane::default();
+        lane.bind(2);
+        lane.bind(3);
+        arrive_all(&mut lane, &["a", "b", "c"]);
+        assert_eq!(lane.take(3).as_deref(), Some("b"));
+        lane.cancel(2, false);
+        lane.bind(7);
+        assert_eq!(lane.take(7).as_deref(), Some("b"));
+        assert_eq!(unread(&lane), ["a", "c"]);
+    }
+
+    #[test]
+    fn arrivals_that_nothing_can_reach_are_not_kept() {
+        let mut lane = Lane::default();
+        for id in 0..100 {
+            lane.arrive(id, "x".to_owned());
+            lane.bind(id);
+            assert!(lane.take(id).is_some());
+        }
+        assert_eq!(lane.bytes(), 0);
+        assert_eq!(lane.trimmed, 100);
+    }
+}

@@ -1,0 +1,98 @@
+//! Activities that are tried again.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::activities::{decoded, encoded};
+use super::orchestration::OrchestrationContext;
+use crate::model::{Either2, RetryPolicy};
+
+const TIMED_OUT: &str = "timeout: activity timed out";
+
+impl OrchestrationContext {
+    /// Runs an activity until it succeeds or the policy gives up. Starts when it is first polled.
+    pub async fn schedule_activity_with_retry(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+        policy: RetryPolicy,
+    ) -> Result<String, String> {
+        self.retry(name.into(), input.into(), policy, None).await
+    }
+
+    /// The typed form of [`schedule_activity_with_retry`](Self::schedule_activity_with_retry).
+    pub async fn schedule_activity_with_retry_typed<In: Serialize, Out: DeserializeOwned>(
+        &self,
+        name: impl Into<String>,
+        input: &In,
+        policy: RetryPolicy,
+    ) -> Result<Out, String> {
+        decoded(self.retry(name.into(), encoded(input), policy, None).await)
+    }
+
+    /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), every attempt on
+    /// the same session.
+    pub async fn schedule_activity_with_retry_on_session(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+        policy: RetryPolicy,
+        session_id: impl Into<String>,
+    ) -> Result<String, String> {
+        self.retry(name.into(), input.into(), policy, Some(session_id.into())).await
+    }
+
+    /// The typed form of
+    /// [`schedule_activity_with_retry_on_session`](Self::schedule_activity_with_retry_on_session).
+    pub async fn schedule_activity_with_retry_on_session_typed<
+        In: Serialize,
+        Out: DeserializeOwned,
+    >(
+        &self,
+        name: impl Into<String>,
+        input: &In,
+        policy: RetryPolicy,
+        session_id: impl Into<String>,
+    ) -> Result<Out, String> {
+        decoded(self.retry(name.into(), encoded(input), policy, Some(session_id.into())).await)
+    }
+
+    async fn retry(
+        &self,
+        name: String,
+        input: String,
+        policy: RetryPolicy,
+        session_id: Option<String>,
+    ) -> Result<String, String> {
+        let mut attempt = 1;
+        loop {
+            let activity = self.call_activity(name.clone(), input.clone(), session_id.clone());
+            let outcome = match policy.timeout {
+                None => activity.await,
+                Some(limit) => {
+                    // The timer is scheduled when the race is first polled, after the activity.
+                    let timer = async { self.schedule_timer(limit).await };
+                    match self.select2(activity, timer).await {
+                        Either2::First(outcome) => outcome,
+                        Either2::Second(()) => return Err(TIMED_OUT.to_owned()),
+                    }
+                }
+            };
+            let error = match outcome {
+                Ok(result) => return Ok(result),
+                Err(error) if attempt >= policy.max_attempts => return Err(error),
+                Err(error) => error,
+            };
+            let place =
+                session_id.as_ref().map(|id| format!(" (session={id})")).unwrap_or_default();
+            self.trace_warn(format!(
+                "Activity '{name}' attempt {attempt}/{} failed: {error}. Retrying...{place}",
+                policy.max_attempts
+            ));
+            let delay = policy.delay_for_attempt(attempt);
+            if !delay.is_zero() {
+                self.schedule_timer(delay).await;
+            }
+            attempt += 1;
+        }
+    }
+}

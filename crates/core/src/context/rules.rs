@@ -1,0 +1,63 @@
+//! Replay rules, chosen by the version that an execution is pinned to.
+
+use semver::Version;
+
+/// First version in which dropped waits stop counting at the drop.
+const EARLY_RACE_SINCE: Version = Version::new(0, 1, 31);
+
+/// First version in which the code is polled again for every wake-up.
+const WAKE_DRIVEN_SINCE: Version = Version::new(0, 2, 0);
+
+/// How an execution is replayed. Fixed for its whole life, so that what was decided once is decided
+/// again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Rules {
+    /// Dropped waits and dequeues stop counting at the drop rather than at their breadcrumb.
+    pub(crate) early_race: bool,
+    /// Only futures that were woken are polled, and until none is woken any more. Before, every
+    /// future was polled exactly once for every event that could wake one.
+    pub(crate) wake_driven: bool,
+}
+
+impl Rules {
+    /// Rules of the oldest executions.
+    pub(crate) const LEGACY: Self = Self { early_race: false, wake_driven: false };
+
+    /// Rules for an execution pinned to `version`; an unreadable pin gets the oldest rules.
+    pub(crate) fn pinned(version: &str) -> Self {
+        match Version::parse(version) {
+            Ok(version) => Self {
+                early_race: version.cmp_precedence(&EARLY_RACE_SINCE).is_ge(),
+                wake_driven: version.cmp_precedence(&WAKE_DRIVEN_SINCE).is_ge(),
+            },
+            Err(error) => {
+                tracing::warn!(
+                    target: "duroxide::runtime",
+                    version,
+                    %error,
+                    "Invalid pinned version; retaining legacy race cancellation semantics"
+                );
+                Self::LEGACY
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_follow_the_pinned_version() {
+        let rules = |version| {
+            let rules = Rules::pinned(version);
+            (rules.early_race, rules.wake_driven)
+        };
+        assert_eq!(rules("0.1.30"), (false, false));
+        assert_eq!(rules("0.1.31-rc"), (false, false));
+        assert_eq!(rules("0.1.31+build"), (true, false));
+        assert_eq!(rules("0.1.32"), (true, false));
+        assert_eq!(rules("0.2.0"), (true, true));
+        assert_eq!(rules("not a version"), (false, false));
+    }
+}

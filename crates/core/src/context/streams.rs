@@ -1,0 +1,80 @@
+//! All lanes of one kind: positional signals, or queues.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::lane::{Arrival, Lane};
+
+/// Lanes by name.
+#[derive(Debug, Default)]
+pub(crate) struct Streams {
+    lanes: BTreeMap<String, Lane>,
+    /// Name of every unanswered subscription.
+    names: HashMap<u64, String>,
+    sequence_next: u64,
+}
+
+impl Streams {
+    pub(crate) fn bind(&mut self, id: u64, name: &str) {
+        self.lanes.entry(name.to_owned()).or_default().bind(id);
+        self.names.insert(id, name.to_owned());
+    }
+
+    pub(crate) fn has_open_position(&self, name: &str) -> bool {
+        self.lanes.get(name).is_some_and(Lane::has_open_position)
+    }
+
+    /// Adds an arrival and names the subscription that it answers.
+    pub(crate) fn arrive(&mut self, name: String, data: String) -> Option<u64> {
+        let sequence = self.sequence_next;
+        self.sequence_next += 1;
+        self.lanes.entry(name).or_default().arrive(sequence, data)
+    }
+
+    pub(crate) fn is_answered(&self, id: u64) -> bool {
+        self.lane_of(id).is_some_and(|lane| lane.is_answered(id))
+    }
+
+    pub(crate) fn take(&mut self, id: u64) -> Option<String> {
+        let lane = self.lanes.get_mut(self.names.get(&id)?)?;
+        let data = lane.take(id)?;
+        self.names.remove(&id);
+        Some(data)
+    }
+
+    /// Stops counting a subscription and names those that have their arrival only now.
+    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
+        let Some(name) = self.names.remove(&id) else { return Vec::new() };
+        self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard)).unwrap_or_default()
+    }
+
+    /// Arrivals that were never read, in arrival order.
+    pub(crate) fn unread(&self) -> Vec<(String, String)> {
+        self.in_arrival_order(|lane| lane.unread().collect())
+    }
+
+    /// Arrivals beyond the subscriptions of their name, in arrival order.
+    pub(crate) fn beyond_subscriptions(&self) -> Vec<(String, String)> {
+        self.in_arrival_order(|lane| lane.beyond_subscriptions().collect())
+    }
+
+    fn in_arrival_order<'a>(
+        &'a self,
+        select: impl Fn(&'a Lane) -> Vec<&'a Arrival>,
+    ) -> Vec<(String, String)> {
+        let mut selected: Vec<(&String, &Arrival)> = self
+            .lanes
+            .iter()
+            .flat_map(|(name, lane)| select(lane).into_iter().map(move |arrival| (name, arrival)))
+            .collect();
+        selected.sort_by_key(|(_, arrival)| arrival.sequence);
+        selected.into_iter().map(|(name, arrival)| (name.clone(), arrival.data.clone())).collect()
+    }
+
+    fn lane_of(&self, id: u64) -> Option<&Lane> {
+        self.lanes.get(self.names.get(&id)?)
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.lanes.values().map(Lane::bytes).sum()
+    }
+}

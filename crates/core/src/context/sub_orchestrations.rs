@@ -1,0 +1,178 @@
+//! Child orchestrations and detached starts.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::activities::{decoded, encoded};
+use super::future::DurableFuture;
+use super::orchestration::{OrchestrationContext, text_result};
+use crate::model::ids::{SUB_ORCH_AUTO_PREFIX, refuse_child_id, refuse_root_id};
+use crate::model::{Action, ScheduleKind};
+
+impl OrchestrationContext {
+    /// Starts a child under a generated id and waits for its result.
+    pub fn schedule_sub_orchestration(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+    ) -> DurableFuture<Result<String, String>> {
+        self.start_child(Child { name: name.into(), version: None, instance: None }, input.into())
+    }
+
+    /// Starts a child under the given id and waits for its result.
+    pub fn schedule_sub_orchestration_with_id(
+        &self,
+        name: impl Into<String>,
+        instance: impl Into<String>,
+        input: impl Into<String>,
+    ) -> DurableFuture<Result<String, String>> {
+        let instance = Some(instance.into());
+        self.start_child(Child { name: name.into(), version: None, instance }, input.into())
+    }
+
+    /// Starts a child in a given version under a generated id.
+    pub fn schedule_sub_orchestration_versioned(
+        &self,
+        name: impl Into<String>,
+        version: Option<String>,
+        input: impl Into<String>,
+    ) -> DurableFuture<Result<String, String>> {
+        self.start_child(Child { name: name.into(), version, instance: None }, input.into())
+    }
+
+    /// Starts a child in a given version under the given id.
+    pub fn schedule_sub_orchestration_versioned_with_id(
+        &self,
+        name: impl Into<String>,
+        version: Option<String>,
+        instance: impl Into<String>,
+        input: impl Into<String>,
+    ) -> DurableFuture<Result<String, String>> {
+        let instance = Some(instance.into());
+        self.start_child(Child { name: name.into(), version, instance }, input.into())
+    }
+
+    /// Starts a child with typed input and output under a generated id.
+    ///
+    /// # Panics
+    /// When the input cannot be encoded.
+    pub fn schedule_sub_orchestration_typed<
+        In: Serialize,
+        Out: DeserializeOwned + Send + 'static,
+    >(
+        &self,
+        name: impl Into<String>,
+        input: &In,
+    ) -> DurableFuture<Result<Out, String>> {
+        self.schedule_sub_orchestration(name, encoded(input)).map(decoded)
+    }
+
+    /// Starts a child with typed input and output under the given id.
+    ///
+    /// # Panics
+    /// When the input cannot be encoded.
+    pub fn schedule_sub_orchestration_with_id_typed<
+        In: Serialize,
+        Out: DeserializeOwned + Send + 'static,
+    >(
+        &self,
+        name: impl Into<String>,
+        instance: impl Into<String>,
+        input: &In,
+    ) -> DurableFuture<Result<Out, String>> {
+        self.schedule_sub_orchestration_with_id(name, instance, encoded(input)).map(decoded)
+    }
+
+    /// Starts an independent instance and does not wait for it.
+    ///
+    /// # Panics
+    /// When the instance id uses the marker of generated child ids.
+    pub fn schedule_orchestration(
+        &self,
+        name: impl Into<String>,
+        instance: impl Into<String>,
+        input: impl Into<String>,
+    ) {
+        self.schedule_orchestration_versioned(name, None, instance, input);
+    }
+
+    /// The typed form of [`schedule_orchestration`](Self::schedule_orchestration).
+    ///
+    /// # Panics
+    /// When the instance id is refused or the input cannot be encoded.
+    pub fn schedule_orchestration_typed<In: Serialize>(
+        &self,
+        name: impl Into<String>,
+        instance: impl Into<String>,
+        input: &In,
+    ) {
+        self.schedule_orchestration_versioned(name, None, instance, encoded(input));
+    }
+
+    /// Starts an independent instance in a given version and does not wait for it.
+    ///
+    /// # Panics
+    /// When the instance id uses the marker of generated child ids.
+    pub fn schedule_orchestration_versioned(
+        &self,
+        name: impl Into<String>,
+        version: Option<String>,
+        instance: impl Into<String>,
+        input: impl Into<String>,
+    ) {
+        let instance = instance.into();
+        if let Some(refusal) = refuse_root_id(&instance) {
+            panic!("{refusal}");
+        }
+        self.shared.state().emit(Action::StartOrchestrationDetached {
+            scheduling_event_id: 0,
+            name: name.into(),
+            version,
+            instance,
+            input: input.into(),
+        });
+    }
+
+    /// The typed form of
+    /// [`schedule_orchestration_versioned`](Self::schedule_orchestration_versioned).
+    ///
+    /// # Panics
+    /// When the instance id is refused or the input cannot be encoded.
+    pub fn schedule_orchestration_versioned_typed<In: Serialize>(
+        &self,
+        name: impl Into<String>,
+        version: Option<String>,
+        instance: impl Into<String>,
+        input: &In,
+    ) {
+        self.schedule_orchestration_versioned(name, version, instance, encoded(input));
+    }
+
+    fn start_child(&self, child: Child, input: String) -> DurableFuture<Result<String, String>> {
+        if let Some(refusal) = child.instance.as_deref().and_then(refuse_child_id) {
+            return DurableFuture::ready(Err(refusal));
+        }
+        let make = |token| {
+            let action = Action::StartSubOrchestration {
+                scheduling_event_id: 0,
+                name: child.name,
+                version: child.version,
+                instance: child.instance.unwrap_or_else(|| placeholder(token)),
+                input,
+            };
+            (action, ScheduleKind::SubOrchestration { token })
+        };
+        self.schedule_with(make, text_result)
+    }
+}
+
+/// A child to be started; without an instance id, one is generated when it is recorded.
+struct Child {
+    name: String,
+    version: Option<String>,
+    instance: Option<String>,
+}
+
+/// Stands for a generated id until the schedule has its event id.
+fn placeholder(token: u64) -> String {
+    format!("{SUB_ORCH_AUTO_PREFIX}pending_{token}")
+}

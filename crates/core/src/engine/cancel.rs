@@ -1,0 +1,65 @@
+//! Dropped futures become breadcrumbs and cancellations.
+
+use super::execution::Execution;
+use super::feed::{DROPPED_FUTURE, wake_all};
+use super::finish::Outbox;
+use crate::context::drops::DropKind;
+use crate::model::{EventKind, WorkItem, build_child_instance_id};
+
+const PARENT_DROPPED: &str = "parent dropped sub-orchestration future";
+
+impl Execution {
+    /// Says which recorded drops the code did not repeat, if any.
+    pub(super) fn cancellation_mismatch(&self) -> Option<String> {
+        let unrepeated = self.ctx.shared.state().drops.unrepeated();
+        let (kind, _) = *unrepeated.first()?;
+        let ids: Vec<u64> =
+            unrepeated.iter().filter(|(of, _)| *of == kind).map(|(_, id)| *id).collect();
+        Some(format!(
+            "cancellation mismatch ({}): history says that the code dropped schedules {ids:?}, \
+             the code still holds them",
+            kind.plural()
+        ))
+    }
+
+    /// Writes a breadcrumb for every future that was dropped since the last turn.
+    pub(super) fn record_drops(&mut self, outbox: &mut Outbox) {
+        let unrecorded = self.ctx.shared.state().drops.unrecorded();
+        for (kind, schedule_id) in unrecorded {
+            let reason = DROPPED_FUTURE.to_owned();
+            let breadcrumb = match kind {
+                DropKind::Activity => EventKind::ActivityCancelRequested { reason },
+                DropKind::SubOrchestration => EventKind::SubOrchestrationCancelRequested { reason },
+                DropKind::Wait => EventKind::ExternalSubscribedCancelled { reason },
+                DropKind::Dequeue => EventKind::QueueSubscriptionCancelled { reason },
+            };
+            match kind {
+                DropKind::Activity => outbox.cancelled_activities.push(schedule_id),
+                DropKind::SubOrchestration => self.cancel_child(schedule_id, outbox),
+                DropKind::Wait | DropKind::Dequeue => {}
+            }
+            self.push(Some(schedule_id), breadcrumb);
+            self.note_breadcrumb(kind, schedule_id);
+        }
+    }
+
+    fn note_breadcrumb(&mut self, kind: DropKind, schedule_id: u64) {
+        if let Some(event) = self.fresh.last() {
+            self.ledger.record(event);
+        }
+        let mut state = self.ctx.shared.state();
+        state.drops.record(kind, schedule_id);
+        let wakers = state.end_subscription(kind, schedule_id);
+        drop(state);
+        wake_all(wakers);
+    }
+
+    /// A child that has already answered needs no cancellation.
+    fn cancel_child(&self, schedule_id: u64, outbox: &mut Outbox) {
+        if let Some(child) = self.ledger.child(schedule_id) {
+            let instance = build_child_instance_id(&self.ctx.shared.instance_id, child);
+            let reason = PARENT_DROPPED.to_owned();
+            outbox.child_cancels.push((schedule_id, WorkItem::CancelInstance { instance, reason }));
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! One execution: the code, what it asked for and what it was told.
+
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use super::ledger::Ledger;
+use super::turn::{Parent, Setup, Turn};
+use super::waker::EngineWaker;
+use crate::context::orchestration::Identity;
+use crate::context::rules::Rules;
+use crate::context::{OrchestrationContext, OrchestrationHandler};
+use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
+
+type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+
+/// A replayable execution. Feed it recorded events, then advance it with messages.
+pub struct Execution {
+    pub(super) ctx: OrchestrationContext,
+    pub(super) ledger: Ledger,
+    pub(super) parent: Option<Parent>,
+    pub(super) event_id_next: u64,
+    /// How the code ended, if it did.
+    pub(super) end: Option<End>,
+    /// First recorded reason to cancel.
+    pub(super) cancel_reason: Option<String>,
+    /// First decision to continue as new: input and version.
+    pub(super) continue_as_new: Option<(String, Option<String>)>,
+    /// An event that can wake the code was fed since the last poll.
+    pub(super) must_poll: bool,
+    pub(super) waker: Arc<EngineWaker>,
+    pub(super) now_ms: u64,
+    /// Events of the current turn.
+    pub(super) fresh: Vec<Event>,
+    /// What the code asked for in the current turn, with the ids of the schedules.
+    pub(super) asked: Vec<(u64, Action)>,
+    /// Turns taken so far. History does not say where a turn ends; see [`begins_turn`].
+    turns: u64,
+    code: Option<Code>,
+}
+
+/// How the code ended.
+#[derive(Debug)]
+pub(super) enum End {
+    Returned(Result<String, String>),
+    Fault(ErrorDetails),
+}
+
+/// The facts of a start event.
+struct Start {
+    identity: Identity,
+    input: String,
+    custom_status: Option<String>,
+    pin: String,
+}
+
+impl Execution {
+    /// A new execution, whose first turn records `start`.
+    pub fn begin(setup: Setup, start: Event) -> Result<Self, ErrorDetails> {
+        let mut execution = Self::with_start(setup, &start)?;
+        execution.ctx.shared.state().replaying = false;
+        execution.event_id_next = start.event_id + 1;
+        execution.fresh.push(start);
+        Ok(execution)
+    }
+
+    /// An execution as its recorded history left it.
+    pub fn open(setup: Setup, history: &[Event]) -> Result<Self, ErrorDetails> {
+        let Some(start) = history.first() else {
+            return Err(ErrorDetails::nondeterminism("corrupted history: empty"));
+        };
+        let mut execution = Self::with_start(setup, start)?;
+        execution.replay(history);
+        Ok(execution)
+    }
+
+    fn with_start(setup: Setup, start: &Event) -> Result<Self, ErrorDetails> {
+        let Some(facts) = Start::of(start) else {
+            return Err(ErrorDetails::nondeterminism(
+                "corrupted history: first event must be OrchestrationStarted",
+            ));
+        };
+        let ctx = OrchestrationContext::with_rules(facts.identity, Rules::pinned(&facts.pin));
+        {
+            let mut state = ctx.shared.state();
+            state.custom_status = facts.custom_status;
+            state.kv.load(setup.kv_snapshot);
+        }
+        Ok(Self {
+            code: Some(invoke(setup.handler, ctx.clone(), facts.input)),
+            ctx,
+            ledger: Ledger::default(),
+            parent: setup.parent,
+            event_id_next: start.event_id,
+            end: None,
+            cancel_reason: None,
+            continue_as_new: None,
+            must_poll: true,
+            waker: Arc::new(EngineWaker::new(setup.on_foreign_wake)),
+            now_ms: start.timestamp_ms,
+            fresh: Vec::new(),
+            asked: Vec::new(),
+            turns: 0,
+        })
+    }
+
+    /// Feeds events that are already stored.
+    pub fn replay(&mut self, recorded: &[Event]) {
+        let waker = Arc::clone(&self.waker);
+        let _running = waker.enter();
+        self.prepare_replay(recorded);
+        let mut previous = None;
+        for event in recorded {
+            self.turns += u64::from(begins_turn(event, previous));
+            previous = Some(event);
+            if event.event_id < self.event_id_next || event.event_id > EVENTS_PER_EXECUTION_MAX {
+                self.fault(format!(
+                    "corrupted history: event {} follows event {}",
+                    event.event_id,
+                    self.event_id_next.saturating_sub(1)
+                ));
+            } else {
+                self.event_id_next = event.event_id + 1;
+            }
+            self.feed(event);
+        }
+        self.settle();
+    }
+
+    fn prepare_replay(&mut self, recorded: &[Event]) {
+        if let Some(last) = recorded.last() {
+            self.now_ms = last.timestamp_ms;
+        }
+        let mut state = self.ctx.shared.state();
+        state.replaying = true;
+        state.now_ms = self.now_ms;
+        for event in recorded {
+            if let EventKind::KeyValueSet { last_updated_at_ms, .. } = &event.kind {
+                state.kv.expect_write_at(*last_updated_at_ms);
+            }
+        }
+    }
+
+    /// Takes one turn: turns messages into events, runs the code and says what to commit.
+    pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
+        let waker = Arc::clone(&self.waker);
+        let _running = waker.enter();
+        self.now_ms = now_ms;
+        self.turns += 1;
+        {
+            let mut state = self.ctx.shared.state();
+            state.replaying = false;
+            state.now_ms = now_ms;
+        }
+        self.stage(messages);
+        let inbox_end = self.event_id_next;
+        let inbox = std::mem::take(&mut self.fresh);
+        for event in &inbox {
+            self.feed(event);
+        }
+        self.fresh = inbox;
+        self.record_asked();
+        self.finish(inbox_end)
+    }
+
+    /// Polls the code until nothing is left that can move it.
+    pub(super) fn settle(&mut self) {
+        let wake_driven = self.ctx.shared.state().rules.wake_driven;
+        for _poll in 0..POLLS_PER_SETTLE_MAX {
+            let woken = wake_driven && self.waker.is_woken();
+            if self.end.is_some() || !(self.must_poll || woken) {
+                return;
+            }
+            self.must_poll = false;
+            self.waker.take_woken();
+            self.poll_once();
+            if !wake_driven {
+                return;
+            }
+        }
+        self.fault(format!(
+            "orchestration '{}' keeps waking itself and was stopped after \
+             {POLLS_PER_SETTLE_MAX} polls without an event",
+            self.ctx.shared.orchestration_name
+        ));
+    }
+
+    fn poll_once(&mut self) {
+        let Some(code) = &mut self.code else { return };
+        let waker = Waker::from(Arc::clone(&self.waker));
+        let mut cx = Context::from_waker(&waker);
+        match catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(&mut cx))) {
+            Ok(Poll::Pending) => {}
+            Ok(Poll::Ready(output)) => {
+                self.end = Some(End::Returned(output));
+                self.drop_code();
+            }
+            Err(payload) => {
+                self.end = Some(End::Fault(panicked(payload.as_ref())));
+                self.drop_code();
+            }
+        }
+        let mut state = self.ctx.shared.state();
+        for answered in std::mem::take(&mut state.answered) {
+            self.ledger.close(answered);
+        }
+    }
+
+    /// Ends the execution for a disagreement between code and history. The first one counts.
+    pub(super) fn fault(&mut self, message: String) {
+        if !matches!(self.end, Some(End::Fault(_))) {
+            self.end = Some(End::Fault(ErrorDetails::nondeterminism(message)));
+        }
+    }
+
+    /// Drops the code. What it still holds is not given up by this, and a panic in a destructor
+    /// must not reach the dispatcher.
+    fn drop_code(&mut self) {
+        self.ctx.shared.state().closing = true;
+        let code = self.code.take();
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(code))) {
+            tracing::warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.ctx.shared.instance_id,
+                panic = %panic_text(payload.as_ref()),
+                "orchestration panicked while it was being dropped"
+            );
+        }
+    }
+
+    /// Id of the last event that was fed.
+    pub fn last_event_id(&self) -> u64 {
+        self.event_id_next.saturating_sub(1)
+    }
+
+    /// Number of the execution.
+    pub fn execution_id(&self) -> u64 {
+        self.ctx.shared.execution_id
+    }
+
+    /// Registered name of the code.
+    pub fn orchestration_name(&self) -> &str {
+        &self.ctx.shared.orchestration_name
+    }
+
+    /// Version of the code.
+    pub fn orchestration_version(&self) -> &str {
+        &self.ctx.shared.orchestration_version
+    }
+
+    /// Turns taken so far, as far as history tells.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    /// Rough memory use, for the bound of the warm cache.
+    pub fn bytes(&self) -> usize {
+        let code = self.code.as_ref().map_or(0, |code| size_of_val(&**code));
+        size_of::<Self>() + code + self.ledger.bytes() + self.ctx.shared.state().bytes()
+    }
+}
+
+impl Drop for Execution {
+    fn drop(&mut self) {
+        // Destructors of user code may wake futures that are dropped with it.
+        self.waker.close();
+        self.drop_code();
+    }
+}
+
+impl std::fmt::Debug for Execution {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Execution")
+            .field("ctx", &self.ctx)
+            .field("event_id_next", &self.event_id_next)
+            .field("end", &self.end)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Start {
+    fn of(event: &Event) -> Option<Self> {
+        let EventKind::OrchestrationStarted { name, version, input, initial_custom_status, .. } =
+            &event.kind
+        else {
+            return None;
+        };
+        Some(Self {
+            identity: Identity {
+                instance_id: event.instance_id.clone(),
+                execution_id: event.execution_id,
+                orchestration_name: name.clone(),
+                orchestration_version: version.clone(),
+            },
+            input: input.clone(),
+            custom_status: initial_custom_status.clone(),
+            pin: event.duroxide_version.clone(),
+        })
+    }
+}
+
+/// Whether a recorded event begins a turn: turns begin with messages and have one timestamp.
+fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
+    let is_message = |event: &Event| {
+        matches!(
+            event.kind,
+            EventKind::OrchestrationStarted { .. }
+                | EventKind::ActivityCompleted { .. }
+                | EventKind::ActivityFailed { .. }
+                | EventKind::TimerFired { .. }
+                | EventKind::ExternalEvent { .. }
+                | EventKind::QueueEventDelivered { .. }
+                | EventKind::SubOrchestrationCompleted { .. }
+                | EventKind::SubOrchestrationFailed { .. }
+                | EventKind::OrchestrationCancelRequested { .. }
+        )
+    };
+    let continues =
+        previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
+    is_message(event) && !continues
+}
+
+/// The code, from its beginning. A handler that panics before its first await panics in a poll.
+fn invoke(
+    handler: Arc<dyn OrchestrationHandler>,
+    ctx: OrchestrationContext,
+    input: String,
+) -> Code {
+    Box::pin(async move { handler.invoke(ctx, input).await })
+}
+
+fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {
+    ErrorDetails::Application {
+        kind: AppErrorKind::Panicked,
+        message: panic_text(payload),
+        retryable: false,
+    }
+}
+
+fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "orchestration panicked".to_owned())
+}

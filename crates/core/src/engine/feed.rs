@@ -1,0 +1,139 @@
+//! One event is told to the code.
+
+use std::task::Waker;
+
+use tracing::warn;
+
+use super::execution::Execution;
+use super::ledger::Asked;
+use crate::context::drops::DropKind;
+use crate::model::{CompletionResult, Event, EventKind};
+
+/// Reason of breadcrumbs that a dropped future leaves.
+pub(super) const DROPPED_FUTURE: &str = "dropped_future";
+
+impl Execution {
+    /// Polls the code if an earlier event moved it, then applies this one.
+    pub(super) fn feed(&mut self, event: &Event) {
+        self.settle();
+        if self.end.is_none() {
+            self.apply(event);
+        }
+        // Also after the end: what is in flight must be known to be cancelled.
+        self.ledger.record(event);
+    }
+
+    fn apply(&mut self, event: &Event) {
+        match &event.kind {
+            EventKind::ActivityScheduled { .. }
+            | EventKind::TimerCreated { .. }
+            | EventKind::ExternalSubscribed { .. }
+            | EventKind::QueueSubscribed { .. }
+            | EventKind::SubOrchestrationScheduled { .. }
+            | EventKind::OrchestrationChained { .. }
+            | EventKind::CustomStatusUpdated { .. }
+            | EventKind::KeyValueSet { .. }
+            | EventKind::KeyValueCleared { .. }
+            | EventKind::KeyValuesCleared => self.match_asked(event),
+
+            EventKind::ActivityCompleted { result } => {
+                self.complete(event, CompletionResult::ActivityOk(result.clone()));
+            }
+            EventKind::ActivityFailed { details } => {
+                self.complete(event, CompletionResult::ActivityErr(details.display_message()));
+            }
+            EventKind::TimerFired { .. } => self.complete(event, CompletionResult::TimerFired),
+            EventKind::SubOrchestrationCompleted { result } => {
+                self.complete(event, CompletionResult::SubOrchOk(result.clone()));
+            }
+            EventKind::SubOrchestrationFailed { details } => {
+                self.complete(event, CompletionResult::SubOrchErr(details.display_message()));
+            }
+
+            EventKind::ExternalEvent { name, data } => self.signal(name, data),
+            EventKind::QueueEventDelivered { name, data } => {
+                let waker = self.ctx.shared.state().deliver_message(name.clone(), data.clone());
+                wake_all(waker);
+                self.must_poll = true;
+            }
+
+            EventKind::ActivityCancelRequested { reason } => {
+                self.breadcrumb(DropKind::Activity, event, reason);
+            }
+            EventKind::SubOrchestrationCancelRequested { reason } => {
+                self.breadcrumb(DropKind::SubOrchestration, event, reason);
+            }
+            EventKind::ExternalSubscribedCancelled { reason } => {
+                self.breadcrumb(DropKind::Wait, event, reason);
+            }
+            EventKind::QueueSubscriptionCancelled { reason } => {
+                self.breadcrumb(DropKind::Dequeue, event, reason);
+            }
+
+            EventKind::OrchestrationCancelRequested { reason } => {
+                self.cancel_reason.get_or_insert_with(|| reason.clone());
+            }
+            EventKind::OrchestrationStarted { .. }
+            | EventKind::OrchestrationCompleted { .. }
+            | EventKind::OrchestrationFailed { .. }
+            | EventKind::OrchestrationContinuedAsNew { .. } => {}
+        }
+    }
+
+    fn complete(&mut self, event: &Event, result: CompletionResult) {
+        let entry = event.source_event_id.and_then(|id| Some((id, self.ledger.get(id)?)));
+        let Some((id, entry)) = entry.filter(|(_, entry)| entry.open) else {
+            return self.fault(format!(
+                "completion without open schedule: event {} ({}) answers schedule {}",
+                event.event_id,
+                event.kind.type_tag(),
+                event.source_event_id.map_or_else(|| "none".to_owned(), |id| id.to_string())
+            ));
+        };
+        let is_activity = matches!(result, CompletionResult::ActivityOk(_));
+        if is_activity && entry.asked != Asked::Activity {
+            return self.fault(format!(
+                "completion kind mismatch: expected activity: event {} answers schedule {id}, \
+                 which asked for '{}'",
+                event.event_id,
+                entry.asked.word()
+            ));
+        }
+        let waker = self.ctx.shared.state().deliver(id, result);
+        wake_all(waker);
+        self.must_poll = true;
+    }
+
+    fn signal(&mut self, name: &str, data: &str) {
+        let (accepted, waker) =
+            self.ctx.shared.state().deliver_signal(name.to_owned(), data.to_owned());
+        wake_all(waker);
+        if accepted {
+            self.must_poll = true;
+        } else if !self.ctx.is_replaying() {
+            warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.ctx.shared.instance_id,
+                execution_id = self.execution_id(),
+                event_name = name,
+                "nobody waits for this signal; it is recorded and lost"
+            );
+        }
+    }
+
+    fn breadcrumb(&mut self, kind: DropKind, event: &Event, reason: &str) {
+        let Some(id) = event.source_event_id else { return };
+        let mut state = self.ctx.shared.state();
+        if reason == DROPPED_FUTURE {
+            state.drops.record(kind, id);
+        }
+        let wakers = state.end_subscription(kind, id);
+        drop(state);
+        wake_all(wakers);
+    }
+}
+
+/// Wakes outside the lock: a waker may look at the state.
+pub(super) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
+    wakers.into_iter().for_each(Waker::wake);
+}

@@ -1,0 +1,309 @@
+//! What a turn comes to.
+
+use super::execution::{End, Execution};
+use super::ledger::Asked;
+use super::turn::{Turn, TurnResult};
+use crate::model::{
+    Action, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
+};
+
+const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
+const PARENT_CANCELLED: &str = "parent canceled";
+
+/// Cancellations that a turn sends out.
+#[derive(Debug, Default)]
+pub(super) struct Outbox {
+    /// Schedule ids.
+    pub(super) cancelled_activities: Vec<u64>,
+    /// Schedule ids and messages.
+    pub(super) child_cancels: Vec<(u64, WorkItem)>,
+}
+
+/// How an execution ends: its last event, why activities are cancelled, what the parent is told.
+struct Ending {
+    event: EventKind,
+    activities_reason: &'static str,
+    result: TurnResult,
+    parent_notice: Option<Result<String, ErrorDetails>>,
+}
+
+impl Execution {
+    /// Decides the result of the turn. Faults come first, then broken limits, cancellation,
+    /// continue-as-new, and the code's own return. Everything from event `inbox_end` on is what the
+    /// code asked for in this turn.
+    pub(super) fn finish(&mut self, inbox_end: u64) -> Turn {
+        let mut outbox = Outbox::default();
+        loop {
+            if let Some(details) = self.failure() {
+                return self.fail(details, inbox_end, outbox);
+            }
+            if let Some(reason) = self.cancel_reason.clone() {
+                return self.cancelled(reason, inbox_end, outbox);
+            }
+            if let Some((input, version)) = self.continue_as_new.take() {
+                return self.continued(input, version, inbox_end, outbox);
+            }
+            if let Some(text) = self.cancellation_mismatch() {
+                return self.fail(ErrorDetails::nondeterminism(text), inbox_end, outbox);
+            }
+            self.record_drops(&mut outbox);
+            // A cancelled subscription may have handed its message to another one.
+            if !self.can_move() {
+                break;
+            }
+            self.record_asked();
+        }
+        match self.end.take() {
+            Some(End::Returned(Ok(output))) => self.completed(output, inbox_end, outbox),
+            Some(End::Returned(Err(message))) => {
+                let details = ErrorDetails::orchestration_failed(message);
+                self.end_with(Ending::failed(details), inbox_end, outbox)
+            }
+            Some(End::Fault(details)) => self.fail(details, inbox_end, outbox),
+            None => self.waiting(outbox),
+        }
+    }
+
+    fn failure(&mut self) -> Option<ErrorDetails> {
+        if self.waker.was_woken_from_outside() {
+            self.fault_foreign_wake();
+        }
+        if let Some(End::Fault(details)) = &self.end {
+            return Some(details.clone());
+        }
+        self.broken_limit().map(ErrorDetails::orchestration_failed)
+    }
+
+    fn can_move(&self) -> bool {
+        let wake_driven = self.ctx.shared.state().rules.wake_driven;
+        self.end.is_none() && wake_driven && self.waker.is_woken()
+    }
+
+    fn waiting(&mut self, outbox: Outbox) -> Turn {
+        let mut worker_items = Vec::new();
+        let mut orchestrator_items = Vec::new();
+        for (id, action) in std::mem::take(&mut self.asked) {
+            let queue = match &action {
+                Action::CallActivity { .. } => &mut worker_items,
+                _for_orchestrations => &mut orchestrator_items,
+            };
+            queue.extend(self.message_of(id, action));
+        }
+        orchestrator_items.extend(outbox.child_cancels.into_iter().map(|(_, message)| message));
+        Turn {
+            events: std::mem::take(&mut self.fresh),
+            worker_items,
+            orchestrator_items,
+            cancelled_activities: outbox.cancelled_activities,
+            result: TurnResult::Continue,
+        }
+    }
+
+    fn completed(&mut self, output: String, inbox_end: u64, outbox: Outbox) -> Turn {
+        let ending = Ending {
+            event: EventKind::OrchestrationCompleted { output: output.clone() },
+            activities_reason: "orchestration_terminal_completed",
+            result: TurnResult::Completed(output.clone()),
+            parent_notice: Some(Ok(output)),
+        };
+        self.end_with(ending, inbox_end, outbox)
+    }
+
+    /// Fails for a fault: nothing that the code asked for in this turn is recorded or started.
+    fn fail(&mut self, details: ErrorDetails, inbox_end: u64, outbox: Outbox) -> Turn {
+        self.fresh.retain(|event| event.event_id < inbox_end);
+        self.event_id_next = inbox_end;
+        self.ledger.truncate(inbox_end);
+        self.asked.clear();
+        self.end_with(Ending::failed(details), inbox_end, outbox)
+    }
+
+    fn cancelled(&mut self, reason: String, inbox_end: u64, mut outbox: Outbox) -> Turn {
+        let parent = &self.ctx.shared.instance_id;
+        let children = self.ledger.children_in_flight().into_iter().map(|(id, child)| {
+            let instance = build_child_instance_id(parent, child);
+            let reason = PARENT_CANCELLED.to_owned();
+            (id, WorkItem::CancelInstance { instance, reason })
+        });
+        outbox.child_cancels.extend(children);
+        let details = ErrorDetails::cancelled(reason.as_str());
+        let ending = Ending { result: TurnResult::Cancelled { reason }, ..Ending::failed(details) };
+        self.end_with(ending, inbox_end, outbox)
+    }
+
+    fn continued(
+        &mut self,
+        input: String,
+        version: Option<String>,
+        inbox_end: u64,
+        outbox: Outbox,
+    ) -> Turn {
+        if let Some(last) = self.fresh.last() {
+            // The decision took a number of its own; the ending follows the last real event.
+            self.event_id_next = last.event_id + 1;
+        }
+        let successor = self.successor(input.clone(), version);
+        let ending = Ending {
+            event: EventKind::OrchestrationContinuedAsNew { input: input.clone() },
+            activities_reason: "orchestration_terminal_continued_as_new",
+            result: TurnResult::ContinueAsNew { input },
+            parent_notice: None,
+        };
+        let mut turn = self.end_with(ending, inbox_end, outbox);
+        turn.orchestrator_items.push(successor);
+        turn
+    }
+
+    fn successor(&self, input: String, version: Option<String>) -> WorkItem {
+        let state = self.ctx.shared.state();
+        let carry_forward_events = if state.rules.early_race {
+            state.queues.unread()
+        } else {
+            state.queues.beyond_subscriptions()
+        };
+        WorkItem::ContinueAsNew {
+            instance: self.ctx.shared.instance_id.clone(),
+            orchestration: self.ctx.shared.orchestration_name.clone(),
+            input,
+            version,
+            parent_instance: self.parent.as_ref().map(|parent| parent.instance.clone()),
+            parent_id: self.parent.as_ref().map(|parent| parent.id),
+            parent_execution_id: self.parent.as_ref().map(|parent| parent.execution_id),
+            carry_forward_events,
+            initial_custom_status: state.custom_status.clone(),
+        }
+    }
+
+    /// Closes what is open, records the end and tells whoever has to know. Of what the code asked
+    /// for in this turn, only detached starts outlive the execution.
+    fn end_with(&mut self, ending: Ending, inbox_end: u64, mut outbox: Outbox) -> Turn {
+        self.close_subscriptions();
+        self.push(None, ending.event);
+        for id in self.ledger.activities_in_flight() {
+            let reason = ending.activities_reason.to_owned();
+            self.push(Some(id), EventKind::ActivityCancelRequested { reason });
+            outbox.cancelled_activities.push(id);
+        }
+        let mut orchestrator_items = Vec::new();
+        for (id, action) in std::mem::take(&mut self.asked) {
+            if matches!(action, Action::StartOrchestrationDetached { .. }) {
+                orchestrator_items.extend(self.message_of(id, action));
+            }
+        }
+        // A child of this turn was never started, so there is nobody to cancel.
+        let started = outbox.child_cancels.into_iter().filter(|(id, _)| *id < inbox_end);
+        orchestrator_items.extend(started.map(|(_, message)| message));
+        orchestrator_items.extend(ending.parent_notice.and_then(|notice| self.notify(notice)));
+        Turn {
+            events: std::mem::take(&mut self.fresh),
+            worker_items: Vec::new(),
+            orchestrator_items,
+            cancelled_activities: outbox.cancelled_activities,
+            result: ending.result,
+        }
+    }
+
+    fn close_subscriptions(&mut self) {
+        for (id, asked) in self.ledger.open_subscriptions() {
+            let answered = {
+                let state = self.ctx.shared.state();
+                state.waits.is_answered(id) || state.queues.is_answered(id)
+            };
+            if answered {
+                continue;
+            }
+            let reason = SUBSCRIPTION_ENDED.to_owned();
+            match asked {
+                Asked::Wait => {
+                    self.push(Some(id), EventKind::ExternalSubscribedCancelled { reason });
+                }
+                Asked::Dequeue => {
+                    self.push(Some(id), EventKind::QueueSubscriptionCancelled { reason });
+                }
+                Asked::Activity | Asked::Timer | Asked::SubOrchestration => {}
+            }
+        }
+    }
+
+    fn notify(&self, notice: Result<String, ErrorDetails>) -> Option<WorkItem> {
+        let parent = self.parent.clone()?;
+        Some(match notice {
+            Ok(result) => WorkItem::SubOrchCompleted {
+                parent_instance: parent.instance,
+                parent_execution_id: parent.execution_id,
+                parent_id: parent.id,
+                result,
+            },
+            Err(details) => WorkItem::SubOrchFailed {
+                parent_instance: parent.instance,
+                parent_execution_id: parent.execution_id,
+                parent_id: parent.id,
+                details,
+            },
+        })
+    }
+
+    /// The message that carries an action out, if one is needed.
+    fn message_of(&self, id: u64, action: Action) -> Option<WorkItem> {
+        let instance = self.ctx.shared.instance_id.clone();
+        let execution_id = self.execution_id();
+        match action {
+            Action::CallActivity { name, input, session_id, tag, .. } => {
+                Some(WorkItem::ActivityExecute {
+                    instance,
+                    execution_id,
+                    id,
+                    name,
+                    input,
+                    session_id,
+                    tag,
+                })
+            }
+            Action::CreateTimer { fire_at_ms, .. } => {
+                Some(WorkItem::TimerFired { instance, execution_id, id, fire_at_ms })
+            }
+            Action::StartSubOrchestration { name, version, instance: child, input, .. } => {
+                Some(WorkItem::StartOrchestration {
+                    instance: build_child_instance_id(&instance, &child),
+                    orchestration: name,
+                    input,
+                    version,
+                    parent_instance: Some(instance),
+                    parent_id: Some(id),
+                    parent_execution_id: Some(execution_id),
+                    execution_id: INITIAL_EXECUTION_ID,
+                })
+            }
+            Action::StartOrchestrationDetached { name, version, instance, input, .. } => {
+                Some(WorkItem::StartOrchestration {
+                    instance,
+                    orchestration: name,
+                    input,
+                    version,
+                    parent_instance: None,
+                    parent_id: None,
+                    parent_execution_id: None,
+                    execution_id: INITIAL_EXECUTION_ID,
+                })
+            }
+            Action::WaitExternal { .. }
+            | Action::ContinueAsNew { .. }
+            | Action::UpdateCustomStatus { .. }
+            | Action::DequeueEvent { .. }
+            | Action::SetKeyValue { .. }
+            | Action::ClearKeyValue { .. }
+            | Action::ClearKeyValues => None,
+        }
+    }
+}
+
+impl Ending {
+    fn failed(details: ErrorDetails) -> Self {
+        Self {
+            event: EventKind::OrchestrationFailed { details: details.clone() },
+            activities_reason: "orchestration_terminal_failed",
+            result: TurnResult::Failed(details.clone()),
+            parent_notice: Some(Err(details)),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Limits that a turn must keep.
+
+use super::execution::Execution;
+use crate::model::EventKind;
+use crate::runtime::limits::{
+    MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES, MAX_TAG_NAME_BYTES,
+};
+
+impl Execution {
+    /// The first limit that this turn breaks, in a fixed order.
+    pub(super) fn broken_limit(&self) -> Option<String> {
+        self.status_too_large()
+            .or_else(|| self.tag_too_large())
+            .or_else(|| self.value_too_large())
+            .or_else(|| self.too_many_keys())
+    }
+
+    fn status_too_large(&self) -> Option<String> {
+        let last = self.fresh.iter().rev().find_map(|event| match &event.kind {
+            EventKind::CustomStatusUpdated { status } => status.as_ref(),
+            _other => None,
+        })?;
+        (last.len() > MAX_CUSTOM_STATUS_BYTES).then(|| {
+            format!(
+                "Custom status size ({} bytes) exceeds limit ({MAX_CUSTOM_STATUS_BYTES} bytes)",
+                last.len()
+            )
+        })
+    }
+
+    fn tag_too_large(&self) -> Option<String> {
+        self.fresh.iter().find_map(|event| match &event.kind {
+            EventKind::ActivityScheduled { name, tag: Some(tag), .. }
+                if tag.len() > MAX_TAG_NAME_BYTES =>
+            {
+                Some(format!(
+                    "Activity '{name}' tag size ({} bytes) exceeds limit \
+                     ({MAX_TAG_NAME_BYTES} bytes)",
+                    tag.len()
+                ))
+            }
+            _other => None,
+        })
+    }
+
+    fn value_too_large(&self) -> Option<String> {
+        self.fresh.iter().find_map(|event| match &event.kind {
+            EventKind::KeyValueSet { key, value, .. } if value.len() > MAX_KV_VALUE_BYTES => {
+                Some(format!(
+                    "KV value for key '{key}' ({} bytes) exceeds limit \
+                     ({MAX_KV_VALUE_BYTES} bytes)",
+                    value.len()
+                ))
+            }
+            _other => None,
+        })
+    }
+
+    /// Counts all live keys of the instance, whenever they were set. An instance that an older
+    /// version let grow past the limit is stopped only when it sets another key.
+    fn too_many_keys(&self) -> Option<String> {
+        let sets_a_key =
+            self.fresh.iter().any(|event| matches!(event.kind, EventKind::KeyValueSet { .. }));
+        let keys = self.ctx.get_kv_length();
+        (sets_a_key && keys > MAX_KV_KEYS)
+            .then(|| format!("KV key count ({keys}) exceeds limit ({MAX_KV_KEYS})"))
+    }
+}

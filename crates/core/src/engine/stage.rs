@@ -1,0 +1,207 @@
+//! Messages become events.
+
+use std::collections::HashSet;
+
+use tracing::warn;
+
+use super::execution::{End, Execution};
+use super::ledger::Asked;
+use super::waker::FOREIGN_WAKE_SIGNAL;
+use crate::model::event::BUILD_VERSION;
+use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
+
+/// An answer to a schedule.
+struct Answer {
+    /// The execution that asked.
+    execution_id: u64,
+    /// The schedule event.
+    id: u64,
+    asked: Asked,
+    kind: EventKind,
+}
+
+impl Execution {
+    /// Numbers and keeps the events of this turn's messages, in queue order. A message that cannot
+    /// be one faults the execution; the others are still recorded.
+    pub(super) fn stage(&mut self, messages: Vec<WorkItem>) {
+        let mut answered = HashSet::new();
+        let mut cancelled = self.cancel_reason.is_some();
+        for message in messages {
+            match message {
+                WorkItem::ExternalRaised { name, data, .. } if name == FOREIGN_WAKE_SIGNAL => {
+                    // An earlier execution of the instance may be the one that was woken.
+                    if data == self.execution_id().to_string() {
+                        self.fault_foreign_wake();
+                    }
+                }
+                WorkItem::ExternalRaised { name, data, .. } => {
+                    self.push(None, EventKind::ExternalEvent { name, data });
+                }
+                WorkItem::QueueMessage { name, data, .. } => {
+                    self.push(None, EventKind::QueueEventDelivered { name, data });
+                }
+                WorkItem::CancelInstance { reason, .. } => {
+                    if !std::mem::replace(&mut cancelled, true) {
+                        self.push(None, EventKind::OrchestrationCancelRequested { reason });
+                    }
+                }
+                WorkItem::StartOrchestration { .. }
+                | WorkItem::ContinueAsNew { .. }
+                | WorkItem::ActivityExecute { .. } => {
+                    self.warn_dropped(&message, "is not a message of a running execution");
+                }
+                answer => self.stage_answer(answer, &mut answered),
+            }
+        }
+    }
+
+    fn stage_answer(&mut self, message: WorkItem, answered: &mut HashSet<u64>) {
+        let described = describe(&message);
+        let Some(answer) = Answer::of(message) else { return };
+        if answer.execution_id != self.execution_id() {
+            warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.ctx.shared.instance_id,
+                execution_id = self.execution_id(),
+                message = described,
+                for_execution = answer.execution_id,
+                "dropped an answer for another execution"
+            );
+            return;
+        }
+        let Some(entry) = self.ledger.get(answer.id) else {
+            let what = match answer.asked {
+                Asked::Timer => "timer",
+                Asked::SubOrchestration => "sub-orchestration",
+                Asked::Activity | Asked::Wait | Asked::Dequeue => "completion",
+            };
+            return self.fault(format!("no matching schedule for {what} id={}", answer.id));
+        };
+        if entry.asked != answer.asked {
+            return self.fault(format!(
+                "completion kind mismatch for id={}, expected '{}', got '{}'",
+                answer.id,
+                entry.asked.word(),
+                answer.asked.word()
+            ));
+        }
+        if !entry.open || !answered.insert(answer.id) {
+            warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.ctx.shared.instance_id,
+                execution_id = self.execution_id(),
+                message = described,
+                schedule_id = answer.id,
+                "dropped a second answer to the same schedule"
+            );
+            return;
+        }
+        self.abort_for_system_failure(&answer.kind);
+        self.push(Some(answer.id), answer.kind);
+    }
+
+    /// Failures that are not the application's end the orchestration with the same details; its
+    /// code must not be able to catch them.
+    fn abort_for_system_failure(&mut self, kind: &EventKind) {
+        let (EventKind::ActivityFailed { details } | EventKind::SubOrchestrationFailed { details }) =
+            kind
+        else {
+            return;
+        };
+        let is_system = match details {
+            ErrorDetails::Infrastructure { .. }
+            | ErrorDetails::Configuration { .. }
+            | ErrorDetails::Poison { .. } => true,
+            ErrorDetails::Application { .. } => false,
+        };
+        if is_system && self.end.is_none() {
+            self.end = Some(End::Fault(details.clone()));
+        }
+    }
+
+    pub(super) fn fault_foreign_wake(&mut self) {
+        self.fault(format!(
+            "orchestration '{}' was woken from outside the engine: it awaits something that is not \
+             durable (a runtime timer, a channel, a spawned task); use the timers, activities and \
+             events of its context instead",
+            self.ctx.shared.orchestration_name
+        ));
+    }
+
+    fn warn_dropped(&self, message: &WorkItem, why: &str) {
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = %self.ctx.shared.instance_id,
+            message = describe(message),
+            why,
+            "dropped a message"
+        );
+    }
+
+    /// Appends an event to this turn and returns its id.
+    pub(super) fn push(&mut self, source_event_id: Option<u64>, kind: EventKind) -> u64 {
+        let event_id = self.event_id_next;
+        self.event_id_next += 1;
+        self.fresh.push(Event {
+            event_id,
+            source_event_id,
+            instance_id: self.ctx.shared.instance_id.clone(),
+            execution_id: self.execution_id(),
+            timestamp_ms: self.now_ms,
+            duroxide_version: BUILD_VERSION.to_owned(),
+            kind,
+        });
+        event_id
+    }
+}
+
+impl Answer {
+    fn of(message: WorkItem) -> Option<Self> {
+        let (execution_id, id, asked, kind) = match message {
+            WorkItem::ActivityCompleted { execution_id, id, result, .. } => {
+                (execution_id, id, Asked::Activity, EventKind::ActivityCompleted { result })
+            }
+            WorkItem::ActivityFailed { execution_id, id, details, .. } => {
+                (execution_id, id, Asked::Activity, EventKind::ActivityFailed { details })
+            }
+            WorkItem::TimerFired { execution_id, id, fire_at_ms, .. } => {
+                (execution_id, id, Asked::Timer, EventKind::TimerFired { fire_at_ms })
+            }
+            WorkItem::SubOrchCompleted { parent_execution_id, parent_id, result, .. } => (
+                parent_execution_id,
+                parent_id,
+                Asked::SubOrchestration,
+                EventKind::SubOrchestrationCompleted { result },
+            ),
+            WorkItem::SubOrchFailed { parent_execution_id, parent_id, details, .. } => (
+                parent_execution_id,
+                parent_id,
+                Asked::SubOrchestration,
+                EventKind::SubOrchestrationFailed { details },
+            ),
+            WorkItem::StartOrchestration { .. }
+            | WorkItem::ActivityExecute { .. }
+            | WorkItem::ExternalRaised { .. }
+            | WorkItem::CancelInstance { .. }
+            | WorkItem::ContinueAsNew { .. }
+            | WorkItem::QueueMessage { .. } => return None,
+        };
+        Some(Self { execution_id, id, asked, kind })
+    }
+}
+
+fn describe(message: &WorkItem) -> &'static str {
+    match message {
+        WorkItem::StartOrchestration { .. } => "StartOrchestration",
+        WorkItem::ActivityExecute { .. } => "ActivityExecute",
+        WorkItem::ActivityCompleted { .. } => "ActivityCompleted",
+        WorkItem::ActivityFailed { .. } => "ActivityFailed",
+        WorkItem::TimerFired { .. } => "TimerFired",
+        WorkItem::ExternalRaised { .. } => "ExternalRaised",
+        WorkItem::SubOrchCompleted { .. } => "SubOrchCompleted",
+        WorkItem::SubOrchFailed { .. } => "SubOrchFailed",
+        WorkItem::CancelInstance { .. } => "CancelInstance",
+        WorkItem::ContinueAsNew { .. } => "ContinueAsNew",
+        WorkItem::QueueMessage { .. } => "QueueMessage",
+    }
+}

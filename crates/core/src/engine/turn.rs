@@ -1,0 +1,74 @@
+//! What goes into an execution and what a turn comes to.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::context::OrchestrationHandler;
+use crate::model::{ErrorDetails, Event, WorkItem};
+use crate::providers::KvEntry;
+
+/// What an execution needs besides its history.
+pub struct Setup {
+    /// The code.
+    pub handler: Arc<dyn OrchestrationHandler>,
+    /// Key-value state that finished executions left behind.
+    pub kv_snapshot: HashMap<String, KvEntry>,
+    /// Who waits for the result.
+    pub parent: Option<Parent>,
+    /// Called when something outside the engine wakes the code; may be called more than once.
+    pub on_foreign_wake: Option<Arc<dyn Fn() + Send + Sync>>,
+}
+
+/// The call of a parent that an execution answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parent {
+    /// The waiting instance.
+    pub instance: String,
+    /// The waiting execution.
+    pub execution_id: u64,
+    /// Its schedule event.
+    pub id: u64,
+}
+
+/// Everything that one turn changes; committed together or not at all.
+#[derive(Debug)]
+pub struct Turn {
+    /// Events to append.
+    pub events: Vec<Event>,
+    /// Activities to enqueue.
+    pub worker_items: Vec<WorkItem>,
+    /// Messages to enqueue.
+    pub orchestrator_items: Vec<WorkItem>,
+    /// Schedule ids of activities to remove from the worker queue.
+    pub cancelled_activities: Vec<u64>,
+    /// Where the execution stands afterwards.
+    pub result: TurnResult,
+}
+
+/// Where an execution stands after a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnResult {
+    /// It waits.
+    Continue,
+    /// It returned `Ok`.
+    Completed(String),
+    /// It failed.
+    Failed(ErrorDetails),
+    /// It ended and the next execution follows.
+    ContinueAsNew {
+        /// Input of the next execution.
+        input: String,
+    },
+    /// It was cancelled.
+    Cancelled {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl TurnResult {
+    /// Whether the execution is over.
+    pub fn is_terminal(&self) -> bool {
+        !matches!(self, Self::Continue)
+    }
+}

@@ -1,0 +1,289 @@
+//! A provider that measures another one.
+//!
+//! Uses the runtime's metrics although it stands among the providers: that is its public path.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use super::{
+    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
+    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch,
+};
+use crate::clock::Clock;
+use crate::model::{Event, SystemStats, WorkItem};
+use crate::runtime::observability::MetricsProvider;
+
+/// Hands every call on unchanged, and measures those that the system's speed depends on.
+///
+/// - A batch is measured under the name of the single operation that it stands for.
+/// - The whole call is measured, so a fetch that waited for work includes the wait.
+/// - A call that is dropped before its end is not measured.
+pub struct InstrumentedProvider {
+    inner: Arc<dyn Provider>,
+    metrics: Option<Arc<MetricsProvider>>,
+}
+
+impl InstrumentedProvider {
+    /// Measures `inner`; without metrics it only hands on.
+    pub fn new(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>) -> Self {
+        Self { inner, metrics }
+    }
+
+    async fn measured<T>(
+        &self,
+        operation: &str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        let Some(metrics) = &self.metrics else { return call.await };
+        let begin = Instant::now();
+        let result = call.await;
+        let seconds = begin.elapsed().as_secs_f64();
+        match &result {
+            Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
+            Err(error) => {
+                metrics.record_provider_operation(operation, seconds, "error");
+                metrics.record_provider_error(operation, error_type(error));
+            }
+        }
+        result
+    }
+}
+
+/// Sorts errors by their text, because that is all that every provider gives.
+fn error_type(error: &ProviderError) -> &'static str {
+    let text = error.message.to_lowercase();
+    ["deadlock", "timeout", "connection"]
+        .into_iter()
+        .find(|kind| text.contains(kind))
+        .unwrap_or("other")
+}
+
+#[async_trait]
+impl Provider for InstrumentedProvider {
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn version(&self) -> &str {
+        self.inner.version()
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        let call = self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter);
+        self.measured("fetch_orchestration_item", call).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError> {
+        let call = self.inner.ack_orchestration_item(
+            lock_token,
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        );
+        self.measured("ack_orchestration_item", call).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt).await
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.measured("read", self.inner.read(instance)).await
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.inner.read_with_execution(instance, execution_id).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError> {
+        self.inner.append_with_execution(instance, execution_id, new_events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        self.inner.enqueue_for_worker(item).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        let call = self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter);
+        self.measured("fetch_work_item", call).await
+    }
+
+    async fn ack_work_item(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError> {
+        self.measured("ack_work_item", self.inner.ack_work_item(token, completion)).await
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.inner.renew_work_item_lock(token, extend_for).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        let call = self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout);
+        self.measured("renew_session_lock", call).await
+    }
+
+    async fn cleanup_orphaned_sessions(
+        &self,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        let call = self.inner.cleanup_orphaned_sessions(idle_timeout);
+        self.measured("cleanup_orphaned_sessions", call).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.inner.abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.inner.renew_orchestration_item_lock(token, extend_for).await
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        let call = self.inner.enqueue_for_orchestrator(item, delay);
+        self.measured("enqueue_orchestrator", call).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        self.inner.as_management_capability()
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        self.inner.get_custom_status(instance, last_seen_version).await
+    }
+
+    async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ProviderError> {
+        self.inner.get_kv_value(instance, key).await
+    }
+
+    async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ProviderError> {
+        self.inner.get_kv_all_values(instance).await
+    }
+
+    async fn get_instance_stats(
+        &self,
+        instance: &str,
+    ) -> Result<Option<SystemStats>, ProviderError> {
+        self.inner.get_instance_stats(instance).await
+    }
+
+    // The methods with defaults are handed on, too: a default here would hide the faster one inside.
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        let call = self.inner.fetch_orchestration_items(request);
+        self.measured("fetch_orchestration_item", call).await
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        self.measured("ack_orchestration_item", self.inner.commit_turn(commit)).await
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        self.measured("fetch_work_item", self.inner.fetch_work_items(request)).await
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        self.inner.watch(scope)
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        self.measured("read", self.inner.read_outcome(instance)).await
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        self.measured("read", self.inner.read_start_event(instance)).await
+    }
+}
+
+#[cfg(test)]
+#[path = "instrumented_tests.rs"]
+mod tests;

@@ -1,0 +1,54 @@
+//! What is measured, and that nothing is changed.
+
+use super::*;
+use crate::providers::fake::{FAKE_NOW_MS, FakeProvider};
+use crate::runtime::ObservabilityConfig;
+
+fn instrumented(inner: Arc<FakeProvider>) -> (InstrumentedProvider, Arc<MetricsProvider>) {
+    let metrics = Arc::new(MetricsProvider::new(&ObservabilityConfig::default()).unwrap());
+    (InstrumentedProvider::new(inner, Some(Arc::clone(&metrics))), metrics)
+}
+
+#[test]
+fn errors_are_sorted_by_their_text() {
+    let texts = ["Deadlock found", "lock TIMEOUT", "connection refused", "disk full"];
+    let types = texts.map(|text| error_type(&ProviderError::permanent("read", text)));
+    assert_eq!(types, ["deadlock", "timeout", "connection", "other"]);
+}
+
+#[tokio::test]
+async fn answers_and_extensions_are_those_of_the_inner_provider() {
+    let inner = FakeProvider::watching();
+    inner.record_start("a");
+    let (provider, _metrics) = instrumented(Arc::clone(&inner));
+    assert_eq!(provider.name(), "fake");
+    assert_eq!(provider.clock().now_ms(), FAKE_NOW_MS);
+    assert!(provider.watch(ChangeScope::Instance("a")).is_some());
+    assert!(provider.as_management_capability().is_none());
+    assert_eq!(provider.read_outcome("a").await.unwrap(), InstanceOutcome::Running);
+    assert!(provider.read_start_event("a").await.unwrap().is_some());
+    assert_eq!(provider.read("a").await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn errors_of_measured_operations_are_counted_once_and_handed_on() {
+    let inner = FakeProvider::watching();
+    inner.state().read_error = Some(ProviderError::retryable("read", "busy"));
+    let (provider, metrics) = instrumented(Arc::clone(&inner));
+    let error = provider.read_outcome("a").await.unwrap_err();
+    assert_eq!(error, ProviderError::retryable("read", "busy"));
+    assert_eq!(metrics.snapshot().provider_errors, 1);
+}
+
+#[tokio::test]
+async fn errors_of_other_operations_are_not_counted() {
+    let (provider, metrics) = instrumented(FakeProvider::watching());
+    provider.abandon_work_item("token", None, false).await.unwrap_err();
+    assert_eq!(metrics.snapshot().provider_errors, 0);
+}
+
+#[tokio::test]
+async fn without_metrics_calls_are_only_handed_on() {
+    let provider = InstrumentedProvider::new(FakeProvider::watching(), None);
+    assert!(provider.read("a").await.unwrap().is_empty());
+}

@@ -1,0 +1,180 @@
+//! Makes a turn durable.
+
+use std::sync::Arc;
+
+use tracing::{error, warn};
+
+use super::failing::{Failing, failing_turn, parent_of_facts};
+use super::process::InHand;
+use crate::engine::{Turn, TurnResult};
+use crate::model::{ErrorDetails, Event, EventKind, ExecutionStatus, WorkItem};
+use crate::providers::{
+    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit,
+};
+use crate::runtime::dispatchers::returning::{log_unreturned, persist};
+use crate::runtime::start_facts::StartFacts;
+
+/// Removes the messages and does nothing else, but for `notices`.
+pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
+    let commit = TurnCommit {
+        lock_token: turn.lock_token.clone(),
+        execution_id: turn.item.execution_id,
+        history_delta: Vec::new(),
+        worker_items: Vec::new(),
+        orchestrator_items: notices,
+        metadata: ExecutionMetadata::default(),
+        cancelled_activities: Vec::new(),
+    };
+    if let Err(error) = submit(&turn, commit).await {
+        give_up(&turn, &error).await;
+    }
+}
+
+/// Commits what the engine decided. `None` means that it is not known to be stored; the error is
+/// dealt with.
+pub(super) async fn commit(
+    turn: &InHand<'_>,
+    facts: &StartFacts,
+    execution_id: u64,
+    decided: Turn,
+) -> Option<CommittedTurn> {
+    let commit = assemble(turn, facts, execution_id, decided);
+    let start = commit.history_delta.first().filter(|event| is_start(event)).cloned();
+    let cancelled = commit.cancelled_activities.clone();
+    match submit(turn, commit).await {
+        Ok(committed) => {
+            turn.node.running.cancel(&cancelled);
+            Some(committed)
+        }
+        Err(error) if error.is_retryable() => {
+            give_up(turn, &error).await;
+            None
+        }
+        Err(error) => {
+            fail_instead(turn, facts, execution_id, start, &error).await;
+            None
+        }
+    }
+}
+
+/// What is sent to the store for a turn.
+pub(super) fn assemble(
+    turn: &InHand<'_>,
+    facts: &StartFacts,
+    execution_id: u64,
+    decided: Turn,
+) -> TurnCommit {
+    TurnCommit {
+        lock_token: turn.lock_token.clone(),
+        execution_id,
+        metadata: metadata(facts, &decided),
+        cancelled_activities: identify(&turn.item.instance, execution_id, &decided),
+        history_delta: decided.events,
+        worker_items: decided.worker_items,
+        orchestrator_items: decided.orchestrator_items,
+    }
+}
+
+/// Stores a commit, repeating it while the lease lasts.
+pub(super) async fn submit(
+    turn: &InHand<'_>,
+    commit: TurnCommit,
+) -> Result<CommittedTurn, ProviderError> {
+    let commit = Arc::new(commit);
+    let length = turn.node.options.orchestrator_lock_timeout;
+    persist("ack_orchestration_item", &turn.lease, length, || {
+        turn.node.provider.commit_turn(Arc::clone(&commit))
+    })
+    .await
+}
+
+/// The store refuses the turn for good: the instance fails with the reason, if it can.
+async fn fail_instead(
+    turn: &InHand<'_>,
+    facts: &StartFacts,
+    execution_id: u64,
+    start: Option<Event>,
+    refusal: &ProviderError,
+) {
+    error!(
+        target: "duroxide::runtime",
+        instance_id = %turn.item.instance, execution_id, error = %refusal,
+        "the store refuses this turn; the instance fails"
+    );
+    let stored = start.as_ref().map_or(turn.last_event_id, |event| event.event_id);
+    let failing = Failing {
+        execution_id,
+        start,
+        event_id: stored + 1,
+        details: refusal.to_infrastructure_error(),
+        parent: parent_of_facts(turn, facts).await,
+    };
+    let decided = failing_turn(turn, failing).await;
+    if let Err(error) = submit(turn, assemble(turn, facts, execution_id, decided)).await {
+        give_up(turn, &error).await;
+    }
+}
+
+/// Leaves the turn to be redelivered.
+pub(super) async fn give_up(turn: &InHand<'_>, error: &ProviderError) {
+    warn!(
+        target: "duroxide::runtime",
+        instance_id = %turn.item.instance, %error,
+        "a turn could not be committed and will be taken again"
+    );
+    if turn.lease.lost().is_cancelled() {
+        return;
+    }
+    let length = turn.node.options.orchestrator_lock_timeout;
+    let result = persist("abandon_orchestration_item", &turn.lease, length, || {
+        turn.node.provider.abandon_orchestration_item(&turn.lock_token, None, false)
+    })
+    .await;
+    log_unreturned("turn", result);
+}
+
+fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledActivityIdentifier> {
+    decided
+        .cancelled_activities
+        .iter()
+        .map(|id| ScheduledActivityIdentifier {
+            instance: instance.to_owned(),
+            execution_id,
+            activity_id: *id,
+        })
+        .collect()
+}
+
+fn metadata(facts: &StartFacts, decided: &Turn) -> ExecutionMetadata {
+    let (status, output) = match &decided.result {
+        TurnResult::Continue => (None, None),
+        TurnResult::Completed(output) => (Some(ExecutionStatus::Completed), Some(output.clone())),
+        TurnResult::Failed(details) => {
+            (Some(ExecutionStatus::Failed), Some(details.display_message()))
+        }
+        TurnResult::Cancelled { reason } => {
+            (Some(ExecutionStatus::Failed), Some(ErrorDetails::cancelled(reason).display_message()))
+        }
+        TurnResult::ContinueAsNew { input } => {
+            (Some(ExecutionStatus::ContinuedAsNew), Some(input.clone()))
+        }
+    };
+    // The pin is told once, with the start event, and belongs to this execution alone.
+    let pinned = decided
+        .events
+        .iter()
+        .find(|event| is_start(event))
+        .and_then(|start| semver::Version::parse(&start.duroxide_version).ok());
+    ExecutionMetadata {
+        status: status.map(|status| status.as_str().to_owned()),
+        output,
+        orchestration_name: Some(facts.name.clone()),
+        orchestration_version: Some(facts.version.clone()),
+        parent_instance_id: facts.parent.as_ref().map(|parent| parent.instance.clone()),
+        pinned_duroxide_version: pinned,
+    }
+}
+
+fn is_start(event: &Event) -> bool {
+    matches!(event.kind, EventKind::OrchestrationStarted { .. })
+}

@@ -1,0 +1,16 @@
+//! Takes turns: fetch, decide, run the engine, commit.
+
+mod batch;
+mod commit;
+mod decide;
+mod failing;
+mod fetch;
+mod parent;
+mod poison;
+mod process;
+mod report;
+mod run;
+mod standing;
+mod starting;
+
+pub(crate) use fetch::start;

@@ -1,0 +1,119 @@
+//! Instances that are given up.
+
+use std::sync::Arc;
+
+use tracing::error;
+
+use super::commit;
+use super::failing::{Failing, event, failing_turn, parent_of_facts};
+use super::parent::find_for_unreadable;
+use super::process::InHand;
+use super::standing::Ended;
+use super::starting::{start_event, wanted};
+use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType};
+use crate::runtime::limits::UNREADABLE_HISTORY_EVENT_ID;
+use crate::runtime::start_facts::StartFacts;
+
+/// Version in a start event that was made only to record a failure.
+const VERSION_UNKNOWN: &str = "unknown";
+
+/// Fails an instance whose messages were fetched too often. The failure belongs to the execution
+/// that the messages are for, which may be one that never started.
+pub(super) async fn fail_poisoned(turn: InHand<'_>) {
+    let start = missing_start(&turn);
+    let (facts, execution_id, event_id) = match &start {
+        Some(start) => {
+            let facts = StartFacts::of(start).map(Arc::new);
+            (facts, start.execution_id, INITIAL_EVENT_ID + 1)
+        }
+        None => (turn.standing.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
+    };
+    let Some(facts) = facts else { return commit::drain(turn, Vec::new()).await };
+    let details = ErrorDetails::Poison {
+        attempt_count: turn.attempt_count,
+        max_attempts: turn.node.options.max_attempts,
+        message_type: PoisonMessageType::Orchestration {
+            instance: turn.item.instance.clone(),
+            execution_id,
+        },
+        message: turn.payload.clone(),
+    };
+    let parent = parent_of_facts(&turn, &facts).await;
+    let failing = Failing { execution_id, start, event_id, details, parent };
+    commit_poison(turn, &facts, failing).await;
+}
+
+/// The start event that has to be made up for an execution that never started.
+fn missing_start(turn: &InHand<'_>) -> Option<Event> {
+    if let Some(start) = &turn.batch.start {
+        let version = wanted(start).and_then(|wanted| wanted.version);
+        let version = version.unwrap_or(VERSION_UNKNOWN).to_owned();
+        return start_event(turn, start, version);
+    }
+    if turn.standing.ended != Some(Ended::ContinuedAsNew) {
+        return None;
+    }
+    // The successor's own start is lost: it keeps the name and the parent of its predecessor.
+    let facts = turn.standing.facts.as_ref()?;
+    let kind = EventKind::OrchestrationStarted {
+        name: facts.name.clone(),
+        version: VERSION_UNKNOWN.to_owned(),
+        input: String::new(),
+        parent_instance: facts.parent.as_ref().map(|parent| parent.instance.clone()),
+        parent_id: facts.parent.as_ref().map(|parent| parent.id),
+        parent_execution_id: facts.parent.as_ref().and_then(|parent| parent.execution_id),
+        carry_forward_events: None,
+        initial_custom_status: None,
+    };
+    Some(event(turn, turn.item.execution_id + 1, INITIAL_EVENT_ID, kind))
+}
+
+/// Fails an instance whose history cannot be read.
+pub(super) async fn fail_unreadable(turn: InHand<'_>, error: String) {
+    let execution_id = turn.item.execution_id;
+    let details = ErrorDetails::Poison {
+        attempt_count: turn.attempt_count,
+        max_attempts: turn.node.options.max_attempts,
+        message_type: PoisonMessageType::FailedDeserialization {
+            instance: turn.item.instance.clone(),
+            execution_id,
+            error: error.clone(),
+        },
+        message: error,
+    };
+    let parent = find_for_unreadable(turn.node, &turn.item.instance).await;
+    let facts = StartFacts {
+        name: turn.item.orchestration_name.clone(),
+        version: turn.item.version.clone(),
+        parent: None,
+        pin: String::new(),
+        started_at_ms: turn.node.clock.now_ms(),
+    };
+    let event_id = UNREADABLE_HISTORY_EVENT_ID;
+    let failing = Failing { execution_id, start: None, event_id, details, parent };
+    commit_poison(turn, &facts, failing).await;
+}
+
+async fn commit_poison(turn: InHand<'_>, facts: &StartFacts, failing: Failing) {
+    error!(
+        target: "duroxide::runtime",
+        instance_id = %turn.item.instance,
+        execution_id = failing.execution_id,
+        attempt_count = turn.attempt_count,
+        max_attempts = turn.node.options.max_attempts,
+        error = failing.details.display_message(),
+        "instance failed: its messages were tried too often"
+    );
+    turn.node.metrics().record_orchestration_poison();
+    let execution_id = failing.execution_id;
+    let decided = failing_turn(&turn, failing).await;
+    let mut commit = commit::assemble(&turn, facts, execution_id, decided);
+    // A start that was made up says nothing about who can replay it.
+    commit.metadata.pinned_duroxide_version = None;
+    match commit::submit(&turn, commit).await {
+        Ok(_committed) => turn.node.metrics().decrement_active_orchestrations(),
+        Err(error) if error.is_retryable() => commit::give_up(&turn, &error).await,
+        // The failure cannot be recorded; without this the messages would come back for ever.
+        Err(_refused) => commit::drain(turn, Vec::new()).await,
+    }
+}

@@ -1,0 +1,157 @@
+//! Counts and logs what a turn came to.
+
+use tracing::{debug, error, warn};
+
+use super::process::InHand;
+use crate::engine::{Execution, Turn, TurnResult};
+use crate::model::{ErrorDetails, EventKind};
+use crate::runtime::start_facts::StartFacts;
+
+/// What is worth saying about a turn.
+pub(super) struct Summary {
+    name: String,
+    version: String,
+    execution_id: u64,
+    /// Why the execution began, if it began in this turn.
+    initiated_by: Option<&'static str>,
+    result: TurnResult,
+    duration_seconds: f64,
+    turns: u64,
+    history_events: u64,
+}
+
+impl Summary {
+    pub(super) fn of(
+        execution: &Execution,
+        facts: &StartFacts,
+        decided: &Turn,
+        now_ms: u64,
+    ) -> Self {
+        let began = decided
+            .events
+            .first()
+            .is_some_and(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+        let initiated_by = match (began, execution.execution_id(), &facts.parent) {
+            (false, _, _) => None,
+            (true, 2.., _) => Some("continueAsNew"),
+            (true, _, Some(_)) => Some("subOrchestration"),
+            (true, _, None) => Some("client"),
+        };
+        let millis = now_ms.saturating_sub(facts.started_at_ms);
+        Self {
+            name: facts.name.clone(),
+            version: facts.version.clone(),
+            execution_id: execution.execution_id(),
+            initiated_by,
+            result: decided.result.clone(),
+            duration_seconds: std::time::Duration::from_millis(millis).as_secs_f64(),
+            turns: execution.turns(),
+            history_events: execution.last_event_id(),
+        }
+    }
+
+    pub(super) fn is_terminal(&self) -> bool {
+        self.result.is_terminal()
+    }
+}
+
+/// Counts each thing once, after it is durable.
+pub(super) fn report(turn: &InHand<'_>, summary: &Summary) {
+    let metrics = turn.node.metrics();
+    if let Some(initiated_by) = summary.initiated_by {
+        metrics.record_orchestration_start(&summary.name, &summary.version, initiated_by);
+        if initiated_by != "continueAsNew" {
+            metrics.increment_active_orchestrations();
+        }
+        debug!(
+            target: "duroxide::runtime",
+            instance_id = %turn.item.instance,
+            execution_id = summary.execution_id,
+            orchestration_name = %summary.name,
+            orchestration_version = %summary.version,
+            worker_id = %turn.worker_id,
+            initiated_by,
+            "orchestration started"
+        );
+    }
+    match &summary.result {
+        TurnResult::Continue => {}
+        TurnResult::Completed(output) => {
+            ended(turn, summary, "success");
+            debug!(
+                target: "duroxide::runtime",
+                instance_id = %turn.item.instance,
+                execution_id = summary.execution_id,
+                orchestration_name = %summary.name,
+                orchestration_version = %summary.version,
+                worker_id = %turn.worker_id,
+                history_events = summary.history_events,
+                result_size = output.len(),
+                "orchestration completed"
+            );
+        }
+        TurnResult::Failed(details) => failed(turn, summary, details),
+        TurnResult::Cancelled { reason } => {
+            failed(turn, summary, &ErrorDetails::cancelled(reason));
+        }
+        TurnResult::ContinueAsNew { .. } => {
+            metrics.record_continue_as_new(&summary.name, summary.execution_id);
+            completion(turn, summary, "continuedAsNew");
+        }
+    }
+}
+
+fn ended(turn: &InHand<'_>, summary: &Summary, status: &str) {
+    completion(turn, summary, status);
+    turn.node.metrics().decrement_active_orchestrations();
+}
+
+fn completion(turn: &InHand<'_>, summary: &Summary, status: &str) {
+    turn.node.metrics().record_orchestration_completion(
+        &summary.name,
+        &summary.version,
+        status,
+        summary.duration_seconds,
+        summary.turns,
+        summary.history_events,
+    );
+}
+
+fn failed(turn: &InHand<'_>, summary: &Summary, details: &ErrorDetails) {
+    ended(turn, summary, "failed");
+    let error_type = match details {
+        ErrorDetails::Application { .. } => "app_error",
+        ErrorDetails::Infrastructure { .. } => "infrastructure_error",
+        ErrorDetails::Configuration { .. } => "config_error",
+        ErrorDetails::Poison { .. } => "unknown",
+    };
+    turn.node.metrics().record_orchestration_failure(
+        &summary.name,
+        &summary.version,
+        error_type,
+        details.category(),
+    );
+    let message = details.display_message();
+    macro_rules! say {
+        ($level:ident) => {
+            $level!(
+                target: "duroxide::runtime",
+                instance_id = %turn.item.instance,
+                execution_id = summary.execution_id,
+                orchestration_name = %summary.name,
+                orchestration_version = %summary.version,
+                worker_id = %turn.worker_id,
+                history_events = summary.history_events,
+                error_type,
+                error = %message,
+                "orchestration failed"
+            )
+        };
+    }
+    match details {
+        ErrorDetails::Application { .. } => say!(warn),
+        ErrorDetails::Infrastructure { .. }
+        | ErrorDetails::Configuration { .. }
+        | ErrorDetails::Poison { .. } => say!(error),
+    }
+}

@@ -1,0 +1,207 @@
+//! Runs the code for one turn.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use semver::Version;
+use tracing::warn;
+
+use super::commit;
+use super::failing::{Failing, failing_turn, parent_of_facts};
+use super::parent::{collision_notices, resolve};
+use super::process::InHand;
+use super::report;
+use super::starting::{start_event, wanted};
+use crate::context::OrchestrationHandler;
+use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
+use crate::model::{ErrorDetails, Event, WorkItem};
+use crate::providers::HistoryMark;
+use crate::runtime::node::Node;
+use crate::runtime::start_facts::StartFacts;
+use crate::runtime::warm_cache::Warm;
+
+/// "No version" in histories of long ago.
+const VERSION_NONE: &str = "0.0.0";
+
+/// The code of an execution, and the start event if this turn begins it.
+struct Resolved {
+    handler: Arc<dyn OrchestrationHandler>,
+    start: Option<Event>,
+}
+
+/// An execution ready for its turn.
+struct Ready {
+    execution: Execution,
+    facts: Arc<StartFacts>,
+}
+
+/// Takes the turn: brings the execution up to date, advances it, commits, keeps it warm.
+pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Event]) {
+    let ready = match warm {
+        Some(mut warm) if turn.batch.start.is_none() => {
+            warm.execution.replay(history);
+            Ready { execution: warm.execution, facts: warm.facts }
+        }
+        _not_kept => {
+            let Some(resolved) = resolve_code(&turn) else {
+                return give_back_unregistered(turn).await;
+            };
+            match open(&mut turn, resolved, history).await {
+                Ok(ready) => ready,
+                Err(details) => return fail_corrupted(turn, details).await,
+            }
+        }
+    };
+    advance(turn, ready).await;
+}
+
+async fn advance(mut turn: InHand<'_>, ready: Ready) {
+    let Ready { mut execution, facts } = ready;
+    let inbox = std::mem::take(&mut turn.batch.inbox);
+    let now_ms = turn.node.clock.now_ms();
+    // User code may poll channels of tokio; its cooperative budget must not make them look empty.
+    let mut decided = tokio::task::unconstrained(async { execution.advance(inbox, now_ms) }).await;
+    decided.orchestrator_items.extend(collision_notices(&turn).await);
+    let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
+    let execution_id = execution.execution_id();
+    let Some(committed) = commit::commit(&turn, &facts, execution_id, decided).await else {
+        return;
+    };
+    report::report(&turn, &summary);
+    if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
+        let event_id = execution.last_event_id();
+        let mark = HistoryMark { incarnation, execution_id, event_id };
+        turn.node.warm.put(turn.item.instance.clone(), Warm { execution, facts, mark });
+    }
+}
+
+/// Finds the code. A message or history that names a version wants exactly that one.
+fn resolve_code(turn: &InHand<'_>) -> Option<Resolved> {
+    let registry = &turn.node.orchestrations;
+    let exact = |name: &str, version: &str| {
+        let version = Version::parse(version).ok()?;
+        let handler = registry.resolve_handler_exact(name, &version)?;
+        Some((version, handler))
+    };
+    if let Some(start) = &turn.batch.start {
+        let wanted = wanted(start)?;
+        let (version, handler) = match wanted.version {
+            Some(version) => exact(wanted.name, version)?,
+            None => registry.resolve_handler(wanted.name)?,
+        };
+        let start = start_event(turn, start, version.to_string())?;
+        return Some(Resolved { handler, start: Some(start) });
+    }
+    let facts = turn.standing.facts.as_ref()?;
+    let (_version, handler) = match facts.version.as_str() {
+        VERSION_NONE => registry.resolve_handler(&facts.name)?,
+        version => exact(&facts.name, version)?,
+    };
+    Some(Resolved { handler, start: None })
+}
+
+async fn open(
+    turn: &mut InHand<'_>,
+    resolved: Resolved,
+    history: &[Event],
+) -> Result<Ready, ErrorDetails> {
+    let facts = match &resolved.start {
+        Some(start) => StartFacts::of(start).map(Arc::new),
+        None => turn.standing.facts.clone(),
+    };
+    let Some(facts) = facts else {
+        return Err(ErrorDetails::nondeterminism("corrupted history: empty"));
+    };
+    let execution_id =
+        resolved.start.as_ref().map_or(turn.item.execution_id, |start| start.execution_id);
+    let parent = match facts.parent.clone() {
+        Some(call) => Some(resolve(turn.node, call).await),
+        None => None,
+    };
+    let setup = Setup {
+        handler: resolved.handler,
+        kv_snapshot: std::mem::take(&mut turn.item.kv_snapshot),
+        parent,
+        on_foreign_wake: Some(report_foreign_wake(turn.node, &turn.item.instance, execution_id)),
+    };
+    let execution = match resolved.start {
+        Some(start) => Execution::begin(setup, start)?,
+        None => Execution::open(setup, history)?,
+    };
+    Ok(Ready { execution, facts })
+}
+
+/// Makes the instance take a turn in which the engine reports the foreign wake-up; without it, an
+/// instance that waits for nothing durable would hang for ever.
+fn report_foreign_wake(
+    node: &Arc<Node>,
+    instance: &str,
+    execution_id: u64,
+) -> Arc<dyn Fn() + Send + Sync> {
+    let (node, instance) = (Arc::downgrade(node), instance.to_owned());
+    let runtime = tokio::runtime::Handle::current();
+    let reported = AtomicBool::new(false);
+    Arc::new(move || {
+        let Some(node) = node.upgrade() else { return };
+        if node.tasks.is_stopping() || reported.swap(true, Ordering::SeqCst) {
+            return;
+        }
+        let message = WorkItem::ExternalRaised {
+            instance: instance.clone(),
+            name: FOREIGN_WAKE_SIGNAL.to_owned(),
+            data: execution_id.to_string(),
+        };
+        let _in_runtime = runtime.enter();
+        let tasks = node.tasks.clone();
+        tasks.spawn(async move {
+            if let Err(error) = node.provider.enqueue_for_orchestrator(message, None).await {
+                warn!(
+                    target: "duroxide::runtime", %error,
+                    "a foreign wake-up could not be reported to its instance"
+                );
+            }
+        });
+    })
+}
+
+async fn give_back_unregistered(turn: InHand<'_>) {
+    let options = &turn.node.options;
+    let delay = options.unregistered_backoff.delay(turn.attempt_count);
+    let asked = turn.batch.start.as_ref().and_then(wanted);
+    let known = turn.standing.facts.as_ref();
+    let name = asked
+        .as_ref()
+        .map_or_else(|| known.map_or("", |facts| facts.name.as_str()), |wanted| wanted.name);
+    let version = asked
+        .as_ref()
+        .map_or_else(|| known.map(|facts| facts.version.as_str()), |wanted| wanted.version);
+    warn!(
+        target: "duroxide::runtime",
+        instance_id = %turn.item.instance,
+        orchestration_name = name,
+        orchestration_version = version.unwrap_or("latest"),
+        attempt_count = turn.attempt_count,
+        max_attempts = options.max_attempts,
+        remaining_attempts = options.max_attempts.saturating_sub(turn.attempt_count),
+        backoff_secs = delay.as_secs_f64(),
+        "orchestration is not registered on this node; the turn is given back"
+    );
+    turn.give_back(delay).await;
+}
+
+/// The stored history cannot be a history: the instance fails and says so.
+async fn fail_corrupted(turn: InHand<'_>, details: ErrorDetails) {
+    let Some(facts) = turn.standing.facts.clone() else {
+        return commit::drain(turn, Vec::new()).await;
+    };
+    let failing = Failing {
+        execution_id: turn.item.execution_id,
+        start: None,
+        event_id: turn.last_event_id + 1,
+        details,
+        parent: parent_of_facts(&turn, &facts).await,
+    };
+    let execution_id = failing.execution_id;
+    let decided: Turn = failing_turn(&turn, failing).await;
+    commit::commit(&turn, &facts, execution_id, decided).await;
+}

@@ -1,0 +1,73 @@
+//! Start events.
+
+use super::failing::event;
+use super::process::InHand;
+use crate::model::{Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, WorkItem};
+
+/// What a start message asks for.
+pub(super) struct Wanted<'a> {
+    pub(super) name: &'a str,
+    pub(super) version: Option<&'a str>,
+}
+
+/// Name and version that a start message asks for.
+pub(super) fn wanted(start: &WorkItem) -> Option<Wanted<'_>> {
+    match start {
+        WorkItem::StartOrchestration { orchestration, version, .. }
+        | WorkItem::ContinueAsNew { orchestration, version, .. } => {
+            Some(Wanted { name: orchestration, version: version.as_deref() })
+        }
+        _not_a_start => None,
+    }
+}
+
+/// The first event of the execution that a message begins, under the resolved version.
+pub(super) fn start_event(turn: &InHand<'_>, start: &WorkItem, version: String) -> Option<Event> {
+    let (execution_id, kind) = match start.clone() {
+        WorkItem::StartOrchestration {
+            orchestration,
+            input,
+            parent_instance,
+            parent_id,
+            parent_execution_id,
+            ..
+        } => {
+            let kind = EventKind::OrchestrationStarted {
+                name: orchestration,
+                version,
+                input,
+                parent_instance,
+                parent_id,
+                parent_execution_id,
+                carry_forward_events: None,
+                initial_custom_status: None,
+            };
+            (INITIAL_EXECUTION_ID, kind)
+        }
+        WorkItem::ContinueAsNew {
+            orchestration,
+            input,
+            parent_instance,
+            parent_id,
+            parent_execution_id,
+            carry_forward_events,
+            initial_custom_status,
+            ..
+        } => {
+            let kind = EventKind::OrchestrationStarted {
+                name: orchestration,
+                version,
+                input,
+                parent_instance,
+                parent_id,
+                parent_execution_id,
+                carry_forward_events: Some(carry_forward_events)
+                    .filter(|carried| !carried.is_empty()),
+                initial_custom_status,
+            };
+            (turn.item.execution_id + 1, kind)
+        }
+        _not_a_start => return None,
+    };
+    Some(event(turn, execution_id, INITIAL_EVENT_ID, kind))
+}

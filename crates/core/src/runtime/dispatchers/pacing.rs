@@ -1,0 +1,63 @@
+//! How fast a dispatcher asks for work.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::{error, warn};
+
+use crate::providers::ProviderError;
+use crate::runtime::limits::{FETCH_RETRY_MAX, FETCH_RETRY_STEP};
+use crate::runtime::tasks::Tasks;
+
+/// Pauses between fetches.
+#[derive(Debug)]
+pub(super) struct Pacing {
+    dispatcher: &'static str,
+    interval_min: Duration,
+    failures: u32,
+}
+
+impl Pacing {
+    pub(super) fn new(dispatcher: &'static str, interval_min: Duration) -> Self {
+        Self { dispatcher, interval_min, failures: 0 }
+    }
+
+    /// A fetch succeeded.
+    pub(super) fn succeeded(&mut self) {
+        self.failures = 0;
+    }
+
+    /// Nothing was found: a provider that cannot wait is not asked again at once.
+    pub(super) async fn idle(&self, asked: Instant, tasks: &Tasks) {
+        let left = self.interval_min.saturating_sub(asked.elapsed());
+        if left.is_zero() {
+            tokio::task::yield_now().await;
+        } else {
+            tasks.unless_stopped(tokio::time::sleep(left)).await;
+        }
+    }
+
+    /// The fetch failed: wait longer each time, as long as the trouble is a passing one.
+    pub(super) async fn failed(&mut self, error: &ProviderError, tasks: &Tasks) {
+        let pause = if error.is_retryable() {
+            self.failures = self.failures.saturating_add(1);
+            let pause = FETCH_RETRY_STEP.saturating_mul(1 << self.failures.min(16));
+            let pause = pause.min(FETCH_RETRY_MAX);
+            warn!(
+                target: "duroxide::runtime",
+                dispatcher = self.dispatcher, %error, ?pause,
+                "fetch failed and is tried again"
+            );
+            pause
+        } else {
+            self.failures = 0;
+            error!(
+                target: "duroxide::runtime",
+                dispatcher = self.dispatcher, %error,
+                "fetch failed"
+            );
+            FETCH_RETRY_STEP
+        };
+        tasks.unless_stopped(tokio::time::sleep(pause)).await;
+    }
+}

@@ -1,0 +1,13 @@
+//! Runs activities: fetch, run the handler under a lease, report.
+
+mod fetch;
+mod process;
+mod report;
+mod run;
+mod running;
+mod session_count;
+mod sessions;
+
+pub(crate) use fetch::start;
+pub(crate) use running::RunningActivities;
+pub(crate) use session_count::SessionCount;

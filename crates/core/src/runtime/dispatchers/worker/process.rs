@@ -1,0 +1,170 @@
+//! One activity from fetch to report.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::{error, warn};
+
+use super::running::Registered;
+use super::{report, run};
+use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
+use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
+use crate::runtime::dispatchers::returning::{log_unreturned, persist};
+use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::limits::WORK_RETURN_DELAY;
+use crate::runtime::node::Node;
+use crate::runtime::system_activities::resolve_system_activity;
+use crate::runtime::{ActivityHandler, kind_of};
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub(super) struct Work {
+    pub(super) id: ScheduledActivityIdentifier,
+    pub(super) name: String,
+    pub(super) input: String,
+    pub(super) session_id: Option<String>,
+    pub(super) tag: Option<String>,
+}
+
+/// An activity in hand.
+pub(super) struct InHand<'a> {
+    pub(super) node: &'a Arc<Node>,
+    pub(super) worker_id: String,
+    pub(super) lease: Lease,
+    pub(super) lock_token: String,
+    pub(super) attempt_count: u32,
+    pub(super) registered: Registered,
+}
+
+/// What to do with a fetched activity.
+enum Decision {
+    /// One session more than this node may have.
+    GiveBackSession,
+    /// It was tried often enough.
+    Poison,
+    /// This node does not have the handler.
+    GiveBackUnregistered,
+    Run(Arc<dyn ActivityHandler>),
+}
+
+/// Runs one activity.
+pub(super) async fn process(node: &Arc<Node>, slot: usize, fetched: FetchedWork) {
+    let message = fetched.item.clone();
+    let Some(work) = Work::of(fetched.item) else {
+        return remove_foreign(node, &fetched.lock_token, &message).await;
+    };
+    let registered = node.running.register(work.id.clone());
+    let lease = Keeper {
+        leased: Leased::Activity,
+        provider: Arc::clone(&node.provider),
+        token: fetched.lock_token.clone(),
+        length: node.options.worker_lock_timeout,
+        doubtful: registered.doubtful,
+    }
+    .keep(&node.tasks);
+    let in_hand = InHand {
+        node,
+        worker_id: node.worker_id(slot),
+        lease,
+        lock_token: fetched.lock_token,
+        attempt_count: fetched.attempt_count,
+        registered,
+    };
+    let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
+    match in_hand.decide(&work, matches!(session, Some(None))) {
+        Decision::GiveBackSession => in_hand.give_back(WORK_RETURN_DELAY, true).await,
+        Decision::Poison => in_hand.poison(&work, &message).await,
+        Decision::GiveBackUnregistered => in_hand.give_back_unregistered(&work).await,
+        Decision::Run(handler) => run::run(in_hand, work, handler).await,
+    }
+}
+
+impl InHand<'_> {
+    fn decide(&self, work: &Work, session_too_many: bool) -> Decision {
+        if session_too_many {
+            return Decision::GiveBackSession;
+        }
+        if self.attempt_count > self.node.options.max_attempts {
+            return Decision::Poison;
+        }
+        let handler = resolve_system_activity(&work.name, &self.node.clock).or_else(|| {
+            self.node.activities.resolve_handler(&work.name).map(|(_version, handler)| handler)
+        });
+        handler.map_or(Decision::GiveBackUnregistered, Decision::Run)
+    }
+
+    pub(super) async fn give_back(&self, delay: Duration, ignore_attempt: bool) {
+        let length = self.node.options.worker_lock_timeout;
+        let result = persist("abandon_work_item", &self.lease, length, || {
+            self.node.provider.abandon_work_item(&self.lock_token, Some(delay), ignore_attempt)
+        })
+        .await;
+        log_unreturned("activity", result);
+    }
+
+    async fn give_back_unregistered(&self, work: &Work) {
+        let options = &self.node.options;
+        let delay = options.unregistered_backoff.delay(self.attempt_count);
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            worker_id = %self.worker_id,
+            attempt_count = self.attempt_count,
+            max_attempts = options.max_attempts,
+            remaining_attempts = options.max_attempts.saturating_sub(self.attempt_count),
+            backoff_secs = delay.as_secs_f64(),
+            "activity is not registered on this node; it is given back"
+        );
+        self.give_back(delay, false).await;
+    }
+
+    async fn poison(&self, work: &Work, message: &WorkItem) {
+        error!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            attempt_count = self.attempt_count,
+            max_attempts = self.node.options.max_attempts,
+            "activity failed: it was tried too often"
+        );
+        self.node.metrics().record_activity_poison();
+        let details = ErrorDetails::Poison {
+            attempt_count: self.attempt_count,
+            max_attempts: self.node.options.max_attempts,
+            message_type: PoisonMessageType::Activity {
+                instance: work.id.instance.clone(),
+                execution_id: work.id.execution_id,
+                activity_name: work.name.clone(),
+                activity_id: work.id.activity_id,
+            },
+            message: serde_json::to_string(message).unwrap_or_else(|error| error.to_string()),
+        };
+        report::store(self, report::failed(work, details)).await;
+    }
+}
+
+/// Removes a message that cannot be run. It would otherwise come back for ever.
+async fn remove_foreign(node: &Node, lock_token: &str, message: &WorkItem) {
+    error!(
+        target: "duroxide::runtime",
+        message = kind_of(message),
+        instance_id = message.target_instance(),
+        "the worker queue holds a message that is not an activity; it is removed"
+    );
+    log_unreturned("message", node.provider.ack_work_item(lock_token, None).await);
+}
+
+impl Work {
+    fn of(message: WorkItem) -> Option<Self> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag } =
+            message
+        else {
+            return None;
+        };
+        let id = ScheduledActivityIdentifier { instance, execution_id, activity_id: id };
+        Some(Self { id, name, input, session_id, tag })
+    }
+}

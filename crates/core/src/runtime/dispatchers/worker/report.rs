@@ -1,0 +1,121 @@
+//! Tells the orchestration what an activity came to.
+
+use std::time::Duration;
+
+use tracing::{debug, warn};
+
+use super::process::{InHand, Work};
+use super::run::Outcome;
+use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
+use crate::runtime::dispatchers::returning::persist;
+use crate::runtime::limits::WORK_RETURN_DELAY;
+
+/// Stores the result, or discards it if nobody wants it.
+pub(super) async fn report(in_hand: &InHand<'_>, work: &Work, outcome: Outcome, took: Duration) {
+    let (completion, word) = match outcome {
+        Outcome::Returned(Ok(result)) => (completed(work, result), "success"),
+        Outcome::Returned(Err(message)) => (app_error(work, message), "app_error"),
+        Outcome::Panicked(error) => (app_error(work, error.to_string()), "app_error"),
+        // The row is gone or someone else's: there is nothing to acknowledge.
+        Outcome::Cancelled => return record(in_hand, work, "cancelled", took),
+        Outcome::Aborted => return,
+    };
+    log_outcome(in_hand, work, &completion, took);
+    if store(in_hand, completion).await {
+        record(in_hand, work, word, took);
+    } else if in_hand.registered.unwanted.is_cancelled() {
+        // Cancelled while it was ending; that is no fault of the infrastructure.
+        record(in_hand, work, "cancelled", took);
+    } else {
+        in_hand.node.metrics().record_activity_infra_error();
+    }
+}
+
+/// Removes the activity and enqueues its completion. False if that failed; the activity then runs
+/// again, unless it was cancelled.
+pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> bool {
+    let length = in_hand.node.options.worker_lock_timeout;
+    let stored = persist("ack_work_item", &in_hand.lease, length, || {
+        in_hand.node.provider.ack_work_item(&in_hand.lock_token, Some(completion.clone()))
+    })
+    .await;
+    let Err(error) = stored else { return true };
+    if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
+        debug!(target: "duroxide::runtime", %error, "result of an unwanted activity discarded");
+        return false;
+    }
+    warn!(
+        target: "duroxide::runtime",
+        worker_id = %in_hand.worker_id, %error,
+        "the result of an activity could not be stored; it is given back"
+    );
+    in_hand.give_back(WORK_RETURN_DELAY, false).await;
+    false
+}
+
+fn completed(work: &Work, result: String) -> WorkItem {
+    WorkItem::ActivityCompleted {
+        instance: work.id.instance.clone(),
+        execution_id: work.id.execution_id,
+        id: work.id.activity_id,
+        result,
+    }
+}
+
+/// The message that says why an activity failed.
+pub(super) fn failed(work: &Work, details: ErrorDetails) -> WorkItem {
+    WorkItem::ActivityFailed {
+        instance: work.id.instance.clone(),
+        execution_id: work.id.execution_id,
+        id: work.id.activity_id,
+        details,
+    }
+}
+
+fn app_error(work: &Work, message: String) -> WorkItem {
+    let kind = AppErrorKind::ActivityFailed;
+    failed(work, ErrorDetails::Application { kind, message, retryable: false })
+}
+
+fn record(in_hand: &InHand<'_>, work: &Work, outcome: &str, took: Duration) {
+    in_hand.node.metrics().record_activity_execution(
+        &work.name,
+        outcome,
+        took.as_secs_f64(),
+        in_hand.attempt_count.saturating_sub(1),
+        work.tag.as_deref(),
+    );
+}
+
+fn log_outcome(in_hand: &InHand<'_>, work: &Work, completion: &WorkItem, took: Duration) {
+    let tag = work.tag.as_deref().unwrap_or("default");
+    if let WorkItem::ActivityFailed { details, .. } = completion {
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            execution_id = work.id.execution_id,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            activity_tag = tag,
+            worker_id = %in_hand.worker_id,
+            outcome = "app_error",
+            duration_ms = crate::clock::millis(took),
+            error = details.display_message(),
+            "activity failed"
+        );
+    } else if let WorkItem::ActivityCompleted { result, .. } = completion {
+        debug!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            execution_id = work.id.execution_id,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            activity_tag = tag,
+            worker_id = %in_hand.worker_id,
+            outcome = "success",
+            duration_ms = crate::clock::millis(took),
+            result_size = result.len(),
+            "activity completed"
+        );
+    }
+}

@@ -1,0 +1,120 @@
+//! Runs a handler until it ends or nobody wants it any more.
+
+use std::sync::Arc;
+
+use tokio::task::JoinError;
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use super::process::{InHand, Work};
+use super::report;
+use crate::client::Client;
+use crate::clock::millis;
+use crate::runtime::activity_context::ActivityFields;
+use crate::runtime::start_facts::StartFacts;
+use crate::runtime::tasks::AbortOnDrop;
+use crate::runtime::{ActivityContext, ActivityHandler};
+
+/// Name and version of an instance that has no start event.
+const UNKNOWN: &str = "unknown";
+
+/// How a handler ended.
+pub(super) enum Outcome {
+    Returned(Result<String, String>),
+    Panicked(JoinError),
+    /// Nobody wants the result.
+    Cancelled,
+    /// The runtime is being aborted; the activity is redelivered.
+    Aborted,
+}
+
+/// Runs the handler and reports what it came to.
+pub(super) async fn run(in_hand: InHand<'_>, work: Work, handler: Arc<dyn ActivityHandler>) {
+    let began = Instant::now();
+    let cancellation = CancellationToken::new();
+    let context = context(&in_hand, &work, cancellation.clone()).await;
+    let input = work.input.clone();
+    let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
+    let _aborted_with_the_slot = AbortOnDrop::new(&task);
+    let outcome = tokio::select! {
+        ended = &mut task => outcome_of(ended),
+        () = unwanted(&in_hand) => {
+            cancellation.cancel();
+            let grace = in_hand.node.options.activity_cancellation_grace_period;
+            if timeout(grace, &mut task).await.is_err() {
+                task.abort();
+                debug!(
+                    target: "duroxide::runtime",
+                    instance_id = %work.id.instance,
+                    activity_name = %work.name,
+                    activity_id = work.id.activity_id,
+                    "cancelled activity did not end within its grace and was aborted"
+                );
+            }
+            Outcome::Cancelled
+        }
+    };
+    let elapsed = began.elapsed();
+    in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
+    report::report(&in_hand, &work, outcome, elapsed).await;
+}
+
+fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
+    match ended {
+        Ok(Some(result)) => Outcome::Returned(result),
+        Ok(None) => Outcome::Aborted,
+        Err(error) if error.is_panic() => Outcome::Panicked(error),
+        Err(_cancelled_by_the_executor) => Outcome::Aborted,
+    }
+}
+
+/// Ends when the activity is cancelled: by a turn of this node, or by the loss of its lease.
+async fn unwanted(in_hand: &InHand<'_>) {
+    tokio::select! {
+        () = in_hand.registered.unwanted.cancelled() => {}
+        () = in_hand.lease.lost().cancelled() => {}
+    }
+}
+
+async fn context(
+    in_hand: &InHand<'_>,
+    work: &Work,
+    cancellation: CancellationToken,
+) -> ActivityContext {
+    let node = in_hand.node;
+    let facts = match node.warm.facts(&work.id.instance) {
+        Some(facts) => Some(facts),
+        None => read_facts(in_hand, &work.id.instance).await.map(Arc::new),
+    };
+    let (name, version) = facts
+        .as_ref()
+        .map_or((UNKNOWN, UNKNOWN), |facts| (facts.name.as_str(), facts.version.as_str()));
+    ActivityContext::new(ActivityFields {
+        instance_id: work.id.instance.clone(),
+        execution_id: work.id.execution_id,
+        orchestration_name: name.to_owned(),
+        orchestration_version: version.to_owned(),
+        activity_name: work.name.clone(),
+        activity_id: work.id.activity_id,
+        worker_id: in_hand.worker_id.clone(),
+        session_id: work.session_id.clone(),
+        tag: work.tag.clone(),
+        cancellation,
+        client: Client::new(Arc::clone(&node.provider)),
+    })
+}
+
+async fn read_facts(in_hand: &InHand<'_>, instance: &str) -> Option<StartFacts> {
+    match in_hand.node.provider.read_start_event(instance).await {
+        Ok(start) => start.as_ref().and_then(StartFacts::of),
+        Err(error) => {
+            debug!(
+                target: "duroxide::runtime",
+                instance_id = instance, %error,
+                "the orchestration of an activity cannot be read; it shows as unknown"
+            );
+            None
+        }
+    }
+}

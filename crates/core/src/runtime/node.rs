@@ -1,0 +1,59 @@
+//! What all parts of one runtime share.
+
+use std::sync::Arc;
+
+use super::dispatchers::worker::{RunningActivities, SessionCount};
+use super::observability::{MetricsProvider, ObservabilityHandle};
+use super::tasks::Tasks;
+use super::warm_cache::WarmCache;
+use super::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
+use crate::clock::Clock;
+use crate::providers::{DispatcherCapabilityFilter, Provider, SemverRange};
+
+/// One node: a store, what it can run, and what it is running.
+pub(crate) struct Node {
+    /// The user's provider, measured.
+    pub(crate) provider: Arc<dyn Provider>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) orchestrations: OrchestrationRegistry,
+    pub(crate) activities: ActivityRegistry,
+    pub(crate) options: RuntimeOptions,
+    pub(crate) observability: ObservabilityHandle,
+    pub(crate) capabilities: DispatcherCapabilityFilter,
+    pub(crate) warm: Arc<WarmCache>,
+    pub(crate) running: RunningActivities,
+    pub(crate) sessions: SessionCount,
+    pub(crate) tasks: Tasks,
+    /// Tells the nodes of a cluster apart in logs and session owners.
+    pub(crate) id: String,
+}
+
+impl Node {
+    pub(crate) fn metrics(&self) -> &MetricsProvider {
+        self.observability.metrics_provider()
+    }
+
+    /// Name of a slot of the worker dispatcher.
+    pub(crate) fn worker_id(&self, slot: usize) -> String {
+        format!("work-{slot}-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
+    }
+
+    /// Name of a slot of the orchestration dispatcher.
+    pub(crate) fn orchestrator_id(&self, slot: usize) -> String {
+        format!("orch-{slot}-{}", self.id)
+    }
+
+    /// Who owns the sessions that this slot takes.
+    pub(crate) fn session_owner(&self, slot: usize) -> String {
+        self.options.worker_node_id.clone().unwrap_or_else(|| self.worker_id(slot))
+    }
+}
+
+/// The versions that a node with these options replays.
+pub(crate) fn capabilities(options: &RuntimeOptions) -> DispatcherCapabilityFilter {
+    let range = options
+        .supported_replay_versions
+        .clone()
+        .unwrap_or_else(SemverRange::default_for_current_build);
+    DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] }
+}

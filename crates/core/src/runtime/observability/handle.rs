@@ -1,0 +1,46 @@
+//! The observability of one runtime.
+
+use std::sync::Arc;
+
+use super::{MetricsProvider, MetricsSnapshot, ObservabilityConfig};
+
+/// Holds the metrics of one runtime.
+pub struct ObservabilityHandle {
+    metrics: Arc<MetricsProvider>,
+}
+
+impl ObservabilityHandle {
+    /// Sets up metrics. Installs no log subscriber: that is the program's decision, see
+    /// [`init_logging`](super::init_logging).
+    pub fn init(config: &ObservabilityConfig) -> Result<Self, String> {
+        Ok(Self { metrics: Arc::new(MetricsProvider::new(config)?) })
+    }
+
+    /// Where things are counted.
+    pub fn metrics_provider(&self) -> &Arc<MetricsProvider> {
+        &self.metrics
+    }
+
+    /// Ends it. Nothing is buffered here, so nothing can be lost.
+    pub async fn shutdown(self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The counts of now.
+    pub fn metrics_snapshot(&self) -> MetricsSnapshot {
+        self.metrics.snapshot()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_handle_counts_into_its_snapshot() {
+        let handle = ObservabilityHandle::init(&ObservabilityConfig::default()).unwrap();
+        handle.metrics_provider().record_activity_success();
+        assert_eq!(handle.metrics_snapshot().activity_success, 1);
+        handle.shutdown().await.unwrap();
+    }
+}

@@ -1,0 +1,403 @@
+//! Counting and measuring: every count goes to the `metrics` facade and into the snapshot.
+//!
+//! Each thing is counted by one call. Where a pair of methods exists, one takes the names and the
+//! other is for callers that have none; the two stand for each other and are not used together.
+//! Without a recorder the facade drops what it is told, so a recorder is installed before the
+//! runtime is started.
+
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+
+use metrics::{counter, gauge, histogram};
+
+use super::snapshot::{Count, Counts};
+use super::{MetricsSnapshot, ObservabilityConfig};
+
+/// Counts and measures one runtime. The names of the metrics are relied upon by dashboards.
+#[derive(Debug, Default)]
+pub struct MetricsProvider {
+    counts: Counts,
+    incompatible_abandoned: Count,
+    orchestrator_queue_depth: AtomicU64,
+    worker_queue_depth: AtomicU64,
+    active_orchestrations: AtomicI64,
+}
+
+impl MetricsProvider {
+    /// All counts at zero. Never fails.
+    pub fn new(_config: &ObservabilityConfig) -> Result<Self, String> {
+        Ok(Self::default())
+    }
+
+    /// Ends it. Nothing is buffered here, so nothing can be lost.
+    pub async fn shutdown(self) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The counts of now.
+    pub fn snapshot(&self) -> MetricsSnapshot {
+        self.counts.snapshot()
+    }
+}
+
+/// Orchestrations.
+impl MetricsProvider {
+    /// An execution was started. `initiated_by` says by whom, as `client` or `continueAsNew`.
+    pub fn record_orchestration_start(&self, name: &str, version: &str, initiated_by: &str) {
+        self.counts.orch_starts.add(1);
+        counter!(
+            "duroxide_orchestration_starts_total",
+            "orchestration_name" => name.to_owned(),
+            "version" => version.to_owned(),
+            "initiated_by" => initiated_by.to_owned(),
+        )
+        .increment(1);
+    }
+
+    /// An execution ended: `success`, `failed` or `continuedAsNew`. The duration runs from its
+    /// start to its end, the turns are all that it took.
+    pub fn record_orchestration_completion(
+        &self,
+        name: &str,
+        version: &str,
+        status: &str,
+        duration_seconds: f64,
+        turn_count: u64,
+        history_events: u64,
+    ) {
+        self.counts.orch_completions.add(1);
+        counter!(
+            "duroxide_orchestration_completions_total",
+            "orchestration_name" => name.to_owned(),
+            "version" => version.to_owned(),
+            "status" => status.to_owned(),
+            "final_turn_count" => turn_bucket(turn_count),
+        )
+        .increment(1);
+        histogram!(
+            "duroxide_orchestration_duration_seconds",
+            "orchestration_name" => name.to_owned(),
+            "version" => version.to_owned(),
+            "status" => status.to_owned(),
+        )
+        .record(duration_seconds);
+        histogram!("duroxide_orchestration_turns", "orchestration_name" => name.to_owned())
+            .record(turn_count as f64);
+        histogram!("duroxide_orchestration_history_size", "orchestration_name" => name.to_owned())
+            .record(history_events as f64);
+    }
+
+    /// An execution failed. `error_type` is `app_error`, `infrastructure_error`, `config_error`
+    /// or `unknown`; the first three are counted under their own name, too.
+    pub fn record_orchestration_failure(
+        &self,
+        name: &str,
+        version: &str,
+        error_type: &str,
+        error_category: &str,
+    ) {
+        self.counts.orch_failures.add(1);
+        counter!(
+            "duroxide_orchestration_failures_total",
+            "orchestration_name" => name.to_owned(),
+            "version" => version.to_owned(),
+            "error_type" => error_type.to_owned(),
+            "error_category" => error_category.to_owned(),
+        )
+        .increment(1);
+        match error_type {
+            "app_error" => self.counts.orch_application_errors.add(1),
+            "infrastructure_error" => {
+                self.counts.orch_infrastructure_errors.add(1);
+                counter!(
+                    "duroxide_orchestration_infrastructure_errors_total",
+                    "orchestration_name" => name.to_owned(),
+                    "error_category" => error_category.to_owned(),
+                )
+                .increment(1);
+            }
+            "config_error" => {
+                self.counts.orch_configuration_errors.add(1);
+                counter!(
+                    "duroxide_orchestration_configuration_errors_total",
+                    "orchestration_name" => name.to_owned(),
+                    "error_category" => error_category.to_owned(),
+                )
+                .increment(1);
+            }
+            _has_no_count_of_its_own => {}
+        }
+    }
+
+    /// User code failed in an orchestration whose name is not known.
+    pub fn record_orchestration_application_error(&self) {
+        self.counts.orch_application_errors.add(1);
+        self.record_nameless_failure("app_error");
+    }
+
+    /// Storage or engine failed an orchestration whose name is not known.
+    pub fn record_orchestration_infrastructure_error(&self) {
+        self.counts.orch_infrastructure_errors.add(1);
+        counter!("duroxide_orchestration_infrastructure_errors_total").increment(1);
+        self.record_nameless_failure("infrastructure_error");
+    }
+
+    /// The deployment failed an orchestration whose name is not known.
+    pub fn record_orchestration_configuration_error(&self) {
+        self.counts.orch_configuration_errors.add(1);
+        counter!("duroxide_orchestration_configuration_errors_total").increment(1);
+        self.record_nameless_failure("config_error");
+    }
+
+    fn record_nameless_failure(&self, error_type: &'static str) {
+        self.counts.orch_failures.add(1);
+        counter!("duroxide_orchestration_failures_total", "error_type" => error_type).increment(1);
+    }
+
+    /// An execution ended by starting the next one.
+    pub fn record_continue_as_new(&self, name: &str, execution_id: u64) {
+        self.counts.orch_continue_as_new.add(1);
+        counter!(
+            "duroxide_orchestration_continue_as_new_total",
+            "orchestration_name" => name.to_owned(),
+            "execution_id" => execution_id.to_string(),
+        )
+        .increment(1);
+    }
+
+    /// An instance was ended because a message was fetched too often.
+    pub fn record_orchestration_poison(&self) {
+        self.counts.orch_poison.add(1);
+        counter!("duroxide_orchestration_poison_total").increment(1);
+    }
+
+    /// A turn was given back because this node cannot replay the version it is pinned to.
+    pub fn record_orchestration_incompatible_version_abandoned(&self) {
+        self.incompatible_abandoned.add(1);
+        counter!("duroxide_orchestration_incompatible_version_abandoned_total").increment(1);
+    }
+
+    /// How many turns were given back for their version.
+    pub fn get_incompatible_version_abandoned(&self) -> u64 {
+        self.incompatible_abandoned.get()
+    }
+
+    /// A child orchestration was called.
+    pub fn record_suborchestration_call(&self, parent: &str, child: &str, outcome: &str) {
+        self.counts.suborchestration_calls.add(1);
+        counter!(
+            "duroxide_suborchestration_calls_total",
+            "parent_orchestration" => parent.to_owned(),
+            "child_orchestration" => child.to_owned(),
+            "outcome" => outcome.to_owned(),
+        )
+        .increment(1);
+    }
+
+    /// How long a call of a child orchestration took.
+    pub fn record_suborchestration_duration(
+        &self,
+        parent: &str,
+        child: &str,
+        duration_seconds: f64,
+        outcome: &str,
+    ) {
+        histogram!(
+            "duroxide_suborchestration_duration_seconds",
+            "parent_orchestration" => parent.to_owned(),
+            "child_orchestration" => child.to_owned(),
+            "outcome" => outcome.to_owned(),
+        )
+        .record(duration_seconds);
+    }
+}
+
+/// Activities.
+impl MetricsProvider {
+    /// An activity ended: `success`, `app_error`, `infra_error`, `config_error` or `cancelled`.
+    pub fn record_activity_execution(
+        &self,
+        activity_name: &str,
+        outcome: &str,
+        duration_seconds: f64,
+        retry_attempt: u32,
+        tag: Option<&str>,
+    ) {
+        let tag = tag.unwrap_or("default");
+        counter!(
+            "duroxide_activity_executions_total",
+            "activity_name" => activity_name.to_owned(),
+            "outcome" => outcome.to_owned(),
+            "retry_attempt" => retry_attempt.to_string(),
+            "tag" => tag.to_owned(),
+        )
+        .increment(1);
+        histogram!(
+            "duroxide_activity_duration_seconds",
+            "activity_name" => activity_name.to_owned(),
+            "outcome" => outcome.to_owned(),
+            "tag" => tag.to_owned(),
+        )
+        .record(duration_seconds);
+        match outcome {
+            "success" => self.counts.activity_success.add(1),
+            "app_error" => self.counts.activity_app_errors.add(1),
+            "infra_error" => {
+                self.counts.activity_infra_errors.add(1);
+                counter!(
+                    "duroxide_activity_infrastructure_errors_total",
+                    "activity_name" => activity_name.to_owned(),
+                )
+                .increment(1);
+            }
+            "config_error" => {
+                self.counts.activity_config_errors.add(1);
+                counter!(
+                    "duroxide_activity_configuration_errors_total",
+                    "activity_name" => activity_name.to_owned(),
+                )
+                .increment(1);
+            }
+            // A cancelled activity is nobody's error.
+            _has_no_count_of_its_own => {}
+        }
+    }
+
+    /// An activity whose name is not known returned `Ok`.
+    pub fn record_activity_success(&self) {
+        self.counts.activity_success.add(1);
+        record_nameless_activity("success");
+    }
+
+    /// An activity whose name is not known failed by its own doing.
+    pub fn record_activity_app_error(&self) {
+        self.counts.activity_app_errors.add(1);
+        record_nameless_activity("app_error");
+    }
+
+    /// The result of an activity whose name is not known could not be stored.
+    pub fn record_activity_infra_error(&self) {
+        self.counts.activity_infra_errors.add(1);
+        counter!("duroxide_activity_infrastructure_errors_total").increment(1);
+        record_nameless_activity("infra_error");
+    }
+
+    /// The deployment could not run an activity whose name is not known.
+    pub fn record_activity_config_error(&self) {
+        self.counts.activity_config_errors.add(1);
+        counter!("duroxide_activity_configuration_errors_total").increment(1);
+        record_nameless_activity("config_error");
+    }
+
+    /// An activity was fetched too often.
+    pub fn record_activity_poison(&self) {
+        self.counts.activity_poison.add(1);
+        counter!("duroxide_activity_poison_total").increment(1);
+    }
+}
+
+/// The store and the dispatchers.
+impl MetricsProvider {
+    /// An operation of the store ended, as `success` or `error`.
+    pub fn record_provider_operation(&self, operation: &str, duration_seconds: f64, status: &str) {
+        histogram!(
+            "duroxide_provider_operation_duration_seconds",
+            "operation" => operation.to_owned(),
+            "status" => status.to_owned(),
+        )
+        .record(duration_seconds);
+    }
+
+    /// An operation of the store failed.
+    pub fn record_provider_error(&self, operation: &str, error_type: &str) {
+        self.counts.provider_errors.add(1);
+        counter!(
+            "duroxide_provider_errors_total",
+            "operation" => operation.to_owned(),
+            "error_type" => error_type.to_owned(),
+        )
+        .increment(1);
+    }
+
+    /// Turns were fetched.
+    pub fn record_orch_dispatcher_items_fetched(&self, count: u64) {
+        self.counts.orch_dispatcher_items_fetched.add(count);
+        counter!("duroxide_orchestration_dispatcher_items_fetched").increment(count);
+    }
+
+    /// A turn was processed.
+    pub fn record_orch_dispatcher_processing_duration(&self, duration_ms: u64) {
+        histogram!("duroxide_orchestration_dispatcher_processing_duration_ms")
+            .record(duration_ms as f64);
+    }
+
+    /// Activities were fetched.
+    pub fn record_worker_dispatcher_items_fetched(&self, count: u64) {
+        self.counts.worker_dispatcher_items_fetched.add(count);
+        counter!("duroxide_worker_dispatcher_items_fetched").increment(count);
+    }
+
+    /// An activity was processed.
+    pub fn record_worker_dispatcher_execution_duration(&self, duration_ms: u64) {
+        histogram!("duroxide_worker_dispatcher_execution_duration_ms").record(duration_ms as f64);
+    }
+}
+
+/// Gauges.
+impl MetricsProvider {
+    /// Sets the depths of both queues.
+    pub fn update_queue_depths(&self, orchestrator: u64, worker: u64) {
+        self.orchestrator_queue_depth.store(orchestrator, Ordering::Relaxed);
+        self.worker_queue_depth.store(worker, Ordering::Relaxed);
+        gauge!("duroxide_orchestrator_queue_depth").set(orchestrator as f64);
+        gauge!("duroxide_worker_queue_depth").set(worker as f64);
+    }
+
+    /// Depths of the orchestrator queue and of the worker queue, as last set.
+    pub fn get_queue_depths(&self) -> (u64, u64) {
+        (
+            self.orchestrator_queue_depth.load(Ordering::Relaxed),
+            self.worker_queue_depth.load(Ordering::Relaxed),
+        )
+    }
+
+    /// One more instance runs.
+    pub fn increment_active_orchestrations(&self) {
+        self.active_orchestrations.fetch_add(1, Ordering::Relaxed);
+        gauge!("duroxide_active_orchestrations").increment(1.0);
+    }
+
+    /// One instance less runs.
+    pub fn decrement_active_orchestrations(&self) {
+        self.active_orchestrations.fetch_sub(1, Ordering::Relaxed);
+        gauge!("duroxide_active_orchestrations").decrement(1.0);
+    }
+
+    /// So many instances run.
+    pub fn set_active_orchestrations(&self, count: i64) {
+        self.active_orchestrations.store(count, Ordering::Relaxed);
+        gauge!("duroxide_active_orchestrations").set(count as f64);
+    }
+
+    /// How many instances run, as far as was told.
+    pub fn get_active_orchestrations(&self) -> i64 {
+        self.active_orchestrations.load(Ordering::Relaxed)
+    }
+}
+
+fn record_nameless_activity(outcome: &'static str) {
+    counter!("duroxide_activity_executions_total", "outcome" => outcome).increment(1);
+}
+
+/// Few values, because each is a time series of its own.
+fn turn_bucket(turns: u64) -> &'static str {
+    match turns {
+        0..=5 => "1-5",
+        6..=10 => "6-10",
+        11..=50 => "11-50",
+        51.. => "50+",
+    }
+}
+
+#[cfg(test)]
+#[path = "metrics_tests.rs"]
+mod tests;

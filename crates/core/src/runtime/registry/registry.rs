@@ -1,0 +1,103 @@
+//! Looking up code by name and version.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use semver::Version;
+
+use super::RegistryBuilder;
+use super::versions::{Handlers, Policies, VersionPolicy};
+
+/// Registered handlers. Clones share everything, policies included: a policy set through one is
+/// seen by a runtime that was given another.
+pub struct Registry<H: ?Sized> {
+    handlers: Arc<Handlers<H>>,
+    policies: Arc<RwLock<Policies>>,
+}
+
+impl<H: ?Sized> Registry<H> {
+    /// An empty builder.
+    pub fn builder() -> RegistryBuilder<H> {
+        RegistryBuilder::new(Handlers::new(), Policies::new())
+    }
+
+    /// A builder that begins with the handlers and policies of `registry`.
+    pub fn builder_from(registry: &Registry<H>) -> RegistryBuilder<H> {
+        RegistryBuilder::new(registry.handlers.as_ref().clone(), registry.read_policies().clone())
+    }
+
+    pub(super) fn new(handlers: Handlers<H>, policies: Policies) -> Self {
+        Self { handlers: Arc::new(handlers), policies: Arc::new(RwLock::new(policies)) }
+    }
+
+    pub(super) fn handlers(&self) -> &Handlers<H> {
+        &self.handlers
+    }
+
+    /// The handler that a start without an explicit version gets.
+    pub fn resolve_handler(&self, name: &str) -> Option<(Version, Arc<H>)> {
+        let versions = self.handlers.get(name)?;
+        let (version, handler) = match self.read_policies().get(name) {
+            Some(VersionPolicy::Exact(version)) => versions.get_key_value(version)?,
+            Some(VersionPolicy::Latest) | None => versions.last_key_value()?,
+        };
+        Some((version.clone(), Arc::clone(handler)))
+    }
+
+    /// The version that a start without an explicit one gets.
+    pub fn resolve_version(&self, name: &str) -> Option<Version> {
+        self.resolve_handler(name).map(|(version, _handler)| version)
+    }
+
+    /// The handler of exactly this version.
+    pub fn resolve_handler_exact(&self, name: &str, version: &Version) -> Option<Arc<H>> {
+        self.handlers.get(name)?.get(version).cloned()
+    }
+
+    /// Chooses the version for later starts. Instances that run keep theirs.
+    pub fn set_version_policy(&self, name: &str, policy: VersionPolicy) {
+        self.policies
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(name.to_owned(), policy);
+    }
+
+    /// All names.
+    pub fn list_names(&self) -> Vec<String> {
+        self.handlers.keys().cloned().collect()
+    }
+
+    /// Versions of one name, ascending.
+    pub fn list_versions(&self, name: &str) -> Vec<Version> {
+        self.handlers
+            .get(name)
+            .map(|versions| versions.keys().cloned().collect())
+            .unwrap_or_default()
+    }
+
+    /// Whether the name is registered, in any version.
+    pub fn has(&self, name: &str) -> bool {
+        self.handlers.contains_key(name)
+    }
+
+    /// How many names there are.
+    pub fn count(&self) -> usize {
+        self.handlers.len()
+    }
+
+    fn read_policies(&self) -> std::sync::RwLockReadGuard<'_, Policies> {
+        self.policies.read().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+// By hand, because a derive would ask the handler itself to be `Clone` and `Default`.
+impl<H: ?Sized> Clone for Registry<H> {
+    fn clone(&self) -> Self {
+        Self { handlers: Arc::clone(&self.handlers), policies: Arc::clone(&self.policies) }
+    }
+}
+
+impl<H: ?Sized> Default for Registry<H> {
+    fn default() -> Self {
+        Self::new(Handlers::new(), Policies::new())
+    }
+}

@@ -1,0 +1,16 @@
+//! The guides, with every example compiled as a doc test.
+
+#[doc = include_str!("../../../docs/orchestrations.md")]
+pub mod orchestrations {}
+
+#[doc = include_str!("../../../docs/activities.md")]
+pub mod activities {}
+
+#[doc = include_str!("../../../docs/events.md")]
+pub mod events {}
+
+#[doc = include_str!("../../../docs/timers.md")]
+pub mod timers {}
+
+#[doc = include_str!("../../../docs/versions.md")]
+pub mod versions {}

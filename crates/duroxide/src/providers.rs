@@ -1,0 +1,9 @@
+//! The storage contract and the stores that come with the crate.
+
+pub use duroxide_core::providers::*;
+
+/// SQLite, embedded: a file or memory.
+#[cfg(feature = "sqlite")]
+pub mod sqlite {
+    pub use duroxide_sqlite::*;
+}

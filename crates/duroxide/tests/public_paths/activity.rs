@@ -1,0 +1,31 @@
+//! `ActivityContext`.
+
+use duroxide::{ActivityContext, Client};
+use tokio_util::sync::CancellationToken;
+
+use crate::{is, is_send};
+
+async fn activity(ctx: ActivityContext) -> Result<String, String> {
+    is::<&str>(ctx.instance_id());
+    is::<u64>(ctx.execution_id());
+    is::<&str>(ctx.orchestration_name());
+    is::<&str>(ctx.orchestration_version());
+    is::<&str>(ctx.activity_name());
+    is::<&str>(ctx.worker_id());
+    is::<Option<&str>>(ctx.session_id());
+    is::<Option<&str>>(ctx.tag());
+    let () = ctx.trace_info("message");
+    let () = ctx.trace_warn(String::from("message"));
+    let () = ctx.trace_error("message");
+    let () = ctx.trace_debug("message");
+    is::<bool>(ctx.is_cancelled());
+    let () = ctx.cancelled().await;
+    is::<CancellationToken>(ctx.cancellation_token());
+    is::<Client>(ctx.get_client());
+    Ok(String::new())
+}
+
+#[test]
+fn functions_that_only_compile_are_mentioned() {
+    is::<fn(ActivityContext) -> _>(|ctx| is_send(activity(ctx)));
+}

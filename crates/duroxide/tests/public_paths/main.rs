@@ -1,0 +1,29 @@
+//! Every public path, signature, field and variant that programs written for duroxide 0.1.x use.
+//!
+//! Compiling this file is the test: what is missing or differs does not compile. Most functions
+//! are therefore never called. Deliberate differences are in COMPAT.md.
+
+mod activity;
+mod client;
+mod context;
+mod context_hooks;
+mod derives;
+mod model;
+mod observability;
+mod provider_data;
+mod provider_traits;
+mod registry;
+mod root;
+mod runtime;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(feature = "test-hooks")]
+mod test_hooks;
+
+/// Says that a value has a type.
+fn is<T>(_value: T) {}
+
+/// Says that a future may move between threads, as the runtime requires.
+fn is_send<F: Future + Send>(future: F) -> F {
+    future
+}

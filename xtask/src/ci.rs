@@ -1,0 +1,35 @@
+//! `cargo xtask ci`: everything that must pass before a change is merged.
+
+use crate::step::Step;
+use crate::{test, tidy};
+
+const DENIED: &[(&str, &str)] = &[("RUSTDOCFLAGS", "-D warnings")];
+
+const STEPS: &[Step<'static>] = &[
+    Step { name: "format", cargo: &["fmt", "--all", "--check"], env: &[] },
+    Step {
+        name: "lints",
+        cargo: &[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        env: &[],
+    },
+    Step {
+        name: "documentation",
+        cargo: &["doc", "--workspace", "--no-deps", "--all-features"],
+        env: DENIED,
+    },
+];
+
+/// Runs the steps in order and stops at the first that fails.
+pub(crate) fn run() -> Result<(), String> {
+    STEPS.iter().try_for_each(Step::run)?;
+    tidy::run()?;
+    test::run()
+}

@@ -1,0 +1,15 @@
+//! `cargo xtask help`: says what there is.
+
+const TEXT: &str = "\
+cargo xtask <command>
+
+  test   set up what the tests need, then run all of them, doc tests included
+  tidy   check sizes, shapes, words and layers of the source
+  ci     format, lints, documentation, tidy, tests: everything that must pass
+  help   this text";
+
+/// Prints the list of commands.
+pub(crate) fn run() -> Result<(), String> {
+    println!("{TEXT}");
+    Ok(())
+}
