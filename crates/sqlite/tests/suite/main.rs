@@ -1,6 +1,5 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
-mod bench;
 mod capability;
 mod deletion;
 mod group_commit;

@@ -1,4 +1,8 @@
-//! Rough numbers: `cargo test --release -p duroxide-sqlite bench -- --ignored --nocapture`.
+//! Rough numbers, printed: `cargo bench -p duroxide-sqlite --bench measure`.
+
+#[path = "../tests/suite/support.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod support;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -6,7 +10,7 @@ use std::time::{Duration, Instant};
 use duroxide_core::providers::{Provider, TagFilter, TurnCommit};
 use duroxide_sqlite::{SqliteProvider, Synchronous};
 
-use crate::support::*;
+use support::*;
 
 async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
     let folder = tempfile::tempdir().unwrap();
@@ -39,9 +43,7 @@ async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
     begun.elapsed()
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "a measurement"]
-async fn bench_cycles_of_start_turn_activity() {
+async fn cycles_of_start_turn_activity() {
     for level in [Synchronous::Full, Synchronous::Normal] {
         for tasks in [1, 16, 128] {
             let per_task = if tasks == 1 { 300 } else { 3000 / tasks };
@@ -52,9 +54,7 @@ async fn bench_cycles_of_start_turn_activity() {
     }
 }
 
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn bench_fetch_with_a_million_waiting() {
+async fn fetch_with_a_million_waiting() {
     let store = Store::new().await;
     measure_fetches("in an empty store", &store.provider).await;
     let sql = store.sql();
@@ -96,9 +96,7 @@ async fn measure_fetches(label: &str, provider: &SqliteProvider) {
     println!("empty fetch {label}: {:?}", begun.elapsed() / 1000);
 }
 
-#[tokio::test]
-#[ignore = "a measurement"]
-async fn bench_idle_cost() {
+async fn idle_cost() {
     let folder = tempfile::tempdir().unwrap();
     let provider = SqliteProvider::new(&url(&folder), None).await.unwrap();
     let before = cpu_time();
@@ -116,4 +114,12 @@ fn cpu_time() -> Duration {
         text.split_whitespace().next()?.parse::<u64>().ok()
     });
     Duration::from_nanos(nanoseconds.sum())
+}
+
+fn main() {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_time().build().unwrap();
+    runtime.block_on(cycles_of_start_turn_activity());
+    runtime.block_on(fetch_with_a_million_waiting());
+    runtime.block_on(idle_cost());
 }
