@@ -3,6 +3,10 @@
 
 mod aliases;
 pub mod guide;
+#[cfg(feature = "provider-test")]
+pub mod provider_validation;
+#[cfg(feature = "provider-test")]
+pub mod provider_validations;
 pub mod providers;
 pub mod runtime;
 

@@ -1,0 +1,87 @@
+//! What a backend hands to the suite.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide_core::providers::Provider;
+
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+const SHORT_POLL_THRESHOLD: Duration = Duration::from_millis(100);
+
+/// Makes stores for the suite and reaches behind them where the contract has no call.
+#[async_trait]
+pub trait ProviderFactory: Sync + Send {
+    /// A provider on a fresh store of its own.
+    async fn create_provider(&self) -> Arc<dyn Provider>;
+
+    /// Length of the leases that validations let run out. Short ones keep the suite fast where
+    /// time really passes.
+    fn lock_timeout(&self) -> Duration {
+        LOCK_TIMEOUT
+    }
+
+    /// Longest time that "returns at once" may take.
+    fn short_poll_threshold(&self) -> Duration {
+        SHORT_POLL_THRESHOLD
+    }
+
+    /// Makes every stored event of `instance` undecodable, in the store made last.
+    async fn corrupt_instance_history(&self, instance: &str) {
+        panic!("this factory cannot corrupt the history of {instance}; see Ability::Corruption");
+    }
+
+    /// Highest attempt count among the messages of `instance` in the orchestrator queue of the
+    /// store made last.
+    async fn get_max_attempt_count(&self, instance: &str) -> u32 {
+        panic!("this factory cannot read the attempts of {instance}; see Ability::AttemptCounts");
+    }
+
+    /// Lets time pass. A factory whose providers run on a clock that can be moved moves it here,
+    /// and its providers return that clock from [`Provider::clock`].
+    async fn pass_time(&self, by: Duration) {
+        tokio::time::sleep(by).await;
+    }
+
+    /// Whether backend and factory have an ability. [`run_all_validations`](crate::run_all_validations)
+    /// skips, and reports as skipped, what needs one that is missing.
+    fn can(&self, ability: Ability) -> bool {
+        let _everything_unless_said_otherwise = ability;
+        true
+    }
+}
+
+/// Something that a backend or its factory may lack.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Ability {
+    /// [`ProviderFactory::corrupt_instance_history`] is implemented.
+    Corruption,
+    /// [`ProviderFactory::get_max_attempt_count`] is implemented.
+    AttemptCounts,
+    /// The provider has a management side.
+    Management,
+    /// Fetches wait up to their poll timeout for work.
+    Waiting,
+    /// [`Provider::watch`] tells of changes.
+    Watching,
+}
+
+impl Ability {
+    /// The word for it in `provider_conformance_tests!(…, without = [word])`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Corruption => "corruption",
+            Self::AttemptCounts => "attempt_counts",
+            Self::Management => "management",
+            Self::Waiting => "waiting",
+            Self::Watching => "watching",
+        }
+    }
+}
+
+impl fmt::Display for Ability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

@@ -1,0 +1,41 @@
+//! Proof that a storage backend keeps the contract of Duroxide.
+//!
+//! Write a [`ProviderFactory`] and put one line into a test file:
+//! `duroxide_conformance::provider_conformance_tests!(MyFactory::new());` makes a test of every
+//! validation. [`run_all_validations`] runs them in one go and reports every failure by name.
+//!
+//! Each category is a module; its list of validations stands at the end of its file.
+
+pub mod atomicity;
+pub mod bulk_deletion;
+pub mod cancellation;
+pub mod capability_filtering;
+mod catalogue;
+pub mod custom_status;
+pub mod deletion;
+pub mod error_handling;
+pub mod extensions;
+mod factory;
+pub mod instance_creation;
+pub mod instance_locking;
+pub mod kv_store;
+mod limits;
+pub mod lock_expiration;
+pub mod long_polling;
+pub mod management;
+pub mod multi_execution;
+pub mod poison_message;
+pub mod prune;
+pub mod queue_semantics;
+pub mod race_replay;
+mod report;
+mod run;
+pub mod sessions;
+mod support;
+pub mod tag_filtering;
+mod test_macro;
+
+pub use catalogue::{Validation, ValidationFuture, all};
+pub use factory::{Ability, ProviderFactory};
+pub use report::{Outcome, Report};
+pub use run::{run_all_validations, run_validation};

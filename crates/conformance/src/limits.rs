@@ -1,0 +1,16 @@
+//! Every bound of the suite.
+
+use std::time::Duration;
+
+/// A validation that takes longer hangs: the slowest one waits for two leases of the default
+/// length.
+pub(crate) const VALIDATION_TIME_MAX: Duration = Duration::from_secs(60);
+
+/// Added to a lease before it counts as over, because real clocks and timers are coarse.
+pub(crate) const CLOCK_SLACK: Duration = Duration::from_millis(50);
+
+/// How often a passing error of one call is met with another try.
+pub(crate) const RETRIES_MAX: usize = 50;
+
+/// How long a change may take to be seen by whoever waits for it.
+pub(crate) const WAKE_TIME_MAX: Duration = Duration::from_secs(10);

@@ -1,0 +1,14 @@
+//! What the categories share.
+
+mod instances;
+mod items;
+mod must;
+mod store;
+
+pub(crate) use instances::{create_instance, create_instance_with_parent};
+pub(crate) use items::{
+    activity, activity_of, child_start_item, commit, completed, ended, event, heard, named, queued,
+    signal, start_item, started, timer,
+};
+pub(crate) use must::Must;
+pub(crate) use store::{Store, Turn, Work};
