@@ -3,6 +3,7 @@
 mod ci;
 mod help;
 mod step;
+mod stress;
 mod test;
 mod tidy;
 
@@ -14,6 +15,7 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
+        Some("stress") => stress::run(),
         None | Some("help" | "--help" | "-h") => help::run(),
         Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),
     };

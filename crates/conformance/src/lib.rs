@@ -31,6 +31,7 @@ pub mod race_replay;
 mod report;
 mod run;
 pub mod sessions;
+pub mod stress;
 mod support;
 pub mod tag_filtering;
 mod test_macro;

@@ -4,6 +4,10 @@
 mod aliases;
 pub mod guide;
 #[cfg(feature = "provider-test")]
+pub mod provider_stress_test;
+#[cfg(feature = "provider-test")]
+pub mod provider_stress_tests;
+#[cfg(feature = "provider-test")]
 pub mod provider_validation;
 #[cfg(feature = "provider-test")]
 pub mod provider_validations;
