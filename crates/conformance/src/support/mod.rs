@@ -4,6 +4,7 @@ mod instances;
 mod items;
 mod must;
 mod store;
+mod story;
 
 pub(crate) use instances::{create_instance, create_instance_with_parent};
 pub(crate) use items::{
@@ -12,3 +13,4 @@ pub(crate) use items::{
 };
 pub(crate) use must::Must;
 pub(crate) use store::{Store, Turn, Work};
+pub(crate) use story::{End, next_events, pinned};
