@@ -1,0 +1,3 @@
+//! Proof that a storage backend keeps the contract.
+
+pub mod reference;
