@@ -151,12 +151,12 @@ fn oldest_eligible(
     let mut oldest = None;
     for tag in tags {
         for sql in [READY_SQL, EXPIRED_SQL] {
-            let id: Option<i64> = tx
+            let id: Option<Option<i64>> = tx
                 .conn
                 .prepare_cached(sql)?
                 .query_row(params![tx.now, owner, tag], |row| row.get(0))
                 .optional()?;
-            oldest = oldest.into_iter().chain(id).min();
+            oldest = oldest.into_iter().chain(id.flatten()).min();
         }
     }
     Ok(oldest)
@@ -165,12 +165,12 @@ fn oldest_eligible(
 fn oldest_of_any_tag(tx: &Tx<'_>, owner: Option<&str>) -> Result<Option<i64>, JobError> {
     let mut oldest = None;
     for sql in [READY_ANY_SQL, EXPIRED_ANY_SQL] {
-        let id: Option<i64> = tx
+        let id: Option<Option<i64>> = tx
             .conn
             .prepare_cached(sql)?
             .query_row(params![tx.now, owner], |row| row.get(0))
             .optional()?;
-        oldest = oldest.into_iter().chain(id).min();
+        oldest = oldest.into_iter().chain(id.flatten()).min();
     }
     Ok(oldest)
 }
@@ -192,12 +192,12 @@ pub(crate) const READY_SQL: &str = concat!(
     " ORDER BY q.id LIMIT 1"
 );
 
+// The oldest, whichever lease ran out first. There are few: those of nodes that went away.
 pub(crate) const EXPIRED_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3
-         AND q.visible_at <= ?1 AND ",
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.locked_until LIMIT 1"
+    " AND q.tag IS ?3 AND q.visible_at <= ?1"
 );
 
 pub(crate) const READY_ANY_SQL: &str = concat!(
@@ -208,10 +208,10 @@ pub(crate) const READY_ANY_SQL: &str = concat!(
 );
 
 pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1 AND ",
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.locked_until LIMIT 1"
+    " AND q.visible_at <= ?1"
 );
 
 fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
