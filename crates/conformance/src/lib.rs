@@ -28,6 +28,7 @@ pub mod poison_message;
 pub mod prune;
 pub mod queue_semantics;
 pub mod race_replay;
+pub mod reference;
 mod report;
 mod run;
 pub mod sessions;

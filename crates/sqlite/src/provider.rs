@@ -1,6 +1,6 @@
 //! The storage contract over SQLite.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -293,7 +293,8 @@ impl Provider for SqliteProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        let owners: Vec<String> = owner_ids.iter().map(|owner| (*owner).to_owned()).collect();
+        // Each owner once: a session that is named twice is still one session.
+        let owners: BTreeSet<String> = owner_ids.iter().map(|owner| (*owner).to_owned()).collect();
         let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
         self.writer
             .run("renew_session_lock", move |tx| sessions::renew(tx, &owners, extend_for, idle))

@@ -1,5 +1,7 @@
 //! Sessions: which owner runs the activities of a session.
 
+use std::collections::BTreeSet;
+
 use duroxide_core::providers::SessionFetchConfig;
 use rusqlite::params;
 
@@ -39,7 +41,7 @@ pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
 /// Extends the live sessions of these owners that were used lately.
 pub(crate) fn renew(
     tx: &mut Tx<'_>,
-    owners: &[String],
+    owners: &BTreeSet<String>,
     extend_for: i64,
     idle_timeout: i64,
 ) -> Result<usize, JobError> {

@@ -102,3 +102,13 @@ async fn slots_of_one_batch_with_owners_of_their_own_do_not_share_a_session() {
     let items: Vec<_> = work.into_iter().map(|work| work.item).collect();
     assert_eq!(items, [in_session(1, "s"), activity("a", 3)]);
 }
+
+#[tokio::test]
+async fn an_owner_that_is_named_twice_counts_once() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(in_session(1, "s")).await.unwrap();
+    take(provider, Some("w1")).await.unwrap();
+    let renewed = provider.renew_session_lock(&["w1", "w1"], SESSION, SESSION).await.unwrap();
+    assert_eq!(renewed, 1);
+}

@@ -54,6 +54,32 @@ async fn a_lost_lease_can_neither_finish_nor_renew() {
     assert_eq!(store.count("SELECT count(*) FROM orchestrator_queue"), 0);
 }
 
+/// What came back was once chosen by the end of its lease: a late activity with a short lease
+/// overtook an early one.
+#[tokio::test]
+async fn what_comes_back_is_taken_oldest_first_whichever_lease_ran_out_first() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    provider.enqueue_for_worker(tagged(2, "gpu")).await.unwrap();
+    take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    let gpu = TagFilter::tags(["gpu"]);
+    provider.fetch_work_item(LEASE / 2, NOW, None, &gpu).await.unwrap().unwrap();
+    provider.enqueue_for_worker(activity("a", 3)).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 4)).await.unwrap();
+    provider.fetch_work_item(LEASE / 2, NOW, None, &TagFilter::Any).await.unwrap().unwrap();
+    store.clock.advance(LEASE);
+    for id in [1, 3, 4] {
+        let (item, ..) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+        assert_eq!(item, activity("a", id));
+    }
+    store.clock.advance(LEASE);
+    for expected in [activity("a", 1), tagged(2, "gpu"), activity("a", 3), activity("a", 4)] {
+        let (item, ..) = take(provider, &TagFilter::Any).await.unwrap();
+        assert_eq!(item, expected);
+    }
+}
+
 #[tokio::test]
 async fn a_hidden_activity_does_not_hold_up_the_next() {
     let store = Store::new().await;

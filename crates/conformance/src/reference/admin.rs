@@ -1,0 +1,159 @@
+//! The management side of the contract.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use duroxide_core::Event;
+use duroxide_core::providers::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+
+use super::provider::MemoryProvider;
+use super::{history, inspect, retention};
+
+#[async_trait]
+impl ProviderAdmin for MemoryProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        Ok(inspect::instances(&self.store()))
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        Ok(inspect::instances_by_status(&self.store(), status))
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        Ok(inspect::executions(&self.store(), instance))
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let read = history::read(&self.store(), instance, execution_id);
+        read.map_err(|refusal| refusal.during("read_history_with_execution_id"))
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        let store = self.store();
+        let read = history::read(&store, instance, store.latest_execution(instance));
+        read.map_err(|refusal| refusal.during("read_history"))
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        Ok(self.store().latest_execution(instance))
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        let info = inspect::instance_info(&self.store(), instance);
+        info.map_err(|refusal| refusal.during("get_instance_info"))
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        let info = inspect::execution_info(&self.store(), instance, execution_id);
+        info.map_err(|refusal| refusal.during("get_execution_info"))
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        Ok(inspect::system_metrics(&self.store()))
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        Ok(inspect::queue_depths(&self.store()))
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        Ok(inspect::children(&self.store(), instance_id))
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        let parent = inspect::parent(&self.store(), instance_id);
+        parent.map_err(|refusal| refusal.during("get_parent_id"))
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.change("delete_instances_atomic", |store, _now| {
+            retention::delete_listed(store, ids, force)
+        })
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        let all_ids = inspect::tree(&self.store(), instance_id);
+        Ok(InstanceTree { root_id: instance_id.to_owned(), all_ids })
+    }
+
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.change("delete_instance", |store, _now| {
+            retention::delete_root(store, instance_id, force)
+        })
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.change("delete_instance_bulk", |store, _now| {
+            let mut total = DeleteInstanceResult::default();
+            // Each root with its tree is deleted as a whole; they do not depend on each other.
+            for root in retention::deletable_roots(store, &filter) {
+                let deleted = retention::delete_if_finished(store, &root)?;
+                total.instances_deleted += deleted.instances_deleted;
+                total.executions_deleted += deleted.executions_deleted;
+                total.events_deleted += deleted.events_deleted;
+                total.queue_messages_deleted += deleted.queue_messages_deleted;
+            }
+            Ok(total)
+        })
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.change("prune_executions", |store, _now| {
+            retention::prune(store, instance_id, &options)
+        })
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.change("prune_executions_bulk", |store, _now| {
+            let mut total = PruneResult::default();
+            for instance in retention::prunable_instances(store, &filter) {
+                let pruned = retention::prune(store, &instance, &options)?;
+                total.instances_processed += pruned.instances_processed;
+                total.executions_deleted += pruned.executions_deleted;
+                total.events_deleted += pruned.events_deleted;
+            }
+            Ok(total)
+        })
+    }
+
+    async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        Ok(inspect::version_spread(&self.store()))
+    }
+
+    async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Ok(inspect::parked(&self.store(), limit))
+    }
+}

@@ -1,0 +1,134 @@
+//! Committing a turn: history, queues, values and status, all or nothing.
+//!
+//! First everything that can be refused is checked; after that nothing can fail. A backend with
+//! transactions may do it in any order, as long as a refusal leaves no trace but the lease.
+
+use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::{CommittedTurn, ExecutionMetadata, TurnCommit};
+use duroxide_core::{Event, EventKind};
+
+use super::orchestrator_queue::NewMessage;
+use super::refusal::Refusal;
+use super::store::{Execution, Instance, Store};
+use super::worker_queue::NewWork;
+use super::{history, orchestrator_queue, turn_lock, worker_queue};
+
+/// Commits a turn under a live lease.
+pub(crate) fn commit_turn(
+    store: &mut Store,
+    now: u64,
+    commit: &TurnCommit,
+) -> Result<CommittedTurn, Refusal> {
+    let work = NewWork::encode_all(&commit.worker_items)?;
+    let messages = NewMessage::encode_all(&commit.orchestrator_items)?;
+    let events = history::encode(&commit.history_delta)?;
+    // A lease that ran out is lost, also if nobody has taken the instance since.
+    let instance = turn_lock::require_live(store, &commit.lock_token, now)?;
+    // A duplicate keeps the lease: the caller may commit something else instead.
+    history::check_new(store, &instance, commit.execution_id, &events)?;
+
+    // Only messages of this turn: later arrivals belong to the next one.
+    let token = commit.lock_token.as_str();
+    store.messages.retain(|_, message| message.turn.as_deref() != Some(token));
+    turn_lock::remove(store, token);
+    let incarnation = write_instance(store, now, &instance, commit);
+    write_execution(store, now, &instance, commit);
+    history::append(store, &instance, commit.execution_id, events);
+    write_values(store, &instance, commit);
+    for new in work {
+        worker_queue::insert(store, new);
+    }
+    // After the inserts: an activity that is scheduled and cancelled in one turn never runs. One
+    // that is not there, or is running, is removed alike; its worker learns of it by its lease.
+    store.work.retain(|_, work| !commit.cancelled_activities.iter().any(|it| work.is(it)));
+    for message in messages {
+        let visible_at = message.visible_at(now);
+        orchestrator_queue::insert(store, now, message, visible_at);
+    }
+    Ok(CommittedTurn { incarnation })
+}
+
+/// Creates the instance when a commit names it for the first time, and brings it up to date.
+fn write_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) -> Option<u64> {
+    let named = name_and_version(&commit.metadata);
+    if store.instance(instance).is_none() {
+        let (name, version) = named?;
+        create_instance(store, now, instance, commit);
+        tracing::debug!(instance, name, version, "an instance was created");
+    }
+    let stored = store.records.get_mut(instance)?.instance.as_mut()?;
+    if let Some((name, version)) = named {
+        stored.name = name.to_owned();
+        stored.version = version.to_owned();
+    }
+    // Never back: a late commit of an older execution does not make it current again.
+    stored.current_execution = stored.current_execution.max(commit.execution_id);
+    stored.updated_at = now;
+    if let Some(status) = last_custom_status(&commit.history_delta) {
+        stored.custom_status = status;
+        stored.custom_status_version += 1;
+    }
+    Some(stored.incarnation)
+}
+
+fn name_and_version(metadata: &ExecutionMetadata) -> Option<(&str, &str)> {
+    metadata.orchestration_name.as_deref().zip(metadata.orchestration_version.as_deref())
+}
+
+fn create_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) {
+    // A parent that is gone is left out: only roots can be deleted, and this is one now.
+    let parent = commit.metadata.parent_instance_id.clone();
+    let parent = parent.filter(|parent| store.instance(parent).is_some());
+    let created = Instance {
+        name: String::new(),
+        version: String::new(),
+        current_execution: commit.execution_id,
+        parent,
+        created_at: now,
+        updated_at: now,
+        custom_status: None,
+        custom_status_version: 0,
+        incarnation: store.next_number(),
+    };
+    store.records.entry(instance.to_owned()).or_default().instance = Some(created);
+    orchestrator_queue::unpark(store, instance);
+}
+
+/// The last status that the events set. Many in one commit count once.
+fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
+    events.iter().rev().find_map(|event| {
+        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
+        Some(status.clone())
+    })
+}
+
+/// Records what the commit says about its execution. What it does not say stays as it was.
+fn write_execution(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) {
+    let record = store.records.entry(instance.to_owned()).or_default();
+    let execution = record.executions.entry(commit.execution_id).or_insert_with(|| Execution {
+        status: ExecutionStatus::Running.as_str().to_owned(),
+        output: None,
+        started_at: now,
+        completed_at: None,
+        pin: None,
+    });
+    let metadata = &commit.metadata;
+    if let Some(pin) = &metadata.pinned_duroxide_version {
+        execution.pin = Some(pin.clone());
+    }
+    if let Some(status) = &metadata.status {
+        execution.status = status.clone();
+        execution.output = metadata.output.clone();
+        execution.completed_at = Some(now);
+    }
+}
+
+/// Applies the values that the events set; the end of an execution makes them permanent.
+fn write_values(store: &mut Store, instance: &str, commit: &TurnCommit) {
+    let values = &mut store.records.entry(instance.to_owned()).or_default().values;
+    values.apply(&commit.history_delta);
+    let status = commit.metadata.status.as_deref().and_then(ExecutionStatus::parse);
+    if status.is_some_and(ExecutionStatus::is_terminal) {
+        values.merge();
+    }
+}

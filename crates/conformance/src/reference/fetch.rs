@@ -1,0 +1,220 @@
+//! Handing out turns.
+//!
+//! The order matters: choose, filter, identify, lease, tag and count, read. A fetch that fails or
+//! finds nothing has leased nothing and counted nothing.
+
+use duroxide_core::EventKind;
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
+};
+
+use super::store::{Message, Store, TurnLock};
+use super::{history, orchestrator_queue, turn_lock};
+
+/// What a dispatcher asks for.
+pub(crate) struct TurnRequest<'a> {
+    pub(crate) turns_max: usize,
+    pub(crate) lock_for: u64,
+    pub(crate) filter: Option<&'a DispatcherCapabilityFilter>,
+    pub(crate) known: Option<&'a dyn KnownHistory>,
+}
+
+/// Which code an instance runs.
+struct Identity {
+    name: String,
+    version: String,
+    execution_id: u64,
+    /// `None` while the instance does not exist.
+    incarnation: Option<u64>,
+}
+
+/// Leases up to `turns_max` instances that have visible messages.
+pub(crate) fn fetch_turns(
+    store: &mut Store,
+    now: u64,
+    request: &TurnRequest<'_>,
+) -> Vec<FetchedTurn> {
+    let mut turns = Vec::new();
+    for instance in candidates(store, now) {
+        if turns.len() == request.turns_max {
+            break;
+        }
+        if fits(store, &instance, request.filter) {
+            turns.extend(take_turn(store, now, request, &instance));
+        }
+    }
+    turns
+}
+
+/// Instances with a visible message that nobody processes.
+///
+/// Those whose lease ran out come first, the oldest first: their work is late already. Then by
+/// the time at which the first message became visible, and by arrival.
+fn candidates(store: &Store, now: u64) -> Vec<String> {
+    let mut late: Vec<_> = store.turn_locks.iter().filter(|lock| lock.until <= now).collect();
+    late.sort_by_key(|lock| lock.until);
+    let mut instances: Vec<String> = late.iter().map(|lock| lock.instance.clone()).collect();
+    instances.retain(|instance| !orchestrator_queue::ready(store, instance, now).is_empty());
+    let mut ready: Vec<_> = store.messages.iter().filter(|(_, it)| it.is_ready(now)).collect();
+    ready.sort_by_key(|(number, message)| (message.visible_at, **number));
+    for (_, Message { instance, .. }) in ready {
+        if !turn_lock::is_held(store, instance, now) && !instances.contains(instance) {
+            instances.push(instance.clone());
+        }
+    }
+    instances
+}
+
+/// Whether the caller can replay the current execution.
+///
+/// Decided before anything is leased, counted or decoded: a node that cannot replay an execution
+/// must leave no trace on it. An execution without a pin fits every filter but the one that
+/// supports nothing at all.
+fn fits(store: &Store, instance: &str, filter: Option<&DispatcherCapabilityFilter>) -> bool {
+    let Some(filter) = filter else { return true };
+    if filter.supported_duroxide_versions.is_empty() {
+        return false;
+    }
+    let pin = store.execution(instance).and_then(|execution| execution.pin.as_ref());
+    pin.is_none_or(|pin| filter.is_compatible(pin))
+}
+
+fn take_turn(
+    store: &mut Store,
+    now: u64,
+    request: &TurnRequest<'_>,
+    instance: &str,
+) -> Option<FetchedTurn> {
+    let Some(identity) = identify(store, now, instance) else {
+        orchestrator_queue::set_aside(store, now, instance);
+        return None;
+    };
+    let mark = request.known.and_then(|known| known.mark(instance));
+    let token = store.new_token();
+    let until = now.saturating_add(request.lock_for);
+    let lock = TurnLock { instance: instance.to_owned(), token: token.clone(), until };
+    turn_lock::take(store, lock);
+    let (messages, attempt_count) = tag_messages(store, now, instance, &token);
+    let (item, history_after) = read_turn(store, instance, identity, mark);
+    let item = OrchestrationItem { messages, ..item };
+    Some(FetchedTurn { item, lock_token: token, attempt_count, history_after })
+}
+
+/// Finds out what an instance runs; `None` if it does not exist and nothing starts it.
+fn identify(store: &Store, now: u64, instance: &str) -> Option<Identity> {
+    if let Some(known) = store.instance(instance) {
+        return Some(Identity {
+            name: known.name.clone(),
+            version: known.version.clone(),
+            execution_id: known.current_execution,
+            incarnation: Some(known.incarnation),
+        });
+    }
+    let seeded = store.records.get(instance).and_then(|it| it.last_seeded_execution());
+    if let Some(execution_id) = seeded {
+        return Some(identity_from_history(store, instance, execution_id));
+    }
+    let numbers = orchestrator_queue::ready(store, instance, now);
+    numbers.iter().find_map(|number| identity_from_message(&store.messages[number].text))
+}
+
+/// History without an instance comes from seeding.
+fn identity_from_history(store: &Store, instance: &str, execution_id: u64) -> Identity {
+    let (name, version) = match history::start_event(store, instance) {
+        Ok(Some(event)) => match event.kind {
+            EventKind::OrchestrationStarted { name, version, .. } => (name, version),
+            _not_a_start => unnamed(),
+        },
+        Ok(None) | Err(_) => unnamed(),
+    };
+    Identity { name, version, execution_id, incarnation: None }
+}
+
+fn identity_from_message(text: &str) -> Option<Identity> {
+    let (WorkItem::StartOrchestration { orchestration, version, .. }
+    | WorkItem::ContinueAsNew { orchestration, version, .. }) = orchestrator_queue::decode(text)?
+    else {
+        return None;
+    };
+    Some(Identity {
+        name: orchestration,
+        version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
+        execution_id: INITIAL_EXECUTION_ID,
+        incarnation: None,
+    })
+}
+
+const UNKNOWN: &str = "unknown";
+
+fn unnamed() -> (String, String) {
+    (UNKNOWN.to_owned(), UNKNOWN.to_owned())
+}
+
+/// Tags and counts every visible message of the instance; the highest count goes with the turn.
+///
+/// A message that cannot be decoded is tagged and counted like the others but not handed out; the
+/// commit of the turn removes it with them.
+fn tag_messages(store: &mut Store, now: u64, instance: &str, token: &str) -> (Vec<WorkItem>, u32) {
+    let mut items = Vec::new();
+    let mut attempt_count = 0;
+    for number in orchestrator_queue::ready(store, instance, now) {
+        let Some(message) = store.messages.get_mut(&number) else { continue };
+        message.turn = Some(token.to_owned());
+        message.attempt_count += 1;
+        attempt_count = attempt_count.max(message.attempt_count);
+        let item = orchestrator_queue::decode(&message.text);
+        if item.is_none() {
+            tracing::error!(instance, number, "a message cannot be read and is left out");
+        }
+        items.extend(item);
+    }
+    (items, attempt_count)
+}
+
+/// The history of the current execution, without what the caller holds, and the values that
+/// finished executions left.
+///
+/// A history that cannot be decoded is not a failure of the fetch: the turn is handed out with
+/// `history_error`, so that attempts are counted and the runtime can end the instance.
+fn read_turn(
+    store: &Store,
+    instance: &str,
+    identity: Identity,
+    mark: Option<HistoryMark>,
+) -> (OrchestrationItem, u64) {
+    let stored = history::stored(store, instance, identity.execution_id);
+    let held = mark.filter(|mark| is_held(mark, &identity)).map(|mark| mark.event_id);
+    let held = held.filter(|held| stored.iter().any(|(id, _)| id == held)).unwrap_or(0);
+    let wanted = stored.into_iter().filter(|(id, _)| *id > held);
+    let decoded: Result<Vec<_>, _> = wanted.map(|(_, event)| history::decode(event)).collect();
+    let (history, history_error, history_after) = match decoded {
+        Ok(events) => (events, None, held),
+        Err(refusal) => (Vec::new(), Some(refusal.0), 0),
+    };
+    let values = store.records.get(instance).map(|record| record.values.snapshot());
+    let item = OrchestrationItem {
+        instance: instance.to_owned(),
+        orchestration_name: identity.name,
+        execution_id: identity.execution_id,
+        version: identity.version,
+        history,
+        messages: Vec::new(),
+        history_error,
+        kv_snapshot: values.unwrap_or_default(),
+    };
+    (item, history_after)
+}
+
+/// A mark counts only for exactly this execution of exactly this incarnation: an instance that was
+/// deleted and made again under the same id is not the one that was seen.
+fn is_held(mark: &HistoryMark, identity: &Identity) -> bool {
+    identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
+}
+
+/// The next time at which a message becomes visible or a lease runs out.
+pub(crate) fn next_due(store: &Store, now: u64) -> Option<u64> {
+    let visible = store.messages.values().filter(|it| !it.parked).map(|it| it.visible_at);
+    let expired = store.turn_locks.iter().map(|lock| lock.until);
+    visible.chain(expired).filter(|due| *due > now).min()
+}

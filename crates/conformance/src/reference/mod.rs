@@ -1,0 +1,31 @@
+//! A storage backend that is meant to be read: the contract as code.
+//!
+//! Plain collections behind one mutex. Each operation is a function on [`store`]: it checks
+//! everything, then changes what it must, so that a refusal changes nothing. Read `store` first,
+//! then `fetch` and `commit`; files carry the same names as those of the SQLite provider.
+//!
+//! ```
+//! use duroxide_conformance::reference::MemoryProvider;
+//! use duroxide_core::providers::Provider;
+//!
+//! let provider = MemoryProvider::default();
+//! assert_eq!(provider.name(), "memory");
+//! ```
+
+mod admin;
+mod commit;
+mod fetch;
+mod fetch_wait;
+mod history;
+mod inspect;
+mod kv;
+mod orchestrator_queue;
+mod provider;
+mod refusal;
+mod retention;
+mod sessions;
+mod store;
+mod turn_lock;
+mod worker_queue;
+
+pub use provider::MemoryProvider;

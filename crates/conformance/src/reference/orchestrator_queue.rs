@@ -1,0 +1,139 @@
+//! Messages for orchestrations: enqueueing, and what happens to those of unknown instances.
+
+use duroxide_core::providers::WorkItem;
+
+use super::history::to_json;
+use super::refusal::Refusal;
+use super::store::{Message, Store};
+
+/// A message in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewMessage {
+    instance: String,
+    text: String,
+    /// When a timer is due.
+    due: Option<u64>,
+    is_start: bool,
+}
+
+impl NewMessage {
+    /// Encodes a message. An activity belongs to the other queue.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Self, Refusal> {
+        if is_activity(item) {
+            return Err(Refusal::new(
+                "Invalid work item type: ActivityExecute goes to the worker queue",
+            ));
+        }
+        let due = match item {
+            WorkItem::TimerFired { fire_at_ms, .. } => Some(*fire_at_ms),
+            _any_other_kind => None,
+        };
+        Ok(Self {
+            // Results of children go to the parent that waits for them.
+            instance: item.target_instance().to_owned(),
+            text: to_json(item)?,
+            due,
+            is_start: item.is_start(),
+        })
+    }
+
+    /// Encodes the messages of a commit, where an activity is left out in silence.
+    pub(crate) fn encode_all(items: &[WorkItem]) -> Result<Vec<Self>, Refusal> {
+        items.iter().filter(|item| !is_activity(item)).map(Self::encode).collect()
+    }
+
+    /// When a commit makes it visible: a timer at its time, anything else at once.
+    pub(crate) fn visible_at(&self, now: u64) -> u64 {
+        self.due.unwrap_or(now)
+    }
+}
+
+fn is_activity(item: &WorkItem) -> bool {
+    matches!(item, WorkItem::ActivityExecute { .. })
+}
+
+/// Adds a message. It never creates an instance: that is the first commit's business.
+pub(crate) fn insert(store: &mut Store, now: u64, message: NewMessage, visible_at: u64) {
+    if message.is_start {
+        // What waited for this instance is delivered with its start.
+        unpark(store, &message.instance);
+    }
+    let message = Message {
+        instance: message.instance,
+        text: message.text,
+        visible_at,
+        enqueued_at: now,
+        attempt_count: 0,
+        turn: None,
+        parked: false,
+    };
+    let number = store.next_number();
+    store.messages.insert(number, message);
+}
+
+/// Makes the parked messages of an instance fetchable.
+pub(crate) fn unpark(store: &mut Store, instance: &str) {
+    for message in store.messages.values_mut().filter(|message| message.instance == instance) {
+        message.parked = false;
+    }
+}
+
+/// The numbers of the messages that a turn of `instance` gets now, in order of arrival.
+pub(crate) fn ready(store: &Store, instance: &str, now: u64) -> Vec<u64> {
+    let ready = store.messages.iter();
+    ready
+        .filter(|(_, message)| message.instance == instance && message.is_ready(now))
+        .map(|(number, _)| *number)
+        .collect()
+}
+
+/// The message behind a text, if it can be decoded.
+pub(crate) fn decode(text: &str) -> Option<WorkItem> {
+    serde_json::from_str(text).ok()
+}
+
+/// Deals with messages whose instance does not exist and is not being started, so that they hold
+/// up nobody else and are not met again by every fetch. Nothing is counted as an attempt.
+pub(crate) fn set_aside(store: &mut Store, now: u64, instance: &str) {
+    let numbers = ready(store, instance, now);
+    if let Some(visible_at) = hidden_start(store, instance, now) {
+        // The start was given back with a delay: the instance is about to exist, and its messages
+        // wait with the start.
+        update_each(store, &numbers, |message| message.visible_at = visible_at);
+        return;
+    }
+    let only_queue_messages = numbers.iter().all(|number| {
+        let item = decode(&store.messages[number].text);
+        matches!(item, Some(WorkItem::QueueMessage { .. }))
+    });
+    if only_queue_messages {
+        // Queue messages are promised only to instances that exist.
+        tracing::warn!(instance, "Dropping orphan queue messages: the instance does not exist");
+        store.messages.retain(|number, _| !numbers.contains(number));
+        return;
+    }
+    tracing::warn!(instance, "parking messages for an instance that does not exist");
+    update_each(store, &numbers, |message| {
+        message.parked = true;
+        message.visible_at = now;
+    });
+}
+
+fn update_each(store: &mut Store, numbers: &[u64], update: impl Fn(&mut Message)) {
+    for number in numbers {
+        if let Some(message) = store.messages.get_mut(number) {
+            message.turn = None;
+            update(message);
+        }
+    }
+}
+
+/// When the first start that is still hidden becomes visible.
+fn hidden_start(store: &Store, instance: &str, now: u64) -> Option<u64> {
+    let hidden = store.messages.values();
+    hidden
+        .filter(|message| message.instance == instance && message.visible_at > now)
+        .filter(|message| decode(&message.text).is_some_and(|item| item.is_start()))
+        .map(|message| message.visible_at)
+        .min()
+}

@@ -1,0 +1,376 @@
+//! The provider: one mutex, one clock, and a hub that tells waiters of changes.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide_core::clock::millis;
+use duroxide_core::providers::{
+    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, SystemClock,
+    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+};
+use duroxide_core::{Event, SystemStats};
+
+use super::fetch::{self, TurnRequest};
+use super::fetch_wait::{self, Look};
+use super::orchestrator_queue::{self, NewMessage};
+use super::refusal::Refusal;
+use super::sessions::{self, Renewal};
+use super::store::Store;
+use super::turn_lock::{self, GiveBack};
+use super::worker_queue::{self, NewWork, WorkRequest};
+use super::{commit, history, inspect};
+
+/// Keeps everything in memory. What the contract means, in the plainest form.
+#[derive(Debug)]
+pub struct MemoryProvider {
+    store: Mutex<Store>,
+    clock: Arc<dyn Clock>,
+    hub: ChangeHub,
+}
+
+impl Default for MemoryProvider {
+    fn default() -> Self {
+        Self::new(Arc::new(SystemClock))
+    }
+}
+
+impl MemoryProvider {
+    /// An empty store whose leases and delays are judged by `clock`.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Self { store: Mutex::default(), clock, hub: ChangeHub::default() }
+    }
+
+    /// Makes every stored event of an instance unreadable, as a fault of the disk would.
+    pub fn corrupt_history(&self, instance: &str) {
+        if let Some(record) = self.store().records.get_mut(instance) {
+            for event in record.history.values_mut().flat_map(|events| events.values_mut()) {
+                "not an event".clone_into(&mut event.text);
+            }
+        }
+    }
+
+    /// The highest attempt count among the messages of an instance.
+    pub fn attempt_count_max(&self, instance: &str) -> u32 {
+        inspect::attempt_count_max(&self.store(), instance)
+    }
+
+    pub(crate) fn store(&self) -> MutexGuard<'_, Store> {
+        // A panic cannot have left half a change: operations check first and then only assign.
+        self.store.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn hub(&self) -> &ChangeHub {
+        &self.hub
+    }
+
+    pub(crate) fn clock_ref(&self) -> &dyn Clock {
+        self.clock.as_ref()
+    }
+
+    /// Runs one operation and tells waiters. They may be woken for nothing, which costs them a
+    /// look; they must never be left asleep.
+    pub(crate) fn change<T>(
+        &self,
+        operation: &str,
+        run: impl FnOnce(&mut Store, u64) -> Result<T, Refusal>,
+    ) -> Result<T, ProviderError> {
+        let answer = run(&mut self.store(), self.clock.now_ms());
+        let answer = answer.map_err(|refusal| refusal.during(operation))?;
+        self.hub.notify_all();
+        Ok(answer)
+    }
+
+    async fn fetch_turns(&self, request: TurnFetch<'_>) -> Vec<FetchedTurn> {
+        if request.turns_max == 0 {
+            return Vec::new();
+        }
+        let turns = TurnRequest {
+            turns_max: request.turns_max,
+            lock_for: millis(request.lock_timeout),
+            filter: request.filter,
+            known: request.known.as_deref(),
+        };
+        let look = || {
+            let (mut store, now) = (self.store(), self.clock.now_ms());
+            let found = fetch::fetch_turns(&mut store, now, &turns);
+            Look { found, next_due: fetch::next_due(&store, now) }
+        };
+        fetch_wait::fetch(self, ChangeScope::OrchestratorQueue, request.poll_timeout, look).await
+    }
+
+    async fn fetch_work(&self, request: WorkFetch<'_>) -> Vec<FetchedWork> {
+        if request.slots.is_empty() {
+            return Vec::new();
+        }
+        let work = WorkRequest {
+            slots: request.slots,
+            lock_for: millis(request.lock_timeout),
+            tag_filter: request.tag_filter,
+        };
+        let look = || {
+            let (mut store, now) = (self.store(), self.clock.now_ms());
+            let found = worker_queue::fetch_work(&mut store, now, &work);
+            Look { found, next_due: worker_queue::next_due(&store, now) }
+        };
+        fetch_wait::fetch(self, ChangeScope::WorkerQueue, request.poll_timeout, look).await
+    }
+}
+
+#[async_trait]
+impl Provider for MemoryProvider {
+    fn name(&self) -> &str {
+        "memory"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        let request = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        let first = self.fetch_turns(request).await.pop();
+        Ok(first.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError> {
+        let turn = TurnCommit {
+            lock_token: lock_token.to_owned(),
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        };
+        self.change("ack_orchestration_item", |store, now| {
+            commit::commit_turn(store, now, &turn).map(drop)
+        })
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        self.change("abandon_orchestration_item", |store, now| {
+            turn_lock::abandon(store, now, lock_token, how)
+        })
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        let store = self.store();
+        let read = history::read(&store, instance, store.latest_execution(instance));
+        read.map_err(|refusal| refusal.during("read"))
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let read = history::read(&self.store(), instance, execution_id);
+        read.map_err(|refusal| refusal.during("read_with_execution"))
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError> {
+        self.change("append_with_execution", |store, _now| {
+            let events = history::encode(&new_events)?;
+            history::check_new(store, instance, execution_id, &events)?;
+            history::append(store, instance, execution_id, events);
+            // What waited for the instance can be delivered now: its history says what it runs.
+            orchestrator_queue::unpark(store, instance);
+            Ok(())
+        })
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        self.change("enqueue_for_worker", |store, _now| {
+            worker_queue::insert(store, NewWork::encode(&item)?);
+            Ok(())
+        })
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        let slots = [WorkSlot { session: session.cloned() }];
+        let request = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        let first = self.fetch_work(request).await.pop();
+        Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+    }
+
+    async fn ack_work_item(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError> {
+        self.change("ack_work_item", |store, now| {
+            let message = completion.as_ref().map(worker_queue::encode_completion).transpose()?;
+            worker_queue::finish(store, now, token, message)
+        })
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.change("renew_work_item_lock", |store, now| {
+            worker_queue::renew(store, now, token, millis(extend_for))
+        })
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        let renewal =
+            Renewal { extend_for: millis(extend_for), idle_timeout: millis(idle_timeout) };
+        self.change("renew_session_lock", |store, now| {
+            Ok(sessions::renew(store, now, owner_ids, renewal))
+        })
+    }
+
+    async fn cleanup_orphaned_sessions(
+        &self,
+        _idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        // An idle session is no longer renewed, so it has expired when it may go.
+        self.change("cleanup_orphaned_sessions", |store, now| Ok(sessions::cleanup(store, now)))
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        self.change("abandon_work_item", |store, now| worker_queue::abandon(store, now, token, how))
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.change("renew_orchestration_item_lock", |store, now| {
+            turn_lock::renew(store, now, token, millis(extend_for))
+        })
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        self.change("enqueue_for_orchestrator", |store, now| {
+            let visible_at = now.saturating_add(delay.map_or(0, millis));
+            orchestrator_queue::insert(store, now, NewMessage::encode(&item)?, visible_at);
+            Ok(())
+        })
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        Ok(inspect::custom_status(&self.store(), instance, last_seen_version))
+    }
+
+    async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ProviderError> {
+        Ok(self.get_kv_all_values(instance).await?.remove(key))
+    }
+
+    async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ProviderError> {
+        let store = self.store();
+        Ok(store.records.get(instance).map(|record| record.values.live()).unwrap_or_default())
+    }
+
+    async fn get_instance_stats(
+        &self,
+        instance: &str,
+    ) -> Result<Option<SystemStats>, ProviderError> {
+        let stats = inspect::stats(&self.store(), instance);
+        stats.map_err(|refusal| refusal.during("get_instance_stats"))
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        Arc::clone(&self.clock)
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        Ok(self.fetch_turns(request).await)
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        self.change("commit_turn", |store, now| commit::commit_turn(store, now, &commit))
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        Ok(self.fetch_work(request).await)
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        Some(self.hub.watch(scope))
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        let outcome = history::outcome(&self.store(), instance);
+        outcome.map_err(|refusal| refusal.during("read_outcome"))
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        let start = history::start_event(&self.store(), instance);
+        start.map_err(|refusal| refusal.during("read_start_event"))
+    }
+}

@@ -1,0 +1,200 @@
+//! What is kept. Every other file of this folder is functions on it.
+//!
+//! Times are milliseconds since the Unix epoch. Events and messages are kept as the JSON text that
+//! any backend would store, so that reading them back can fail as it can fail there.
+
+use std::collections::BTreeMap;
+
+use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
+use semver::Version;
+
+use super::kv::Values;
+
+/// The whole store.
+#[derive(Debug, Default)]
+pub(crate) struct Store {
+    /// What is known of each instance, by its id.
+    pub(crate) records: BTreeMap<String, Record>,
+    /// The orchestrator queue, by order of arrival.
+    pub(crate) messages: BTreeMap<u64, Message>,
+    /// Who processes which instance; at most one entry for each instance.
+    pub(crate) turn_locks: Vec<TurnLock>,
+    /// The worker queue, by order of arrival.
+    pub(crate) work: BTreeMap<u64, Work>,
+    /// Which owner runs the activities of which session.
+    pub(crate) sessions: BTreeMap<String, Session>,
+    numbers_used: u64,
+}
+
+/// All that belongs to one instance id except its queue rows and its lease.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// Set by the first commit that names the instance. Before that the instance does not exist
+    /// for anyone, though it may have been seeded with history.
+    pub(crate) instance: Option<Instance>,
+    /// Executions that were committed to.
+    pub(crate) executions: BTreeMap<u64, Execution>,
+    /// Events by execution and event id. An execution without events has no entry.
+    pub(crate) history: BTreeMap<u64, BTreeMap<u64, StoredEvent>>,
+    /// Key-value state.
+    pub(crate) values: Values,
+}
+
+/// An instance that exists.
+#[derive(Debug)]
+pub(crate) struct Instance {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    /// The highest execution that was committed to.
+    pub(crate) current_execution: u64,
+    /// Never changes after creation.
+    pub(crate) parent: Option<String>,
+    pub(crate) created_at: u64,
+    pub(crate) updated_at: u64,
+    pub(crate) custom_status: Option<String>,
+    /// Grows by one with each commit that contains a status, and never shrinks.
+    pub(crate) custom_status_version: u64,
+    /// Never used again, so an instance that was deleted and made again has another one. It also
+    /// orders instances that were created in the same millisecond.
+    pub(crate) incarnation: u64,
+}
+
+/// One execution of an instance.
+#[derive(Debug)]
+pub(crate) struct Execution {
+    /// The text of the commit, or `Running`.
+    pub(crate) status: String,
+    pub(crate) output: Option<String>,
+    pub(crate) started_at: u64,
+    pub(crate) completed_at: Option<u64>,
+    /// The engine version that the execution must be replayed with.
+    pub(crate) pin: Option<Version>,
+}
+
+impl Execution {
+    pub(crate) fn is(&self, status: ExecutionStatus) -> bool {
+        self.status == status.as_str()
+    }
+
+    pub(crate) fn is_terminal(&self) -> bool {
+        ExecutionStatus::parse(&self.status).is_some_and(ExecutionStatus::is_terminal)
+    }
+}
+
+/// An event. The type stands beside the text, so that an outcome is found without decoding.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredEvent {
+    pub(crate) event_type: &'static str,
+    pub(crate) text: String,
+}
+
+/// A message of the orchestrator queue.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) instance: String,
+    pub(crate) text: String,
+    /// Hidden before this time.
+    pub(crate) visible_at: u64,
+    pub(crate) enqueued_at: u64,
+    /// How often it was fetched.
+    pub(crate) attempt_count: u32,
+    /// The turn that it was fetched for. A commit removes exactly the messages of its turn.
+    pub(crate) turn: Option<String>,
+    /// Waits for an instance that does not exist; no fetch looks at it.
+    pub(crate) parked: bool,
+}
+
+impl Message {
+    /// Whether a fetch at `now` may hand it out.
+    pub(crate) fn is_ready(&self, now: u64) -> bool {
+        !self.parked && self.visible_at <= now
+    }
+}
+
+/// The lease of a turn.
+#[derive(Debug)]
+pub(crate) struct TurnLock {
+    pub(crate) instance: String,
+    pub(crate) token: String,
+    pub(crate) until: u64,
+}
+
+/// An activity of the worker queue.
+#[derive(Debug)]
+pub(crate) struct Work {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
+    pub(crate) activity_id: u64,
+    pub(crate) session: Option<String>,
+    pub(crate) tag: Option<String>,
+    pub(crate) text: String,
+    pub(crate) visible_at: u64,
+    pub(crate) attempt_count: u32,
+    pub(crate) lock: Option<WorkLock>,
+}
+
+/// The lease of an activity.
+#[derive(Debug)]
+pub(crate) struct WorkLock {
+    pub(crate) token: String,
+    pub(crate) until: u64,
+}
+
+/// The lease of a session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) owner: String,
+    pub(crate) until: u64,
+    pub(crate) last_used: u64,
+}
+
+impl Store {
+    /// A number that is larger than all before and never used again.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.numbers_used += 1;
+        self.numbers_used
+    }
+
+    /// The proof of a lease. No two are alike, also for the same message.
+    pub(crate) fn new_token(&mut self) -> String {
+        format!("lock_{}", self.next_number())
+    }
+
+    /// An instance that exists.
+    pub(crate) fn instance(&self, id: &str) -> Option<&Instance> {
+        self.records.get(id)?.instance.as_ref()
+    }
+
+    /// The execution that an instance is in.
+    pub(crate) fn execution(&self, id: &str) -> Option<&Execution> {
+        let record = self.records.get(id)?;
+        record.executions.get(&record.instance.as_ref()?.current_execution)
+    }
+
+    /// Instances that exist, in order of creation.
+    pub(crate) fn instances(&self) -> Vec<(&str, &Instance)> {
+        let existing = self.records.iter();
+        let mut existing: Vec<_> = existing
+            .filter_map(|(id, record)| Some((id.as_str(), record.instance.as_ref()?)))
+            .collect();
+        existing.sort_by_key(|(_, instance)| (instance.created_at, instance.incarnation));
+        existing
+    }
+
+    /// The number of the execution that reads show: the current one, else the last that was
+    /// seeded, else the first.
+    pub(crate) fn latest_execution(&self, id: &str) -> u64 {
+        let Some(record) = self.records.get(id) else { return INITIAL_EXECUTION_ID };
+        match &record.instance {
+            Some(instance) => instance.current_execution,
+            None => record.last_seeded_execution().unwrap_or(INITIAL_EXECUTION_ID),
+        }
+    }
+}
+
+impl Record {
+    /// The highest execution that has events.
+    pub(crate) fn last_seeded_execution(&self) -> Option<u64> {
+        self.history.keys().next_back().copied()
+    }
+}

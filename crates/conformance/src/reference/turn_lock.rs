@@ -1,0 +1,85 @@
+//! Leases of turns: who processes an instance, and until when.
+//!
+//! A lease lives while `now < until`. When it has run out, another fetch may take the instance; the
+//! old token is worth nothing from that moment.
+
+use super::refusal::Refusal;
+use super::store::{Store, TurnLock};
+
+/// Whether someone processes the instance.
+pub(crate) fn is_held(store: &Store, instance: &str, now: u64) -> bool {
+    store.turn_locks.iter().any(|lock| lock.instance == instance && now < lock.until)
+}
+
+/// Takes the lease of an instance that nobody holds, in place of one that ran out.
+pub(crate) fn take(store: &mut Store, lock: TurnLock) {
+    match store.turn_locks.iter_mut().find(|other| other.instance == lock.instance) {
+        Some(expired) => *expired = lock,
+        None => store.turn_locks.push(lock),
+    }
+}
+
+/// The instance behind a token, if the lease lives.
+pub(crate) fn require_live(store: &Store, token: &str, now: u64) -> Result<String, Refusal> {
+    let lock = find(store, token)?;
+    if lock.until <= now {
+        return Err(Refusal::new("Instance lock expired"));
+    }
+    Ok(lock.instance.clone())
+}
+
+fn find<'a>(store: &'a Store, token: &str) -> Result<&'a TurnLock, Refusal> {
+    let lock = store.turn_locks.iter().find(|lock| lock.token == token);
+    lock.ok_or_else(|| Refusal::new("Invalid lock token"))
+}
+
+/// Ends a lease.
+pub(crate) fn remove(store: &mut Store, token: &str) {
+    store.turn_locks.retain(|lock| lock.token != token);
+}
+
+/// Extends a live lease, counted from now.
+pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
+    require_live(store, token, now)?;
+    for lock in store.turn_locks.iter_mut().filter(|lock| lock.token == token) {
+        lock.until = now.saturating_add(by);
+    }
+    Ok(())
+}
+
+/// How a turn or an activity is given back.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GiveBack {
+    /// Hides it for this long. Without a delay it stays as visible as it was.
+    pub(crate) delay: Option<u64>,
+    /// Takes the attempt back, as if it had not been fetched.
+    pub(crate) ignore_attempt: bool,
+}
+
+/// Gives a turn back.
+///
+/// Only messages of this turn are hidden or un-counted: what arrived under the lease, and what was
+/// hidden when it was taken, is none of its business. A lease that ran out may still be given back
+/// as long as nobody else has taken the instance.
+pub(crate) fn abandon(
+    store: &mut Store,
+    now: u64,
+    token: &str,
+    how: GiveBack,
+) -> Result<(), Refusal> {
+    find(store, token)?;
+    remove(store, token);
+    for message in store.messages.values_mut() {
+        if message.turn.as_deref() != Some(token) {
+            continue;
+        }
+        message.turn = None;
+        if let Some(delay) = how.delay {
+            message.visible_at = now.saturating_add(delay);
+        }
+        if how.ignore_attempt {
+            message.attempt_count = message.attempt_count.saturating_sub(1);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,202 @@
+//! Activities: enqueueing, leasing, finishing.
+
+use duroxide_core::providers::{
+    FetchedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkSlot,
+};
+
+use super::history::to_json;
+use super::orchestrator_queue::{self, NewMessage};
+use super::refusal::Refusal;
+use super::sessions;
+use super::store::{Store, Work, WorkLock};
+use super::turn_lock::GiveBack;
+
+/// An activity in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewWork(Work);
+
+impl NewWork {
+    /// Encodes an activity. Nothing else goes to this queue.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Self, Refusal> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
+        else {
+            return Err(Refusal::new(
+                "Invalid work item type: only ActivityExecute goes to the worker queue",
+            ));
+        };
+        Ok(Self(Work {
+            instance: instance.clone(),
+            execution_id: *execution_id,
+            activity_id: *id,
+            session: session_id.clone(),
+            tag: tag.clone(),
+            text: to_json(item)?,
+            visible_at: 0,
+            attempt_count: 0,
+            lock: None,
+        }))
+    }
+
+    /// Encodes the activities of a commit.
+    pub(crate) fn encode_all(items: &[WorkItem]) -> Result<Vec<Self>, Refusal> {
+        items.iter().map(Self::encode).collect()
+    }
+}
+
+impl Work {
+    /// Whether this is the activity that a commit cancels.
+    pub(crate) fn is(&self, activity: &ScheduledActivityIdentifier) -> bool {
+        self.instance == activity.instance
+            && self.execution_id == activity.execution_id
+            && self.activity_id == activity.activity_id
+    }
+
+    fn is_held_by(&self, token: &str) -> bool {
+        self.lock.as_ref().is_some_and(|lock| lock.token == token)
+    }
+
+    fn is_leased(&self, now: u64) -> bool {
+        self.lock.as_ref().is_some_and(|lock| now < lock.until)
+    }
+}
+
+/// Adds an activity, visible at once.
+pub(crate) fn insert(store: &mut Store, work: NewWork) {
+    let number = store.next_number();
+    store.work.insert(number, work.0);
+}
+
+/// What a worker asks for.
+pub(crate) struct WorkRequest<'a> {
+    pub(crate) slots: &'a [WorkSlot],
+    pub(crate) lock_for: u64,
+    pub(crate) tag_filter: &'a TagFilter,
+}
+
+/// Leases the oldest eligible activity for each slot, in the order of the slots.
+pub(crate) fn fetch_work(
+    store: &mut Store,
+    now: u64,
+    request: &WorkRequest<'_>,
+) -> Vec<FetchedWork> {
+    let mut fetched = Vec::new();
+    for (slot, wish) in request.slots.iter().enumerate() {
+        let owner = wish.session.as_ref();
+        let eligible = store.work.iter();
+        let oldest = eligible
+            .filter(|(_, work)| work.visible_at <= now && !work.is_leased(now))
+            .filter(|(_, work)| request.tag_filter.matches(work.tag.as_deref()))
+            .find(|(_, work)| may_take(store, now, work, owner))
+            .map(|(number, _)| *number);
+        let Some(number) = oldest else { continue };
+        let until = now.saturating_add(request.lock_for);
+        fetched.extend(lease(store, number, until).map(|work| FetchedWork { slot, ..work }));
+        claim(store, now, number, owner);
+    }
+    fetched
+}
+
+/// Whether a slot may run an activity: any slot one without a session; one with a session only a
+/// slot that takes sessions, and only if nobody else holds a live lease of it.
+fn may_take(store: &Store, now: u64, work: &Work, owner: Option<&SessionFetchConfig>) -> bool {
+    let Some(session) = &work.session else { return true };
+    owner.is_some_and(|owner| sessions::is_free_for(store, now, session, &owner.owner_id))
+}
+
+/// Leases one activity and counts the attempt. One that cannot be decoded stays leased and is met
+/// again when the lease runs out; it must not hold up those behind it.
+fn lease(store: &mut Store, number: u64, until: u64) -> Option<FetchedWork> {
+    let token = store.new_token();
+    let work = store.work.get_mut(&number)?;
+    work.lock = Some(WorkLock { token: token.clone(), until });
+    work.attempt_count += 1;
+    let attempt_count = work.attempt_count;
+    let item = orchestrator_queue::decode(&work.text)?;
+    Some(FetchedWork { slot: 0, item, lock_token: token, attempt_count })
+}
+
+/// Leases the session of an activity to the owner that has just taken it.
+fn claim(store: &mut Store, now: u64, number: u64, owner: Option<&SessionFetchConfig>) {
+    let session = store.work.get(&number).and_then(|work| work.session.clone());
+    if let (Some(session), Some(owner)) = (session, owner) {
+        sessions::claim(store, now, session, owner);
+    }
+}
+
+/// Removes an activity under a live lease and enqueues its completion, both or neither.
+///
+/// The lease of its session is not asked for: it says who runs the next activity, not this one.
+pub(crate) fn finish(
+    store: &mut Store,
+    now: u64,
+    token: &str,
+    completion: Option<NewMessage>,
+) -> Result<(), Refusal> {
+    let number = require_live(store, now, token)?;
+    let work = store.work.remove(&number);
+    if let Some(session) = work.and_then(|work| work.session) {
+        sessions::touch(store, now, &session);
+    }
+    if let Some(message) = completion {
+        orchestrator_queue::insert(store, now, message, now);
+    }
+    Ok(())
+}
+
+/// Encodes what an activity may end in.
+pub(crate) fn encode_completion(item: &WorkItem) -> Result<NewMessage, Refusal> {
+    if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+        return NewMessage::encode(item);
+    }
+    Err(Refusal::new(
+        "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
+    ))
+}
+
+/// Extends a live lease, counted from now. The refusal tells the worker that the activity was
+/// cancelled or given to someone else.
+pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
+    let number = require_live(store, now, token)?;
+    let work = store.work.get_mut(&number).ok_or_else(lost_lease)?;
+    work.lock = Some(WorkLock { token: token.to_owned(), until: now.saturating_add(by) });
+    if let Some(session) = work.session.clone() {
+        sessions::touch(store, now, &session);
+    }
+    Ok(())
+}
+
+fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
+    let held = store.work.iter().find(|(_, work)| work.is_held_by(token) && work.is_leased(now));
+    held.map(|(number, _)| *number).ok_or_else(lost_lease)
+}
+
+/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+pub(crate) fn abandon(
+    store: &mut Store,
+    now: u64,
+    token: &str,
+    how: GiveBack,
+) -> Result<(), Refusal> {
+    let held = store.work.values_mut().find(|work| work.is_held_by(token));
+    let work = held.ok_or_else(lost_lease)?;
+    work.lock = None;
+    if let Some(delay) = how.delay {
+        work.visible_at = now.saturating_add(delay);
+    }
+    if how.ignore_attempt {
+        work.attempt_count = work.attempt_count.saturating_sub(1);
+    }
+    Ok(())
+}
+
+fn lost_lease() -> Refusal {
+    Refusal::new("Invalid lock token: the work item is gone or its lease has run out")
+}
+
+/// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
+pub(crate) fn next_due(store: &Store, now: u64) -> Option<u64> {
+    let visible = store.work.values().map(|work| work.visible_at);
+    let expired = store.work.values().filter_map(|work| Some(work.lock.as_ref()?.until));
+    let sessions = store.sessions.values().map(|session| session.until);
+    visible.chain(expired).chain(sessions).filter(|due| *due > now).min()
+}

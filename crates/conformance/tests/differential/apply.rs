@@ -1,0 +1,296 @@
+//! One step on one side. Leases are kept in the order in which they were taken, so that both
+//! sides speak of the same one without speaking of tokens.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    FetchedTurn, FetchedWork, HistoryMark, KnownHistory, Provider, ProviderAdmin, PruneOptions,
+    SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch, WorkSlot,
+};
+
+use crate::answer::{self, text};
+use crate::build::{self, Position};
+use crate::op::{Known, OWNERS, Op, Turn};
+
+const NOW: Duration = Duration::ZERO;
+const SESSION_LEASE: Duration = Duration::from_millis(3000);
+const NO_TOKEN: &str = "never handed out";
+
+pub(crate) struct Side {
+    pub(crate) provider: Arc<dyn Provider>,
+    turns: Vec<HeldTurn>,
+    work: Vec<String>,
+    marks: Vec<(String, HistoryMark)>,
+}
+
+#[derive(Debug, Clone)]
+struct HeldTurn {
+    token: String,
+    instance: String,
+    execution_id: u64,
+    next_event: u64,
+}
+
+impl HeldTurn {
+    fn new(turn: &FetchedTurn) -> Self {
+        let last = turn.item.history.last().map_or(turn.history_after, |event| event.event_id);
+        Self {
+            token: turn.lock_token.clone(),
+            instance: turn.item.instance.clone(),
+            execution_id: turn.item.execution_id,
+            next_event: last + 1,
+        }
+    }
+
+    fn never() -> Self {
+        let (token, instance) = (NO_TOKEN.to_owned(), build::name(0));
+        Self { token, instance, execution_id: 1, next_event: 1 }
+    }
+}
+
+struct Marks(HashMap<String, HistoryMark>);
+
+impl KnownHistory for Marks {
+    fn mark(&self, instance: &str) -> Option<HistoryMark> {
+        self.0.get(instance).copied()
+    }
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn session(owner: Option<usize>) -> Option<SessionFetchConfig> {
+    let owner_id = OWNERS[owner?].to_owned();
+    Some(SessionFetchConfig { owner_id, lock_timeout: SESSION_LEASE })
+}
+
+impl Side {
+    pub(crate) fn new(provider: Arc<dyn Provider>) -> Self {
+        Self { provider, turns: Vec::new(), work: Vec::new(), marks: Vec::new() }
+    }
+
+    fn admin(&self) -> &dyn ProviderAdmin {
+        self.provider.as_management_capability().expect("both can be managed")
+    }
+
+    fn turn(&self, back: usize) -> HeldTurn {
+        self.turns.iter().rev().nth(back).cloned().unwrap_or_else(HeldTurn::never)
+    }
+
+    fn work(&self, back: usize) -> &str {
+        self.work.iter().rev().nth(back).map_or(NO_TOKEN, String::as_str)
+    }
+
+    /// Does one step; the answer as text.
+    pub(crate) async fn apply(&mut self, step: &Op, now: u64) -> String {
+        match step {
+            Op::Send { .. }
+            | Op::FetchTurn { .. }
+            | Op::FetchTurns { .. }
+            | Op::Commit { .. }
+            | Op::GiveBackTurn { .. }
+            | Op::RenewTurn { .. } => self.apply_to_turns(step, now).await,
+            Op::Seed { .. }
+            | Op::Delete { .. }
+            | Op::DeleteListed { .. }
+            | Op::DeleteBulk(_)
+            | Op::Prune { .. }
+            | Op::PruneBulk { .. } => self.apply_to_store(step, now).await,
+            _a_worker_did_it => self.apply_to_work(step, now).await,
+        }
+    }
+
+    async fn apply_to_turns(&mut self, step: &Op, now: u64) -> String {
+        match step {
+            Op::Send { message, delay } => {
+                let item = build::message(message, now);
+                text(self.provider.enqueue_for_orchestrator(item, delay.map(ms)).await)
+            }
+            Op::FetchTurn { lease, filter } => {
+                let filter = build::filter(filter);
+                let fetched =
+                    self.provider.fetch_orchestration_item(ms(*lease), NOW, filter.as_ref()).await;
+                let turns = fetched.map(|turn| {
+                    turn.map(|(item, lock_token, attempt_count)| FetchedTurn {
+                        item,
+                        lock_token,
+                        attempt_count,
+                        history_after: 0,
+                    })
+                    .into_iter()
+                    .collect()
+                });
+                text(turns.map(|turns| self.keep_turns(turns)))
+            }
+            Op::FetchTurns { turns_max, lease, filter, known } => {
+                let filter = build::filter(filter);
+                let request = TurnFetch {
+                    turns_max: *turns_max,
+                    lock_timeout: ms(*lease),
+                    poll_timeout: NOW,
+                    filter: filter.as_ref(),
+                    known: self.known(known),
+                };
+                let turns = self.provider.fetch_orchestration_items(request).await;
+                text(turns.map(|turns| self.keep_turns(turns)))
+            }
+            Op::Commit { back, turn, plain_ack } => self.commit(*back, turn, *plain_ack, now).await,
+            Op::GiveBackTurn { back, delay, ignore_attempt } => {
+                let token = self.turn(*back).token;
+                let delay = delay.map(ms);
+                text(self.provider.abandon_orchestration_item(&token, delay, *ignore_attempt).await)
+            }
+            Op::RenewTurn { back, by } => {
+                let token = self.turn(*back).token;
+                text(self.provider.renew_orchestration_item_lock(&token, ms(*by)).await)
+            }
+            other => unreachable!("{other:?} is no step of a turn"),
+        }
+    }
+
+    fn keep_turns(&mut self, turns: Vec<FetchedTurn>) -> Vec<String> {
+        self.turns.extend(turns.iter().map(HeldTurn::new));
+        turns.iter().map(answer::turn).collect()
+    }
+
+    fn known(&self, known: &Known) -> Option<Arc<dyn KnownHistory>> {
+        let marks: HashMap<_, _> = match known {
+            Known::Nothing => return None,
+            Known::Newest => self.marks.iter().cloned().collect(),
+            Known::Oldest => self.marks.iter().rev().cloned().collect(),
+        };
+        Some(Arc::new(Marks(marks)))
+    }
+
+    async fn commit(&mut self, back: usize, turn: &Turn, plain_ack: bool, now: u64) -> String {
+        let held = self.turn(back);
+        let at = Position {
+            instance: &held.instance,
+            execution_id: held.execution_id,
+            first_event: held.next_event,
+        };
+        let commit = TurnCommit { lock_token: held.token, ..build::commit(turn, at, now) };
+        let execution_id = commit.execution_id;
+        let event_id = commit.history_delta.last().map_or(0, |event| event.event_id);
+        if plain_ack {
+            let acked = self.provider.ack_orchestration_item(
+                &commit.lock_token,
+                execution_id,
+                commit.history_delta,
+                commit.worker_items,
+                commit.orchestrator_items,
+                commit.metadata,
+                commit.cancelled_activities,
+            );
+            return text(acked.await);
+        }
+        let answer = self.provider.commit_turn(Arc::new(commit)).await.map(|committed| {
+            if let Some(incarnation) = committed.incarnation {
+                let mark = HistoryMark { incarnation, execution_id, event_id };
+                self.marks.push((held.instance.clone(), mark));
+            }
+            committed.incarnation.is_some()
+        });
+        text(answer)
+    }
+
+    async fn apply_to_work(&mut self, step: &Op, now: u64) -> String {
+        match step {
+            Op::Schedule(wanted) => {
+                text(self.provider.enqueue_for_worker(build::activity(wanted)).await)
+            }
+            Op::ScheduleWrongKind(message) => {
+                text(self.provider.enqueue_for_worker(build::message(message, now)).await)
+            }
+            Op::FetchWork { lease, owner, tags } => {
+                let (session, tags) = (session(*owner), build::tags(tags));
+                let fetched =
+                    self.provider.fetch_work_item(ms(*lease), NOW, session.as_ref(), &tags).await;
+                let work = fetched.map(|work| {
+                    work.map(|(item, lock_token, attempt_count)| FetchedWork {
+                        slot: 0,
+                        item,
+                        lock_token,
+                        attempt_count,
+                    })
+                    .into_iter()
+                    .collect()
+                });
+                text(work.map(|work| self.keep_work(work)))
+            }
+            Op::FetchWorks { lease, owners, tags } => {
+                let slots: Vec<_> =
+                    owners.iter().map(|owner| WorkSlot { session: session(*owner) }).collect();
+                let request = WorkFetch {
+                    slots: &slots,
+                    lock_timeout: ms(*lease),
+                    poll_timeout: NOW,
+                    tag_filter: &build::tags(tags),
+                };
+                let work = self.provider.fetch_work_items(request).await;
+                text(work.map(|work| self.keep_work(work)))
+            }
+            Op::FinishWork { back, completion } => {
+                let completion = completion.as_ref().map(|it| build::message(it, now));
+                text(self.provider.ack_work_item(self.work(*back), completion).await)
+            }
+            Op::GiveBackWork { back, delay, ignore_attempt } => {
+                let (token, delay) = (self.work(*back), delay.map(ms));
+                text(self.provider.abandon_work_item(token, delay, *ignore_attempt).await)
+            }
+            Op::RenewWork { back, by } => {
+                text(self.provider.renew_work_item_lock(self.work(*back), ms(*by)).await)
+            }
+            Op::RenewSessions { owners, by, idle } => {
+                let owners: Vec<_> = owners.iter().map(|owner| OWNERS[*owner]).collect();
+                text(self.provider.renew_session_lock(&owners, ms(*by), ms(*idle)).await)
+            }
+            Op::CleanUpSessions => text(self.provider.cleanup_orphaned_sessions(NOW).await),
+            other => unreachable!("{other:?} is no step of a worker"),
+        }
+    }
+
+    fn keep_work(&mut self, work: Vec<FetchedWork>) -> Vec<String> {
+        self.work.extend(work.iter().map(|work| work.lock_token.clone()));
+        work.iter().map(answer::work).collect()
+    }
+
+    async fn apply_to_store(&mut self, step: &Op, now: u64) -> String {
+        match step {
+            Op::Seed { instance, execution_id, first_event, events } => {
+                let (instance, execution_id) = (build::name(*instance), *execution_id);
+                let at = Position { instance: &instance, execution_id, first_event: *first_event };
+                let events = build::events(events, at);
+                text(self.provider.append_with_execution(&instance, execution_id, events).await)
+            }
+            Op::Delete { instance, force } => {
+                text(self.admin().delete_instance(&build::name(*instance), *force).await)
+            }
+            Op::DeleteListed { instances, force } => {
+                let ids: Vec<_> = instances.iter().map(|id| build::name(*id)).collect();
+                text(self.admin().delete_instances_atomic(&ids, *force).await)
+            }
+            Op::DeleteBulk(selection) => {
+                let filter = build::selection(selection, now);
+                text(self.admin().delete_instance_bulk(filter).await)
+            }
+            Op::Prune { instance, keep_last, before } => {
+                let options = prune_options(*keep_last, *before, now);
+                text(self.admin().prune_executions(&build::name(*instance), options).await)
+            }
+            Op::PruneBulk { selection, keep_last, before } => {
+                let filter = build::selection(selection, now);
+                let options = prune_options(*keep_last, *before, now);
+                text(self.admin().prune_executions_bulk(filter, options).await)
+            }
+            other => unreachable!("{other:?} is no step of a keeper"),
+        }
+    }
+}
+
+fn prune_options(keep_last: Option<u32>, before: Option<u64>, now: u64) -> PruneOptions {
+    PruneOptions { keep_last, completed_before: before.map(|before| now - before) }
+}

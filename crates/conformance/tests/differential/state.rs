@@ -1,0 +1,97 @@
+//! All that can be seen of a provider without changing it.
+
+use std::collections::BTreeMap;
+
+use duroxide_core::providers::{Provider, ProviderAdmin};
+
+use crate::answer::text;
+use crate::op::{INSTANCES, KEYS};
+
+/// Executions that steps can reach and one more.
+const EXECUTIONS: std::ops::RangeInclusive<u64> = 1..=4;
+
+/// The visible state, one fact a line.
+pub(crate) async fn visible(provider: &dyn Provider) -> Vec<String> {
+    let admin = provider.as_management_capability().expect("both can be managed");
+    let [a, b, c, d] = INSTANCES;
+    // Side by side, because a store that commits in groups answers many at once.
+    let (totals, a, b, c, d) = tokio::join!(
+        totals(admin),
+        instance_facts(provider, admin, a),
+        instance_facts(provider, admin, b),
+        instance_facts(provider, admin, c),
+        instance_facts(provider, admin, d),
+    );
+    [totals, a, b, c, d].concat()
+}
+
+async fn instance_facts(
+    provider: &dyn Provider,
+    admin: &dyn ProviderAdmin,
+    instance: &str,
+) -> Vec<String> {
+    let (state, details, executions) = tokio::join!(
+        instance_state(provider, instance),
+        instance_details(admin, instance),
+        execution_details(admin, instance),
+    );
+    let lines = [state, details, executions].concat();
+    lines.into_iter().map(|line| format!("{instance} {line}")).collect()
+}
+
+async fn totals(admin: &dyn ProviderAdmin) -> Vec<String> {
+    let mut lines = vec![
+        format!("instances: {}", text(admin.list_instances().await)),
+        format!("metrics: {}", text(admin.get_system_metrics().await)),
+        format!("depths: {}", text(admin.get_queue_depths().await)),
+        format!("versions: {}", text(admin.get_running_duroxide_version_spread().await)),
+        format!("parked: {}", text(admin.list_parked_messages(100).await)),
+        format!("first parked: {}", text(admin.list_parked_messages(1).await)),
+    ];
+    for status in ["Running", "Completed", "Failed", "ContinuedAsNew"] {
+        let listed = admin.list_instances_by_status(status).await;
+        lines.push(format!("{status}: {}", text(listed)));
+    }
+    lines
+}
+
+async fn instance_state(provider: &dyn Provider, instance: &str) -> Vec<String> {
+    let values = provider.get_kv_all_values(instance).await;
+    let sorted = values.map(|values| values.into_iter().collect::<BTreeMap<_, _>>());
+    let mut lines = vec![
+        format!("values: {}", text(sorted)),
+        format!("read: {}", text(provider.read(instance).await)),
+        format!("outcome: {}", text(provider.read_outcome(instance).await)),
+        format!("start: {}", text(provider.read_start_event(instance).await)),
+        format!("stats: {}", text(provider.get_instance_stats(instance).await)),
+        format!("status: {}", text(provider.get_custom_status(instance, 0).await)),
+        format!("status after 1: {}", text(provider.get_custom_status(instance, 1).await)),
+    ];
+    for key in KEYS {
+        let value = provider.get_kv_value(instance, key).await;
+        lines.push(format!("value of '{key}': {}", text(value)));
+    }
+    lines
+}
+
+async fn instance_details(admin: &dyn ProviderAdmin, instance: &str) -> Vec<String> {
+    vec![
+        format!("info: {}", text(admin.get_instance_info(instance).await)),
+        format!("executions: {}", text(admin.list_executions(instance).await)),
+        format!("latest: {}", text(admin.latest_execution_id(instance).await)),
+        format!("children: {}", text(admin.list_children(instance).await)),
+        format!("parent: {}", text(admin.get_parent_id(instance).await)),
+        format!("tree: {}", text(admin.get_instance_tree(instance).await)),
+        format!("history: {}", text(admin.read_history(instance).await)),
+    ]
+}
+
+async fn execution_details(admin: &dyn ProviderAdmin, instance: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for execution in EXECUTIONS {
+        let info = admin.get_execution_info(instance, execution).await;
+        let history = admin.read_history_with_execution_id(instance, execution).await;
+        lines.push(format!("execution {execution}: {}, {}", text(info), text(history)));
+    }
+    lines
+}
