@@ -3,11 +3,12 @@
 const TEXT: &str = "\
 cargo xtask <command>
 
-  test             set up what the tests need, then run all of them, doc tests included
-  tidy             check sizes, shapes, words and layers of the source
-  ci               format, lints, documentation, tidy, tests: everything that must pass
-  stress [seconds] put the bundled stores under load and print what they carry
-  help             this text";
+  test               set up what the tests need, then run all of them, doc tests included
+  tidy               check sizes, shapes, words and layers of the source
+  ci                 format, lints, documentation, tidy, tests: everything that must pass
+  stress [seconds]   put the bundled stores under load and print what they carry
+  conformance-teeth  show which validation catches which violation of the contract
+  help               this text";
 
 /// Prints the list of commands.
 pub(crate) fn run() -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! Development commands: `cargo xtask help` lists them.
 
 mod ci;
+mod conformance_teeth;
 mod help;
 mod step;
 mod stress;
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
         Some("stress") => stress::run(),
+        Some("conformance-teeth") => conformance_teeth::run(),
         None | Some("help" | "--help" | "-h") => help::run(),
         Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),
     };

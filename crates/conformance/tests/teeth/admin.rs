@@ -1,0 +1,213 @@
+//! Faults of the management side.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use duroxide_core::Event;
+use duroxide_core::providers::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
+    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+};
+
+use crate::fault::Fault;
+use crate::provider::FaultyProvider;
+
+#[async_trait]
+impl ProviderAdmin for FaultyProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        let mut ids = self.inner.list_instances().await?;
+        if self.has(Fault::ListOldestFirst) {
+            ids.reverse();
+        }
+        Ok(ids)
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        if self.has(Fault::ListStatusIgnored) {
+            return self.inner.list_instances().await;
+        }
+        self.inner.list_instances_by_status(status).await
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        let mut executions = self.inner.list_executions(instance).await?;
+        if self.has(Fault::ExecutionsReversed) {
+            executions.reverse();
+        }
+        Ok(executions)
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.inner.read_history_with_execution_id(instance, execution_id).await
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.inner.read_history(instance).await
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        if self.has(Fault::LatestAlwaysFirst) {
+            return Ok(1);
+        }
+        self.inner.latest_execution_id(instance).await
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        let info = self.inner.get_instance_info(instance).await;
+        match self.fault() {
+            Some(Fault::TimesZero) => {
+                info.map(|info| InstanceInfo { created_at: 0, updated_at: 0, ..info })
+            }
+            Some(Fault::InfoInvented) => info.or_else(|_| Ok(invented(instance))),
+            _tells_the_truth => info,
+        }
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        self.inner.get_execution_info(instance, execution_id).await
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        if self.has(Fault::MetricsZero) {
+            return Ok(SystemMetrics::default());
+        }
+        self.inner.get_system_metrics().await
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        if self.has(Fault::DepthsZero) {
+            return Ok(QueueDepths::default());
+        }
+        self.inner.get_queue_depths().await
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        if self.has(Fault::ChildrenHidden) {
+            return Ok(Vec::new());
+        }
+        self.inner.list_children(instance_id).await
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        let parent = self.inner.get_parent_id(instance_id).await?;
+        Ok(parent.filter(|_| !self.has(Fault::ParentHidden)))
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        self.inner.get_instance_tree(instance_id).await
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let mut ids = ids.to_vec();
+        if self.has(Fault::OrphansUnchecked) {
+            for id in ids.clone() {
+                ids.extend(self.inner.get_instance_tree(&id).await?.all_ids);
+            }
+            ids.sort();
+            ids.dedup();
+        }
+        if self.has(Fault::DeleteNothing) {
+            return Ok(DeleteInstanceResult { instances_deleted: 1, ..Default::default() });
+        }
+        let force = force || self.has(Fault::DeleteIgnoresRunning);
+        self.inner.delete_instances_atomic(&ids, force).await
+    }
+
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        if self.has(Fault::DeleteNothing) {
+            return Ok(DeleteInstanceResult { instances_deleted: 1, ..Default::default() });
+        }
+        let force = force || self.has(Fault::DeleteIgnoresRunning);
+        let result = self.inner.delete_instance(instance_id, force).await;
+        match result {
+            Err(error) if self.has(Fault::DeleteUnknownAccepted) => {
+                let unknown = error.message.to_lowercase().contains("not found");
+                if unknown { Ok(DeleteInstanceResult::default()) } else { Err(error) }
+            }
+            other => other,
+        }
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        mut filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        match self.fault() {
+            Some(Fault::BulkLimitIgnored) => filter.limit = None,
+            Some(Fault::BulkAgeIgnored) => filter.completed_before = None,
+            Some(Fault::BulkTakesRunning) => {
+                for id in self.inner.list_instances_by_status("Running").await? {
+                    // A child goes with its root, which is in the list as well.
+                    if let Err(_child) = self.inner.delete_instance(&id, true).await {}
+                }
+            }
+            _keeps_the_filter => {}
+        }
+        self.inner.delete_instance_bulk(filter).await
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        mut options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        if self.has(Fault::PruneKeepsNothing) {
+            options.keep_last = None;
+        }
+        let result = self.inner.prune_executions(instance_id, options).await;
+        if self.has(Fault::PruneTakesCurrent) && result.is_ok() {
+            self.inner.delete_instances_atomic(&[instance_id.to_owned()], true).await?;
+        }
+        if self.has(Fault::PruneUnknownAccepted) { Ok(result.unwrap_or_default()) } else { result }
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        self.inner.prune_executions_bulk(filter, options).await
+    }
+
+    async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        let spread = self.inner.get_running_duroxide_version_spread().await?;
+        Ok(if self.has(Fault::SpreadEmpty) { BTreeMap::new() } else { spread })
+    }
+
+    async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        let parked = self.inner.list_parked_messages(limit).await?;
+        Ok(if self.has(Fault::ParkedHidden) { Vec::new() } else { parked })
+    }
+}
+
+fn invented(instance: &str) -> InstanceInfo {
+    InstanceInfo {
+        instance_id: instance.to_owned(),
+        orchestration_name: String::new(),
+        orchestration_version: String::new(),
+        current_execution_id: 1,
+        status: "Running".to_owned(),
+        output: None,
+        created_at: 1,
+        updated_at: 1,
+        parent_instance_id: None,
+    }
+}

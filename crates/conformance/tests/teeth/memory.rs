@@ -1,0 +1,33 @@
+//! What a faulty provider remembers in order to be faulty.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use semver::Version;
+
+/// Facts noted on the way through.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    noted: Mutex<Noted>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Noted {
+    /// The token behind the one that is handed out every time.
+    pub(crate) token: String,
+    /// Which instance a token belongs to.
+    pub(crate) instances: HashMap<String, String>,
+    /// Pins of instances, as committed.
+    pub(crate) pins: HashMap<String, Version>,
+    /// Values that were committed: by key, and by instance and key.
+    pub(crate) shared_values: HashMap<String, String>,
+    pub(crate) values: HashMap<(String, String), String>,
+    /// Latest incarnation of each instance.
+    pub(crate) incarnations: HashMap<String, u64>,
+}
+
+impl Memory {
+    pub(crate) fn noted(&self) -> MutexGuard<'_, Noted> {
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

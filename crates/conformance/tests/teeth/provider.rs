@@ -1,0 +1,304 @@
+//! A good provider that breaks one promise.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide_conformance::reference::MemoryProvider;
+use duroxide_core::providers::{
+    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch, WorkItem,
+};
+use duroxide_core::{Event, SystemStats};
+
+use crate::fault::Fault;
+use crate::memory::Memory;
+
+/// Longer than any test: a lease of this length never runs out.
+pub(crate) const AGES: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
+
+/// Hands everything on to a good provider, but for one fault.
+pub(crate) struct FaultyProvider {
+    pub(crate) inner: Arc<MemoryProvider>,
+    pub(crate) memory: Memory,
+    fault: Option<Fault>,
+    silent: ChangeHub,
+}
+
+impl FaultyProvider {
+    /// Without a fault it keeps the contract.
+    pub(crate) fn new(inner: Arc<MemoryProvider>, fault: Option<Fault>) -> Self {
+        Self { inner, fault, memory: Memory::default(), silent: ChangeHub::default() }
+    }
+
+    pub(crate) fn fault(&self) -> Option<Fault> {
+        self.fault
+    }
+
+    pub(crate) fn has(&self, fault: Fault) -> bool {
+        self.fault == Some(fault)
+    }
+
+    pub(crate) fn bent_poll(&self, poll_timeout: Duration) -> Duration {
+        if self.has(Fault::PollReturnsAtOnce) { Duration::ZERO } else { poll_timeout }
+    }
+}
+
+#[async_trait]
+impl Provider for FaultyProvider {
+    fn name(&self) -> &str {
+        "faulty"
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        self.fetch_turn(lock_timeout, poll_timeout, filter).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError> {
+        let lock_token = lock_token.to_owned();
+        self.ack(TurnCommit {
+            lock_token,
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+        })
+        .await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        if self.has(Fault::AbandonKeepsLease) {
+            return Ok(());
+        }
+        let delay = delay.filter(|_| !self.has(Fault::AbandonDelayIgnored));
+        let undo = ignore_attempt && !self.has(Fault::AbandonAttemptCounted);
+        let token = self.real_token(lock_token);
+        let result = self.inner.abandon_orchestration_item(&token, delay, undo).await;
+        if self.has(Fault::AbandonUnknownAccepted) { Ok(()) } else { result }
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        let read = match self.fault {
+            Some(Fault::ReadFirstExecution) => self.inner.read_with_execution(instance, 1).await,
+            _reads_well => self.inner.read(instance).await,
+        };
+        if self.has(Fault::ReadHidesCorruption) { Ok(read.unwrap_or_default()) } else { read }
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let read = self.inner.read_with_execution(instance, execution_id).await;
+        if self.has(Fault::ReadHidesCorruption) { Ok(read.unwrap_or_default()) } else { read }
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError> {
+        self.inner.append_with_execution(instance, execution_id, new_events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        self.inner.enqueue_for_worker(item).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        self.fetch_work(lock_timeout, poll_timeout, session, tag_filter).await
+    }
+
+    async fn ack_work_item(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError> {
+        self.ack_work(token, completion).await
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.renew_work(token, extend_for).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        self.renew_sessions(owner_ids, extend_for, idle_timeout).await
+    }
+
+    async fn cleanup_orphaned_sessions(
+        &self,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        if self.has(Fault::SessionsNeverSwept) {
+            return Ok(0);
+        }
+        self.inner.cleanup_orphaned_sessions(idle_timeout).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.abandon_work(token, delay, ignore_attempt).await
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let token = self.real_token(token);
+        if self.has(Fault::TurnRenewalWithoutEffect) {
+            // As much as proves that the token is alive, and no more.
+            let moment = Duration::from_millis(1);
+            return self.inner.renew_orchestration_item_lock(&token, moment).await;
+        }
+        let result = self.inner.renew_orchestration_item_lock(&token, extend_for).await;
+        if self.has(Fault::TurnRenewalAlwaysSucceeds) { Ok(()) } else { result }
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        let delay = delay.filter(|_| !self.has(Fault::EnqueueDelayIgnored));
+        self.inner.enqueue_for_orchestrator(item, delay).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        let seen = if self.has(Fault::StatusSeenIgnored) { 0 } else { last_seen_version };
+        let found = self.inner.get_custom_status(instance, seen).await?;
+        Ok(match self.fault {
+            Some(Fault::StatusVersionStuck) => found.map(|(status, _)| (status, 1)),
+            _counts_well => found,
+        })
+    }
+
+    async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ProviderError> {
+        self.value(instance, key).await
+    }
+
+    async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ProviderError> {
+        let mut values = self.inner.get_kv_all_values(instance).await?;
+        if self.has(Fault::ValuesIncomplete)
+            && let Some(key) = values.keys().next().cloned()
+        {
+            values.remove(&key);
+        }
+        Ok(values)
+    }
+
+    async fn get_instance_stats(
+        &self,
+        instance: &str,
+    ) -> Result<Option<SystemStats>, ProviderError> {
+        self.stats(instance).await
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        self.fetch_batch(request).await
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
+        let mut noted = self.memory.noted();
+        let instance = noted.instances.get(&commit.lock_token).cloned();
+        if let (Some(instance), Some(incarnation)) = (instance, committed.incarnation) {
+            noted.incarnations.insert(instance, incarnation);
+        }
+        Ok(committed)
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        self.fetch_work_batch(request).await
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        if self.has(Fault::WatchSilent) {
+            return Some(self.silent.watch(scope));
+        }
+        self.inner.watch(scope)
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        let outcome = self.inner.read_outcome(instance).await?;
+        Ok(match (self.fault, outcome) {
+            (Some(Fault::OutcomeNeverEnds), InstanceOutcome::Ended(_)) => InstanceOutcome::Running,
+            (_, outcome) => outcome,
+        })
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        let start = self.inner.read_start_event(instance).await?;
+        Ok(start.filter(|_| !self.has(Fault::StartEventHidden)))
+    }
+}

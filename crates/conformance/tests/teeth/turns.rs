@@ -1,0 +1,265 @@
+//! Faults of turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::EventKind;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
+    Provider, ProviderError, TurnCommit, TurnFetch, WorkItem,
+};
+
+use crate::fault::Fault;
+use crate::provider::{AGES, FaultyProvider};
+
+const SAME_TOKEN: &str = "the-same-token";
+
+type Fetched = Result<Option<(OrchestrationItem, String, u32)>, ProviderError>;
+
+impl FaultyProvider {
+    /// The filter as the fault understands it; `None` lets everything pass.
+    fn bent_filter(
+        &self,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Option<DispatcherCapabilityFilter> {
+        let mut filter = filter.cloned()?;
+        match self.fault() {
+            Some(Fault::FilterIgnored | Fault::FilterAfterLock) => return None,
+            Some(Fault::FilterFirstRangeOnly) => filter.supported_duroxide_versions.truncate(1),
+            Some(Fault::FilterEmptyMeansAll) if filter.supported_duroxide_versions.is_empty() => {
+                return None;
+            }
+            _keeps_the_filter => {}
+        }
+        Some(filter)
+    }
+
+    pub(crate) async fn fetch_turn(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Fetched {
+        let lock_timeout = if self.has(Fault::LeaseNeverEnds) { AGES } else { lock_timeout };
+        let poll_timeout = self.bent_poll(poll_timeout);
+        let bent = self.bent_filter(filter);
+        let fetched =
+            self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, bent.as_ref()).await?;
+        let Some((mut item, token, attempt)) = fetched else { return Ok(None) };
+        self.memory.noted().instances.insert(token.clone(), item.instance.clone());
+        if self.has(Fault::FilterAfterLock) && !self.passes(&item.instance, filter) {
+            return Ok(None);
+        }
+        if self.has(Fault::DecodeErrorFails)
+            && let Some(error) = &item.history_error
+        {
+            return Err(ProviderError::permanent("fetch_orchestration_item", error.as_str()));
+        }
+        self.bend_item(&mut item).await?;
+        let attempt = if self.has(Fault::AttemptsNotCounted) { 1 } else { attempt };
+        Ok(Some((item, self.hide_token(token), attempt)))
+    }
+
+    fn passes(&self, instance: &str, filter: Option<&DispatcherCapabilityFilter>) -> bool {
+        let noted = self.memory.noted();
+        match (noted.pins.get(instance), filter) {
+            (Some(pin), Some(filter)) => filter.is_compatible(pin),
+            _no_pin_or_no_filter => true,
+        }
+    }
+
+    async fn bend_item(&self, item: &mut OrchestrationItem) -> Result<(), ProviderError> {
+        match self.fault() {
+            Some(Fault::DecodeErrorHidden) => item.history_error = None,
+            Some(Fault::MessagesReversed) => item.messages.reverse(),
+            Some(Fault::HistoryReversed) => item.history.reverse(),
+            Some(Fault::SnapshotEmpty) => item.kv_snapshot.clear(),
+            Some(Fault::SnapshotHasRunningWrites) => {
+                let live = self.inner.get_kv_all_values(&item.instance).await?;
+                let entries = live
+                    .into_iter()
+                    .map(|(key, value)| (key, KvEntry { value, last_updated_at_ms: 1 }));
+                item.kv_snapshot = entries.collect();
+            }
+            _leaves_the_item_alone => {}
+        }
+        Ok(())
+    }
+
+    fn hide_token(&self, token: String) -> String {
+        if !self.has(Fault::TokenReused) {
+            return token;
+        }
+        self.memory.noted().token = token;
+        SAME_TOKEN.to_owned()
+    }
+
+    pub(crate) fn real_token(&self, token: &str) -> String {
+        if token == SAME_TOKEN { self.memory.noted().token.clone() } else { token.to_owned() }
+    }
+
+    /// Commits a turn the faulty way.
+    pub(crate) async fn ack(&self, mut turn: TurnCommit) -> Result<(), ProviderError> {
+        turn.lock_token = self.real_token(&turn.lock_token);
+        let instance = self.memory.noted().instances.get(&turn.lock_token).cloned();
+        self.note_commit(instance.as_deref(), &turn);
+        self.bend_commit(instance.as_deref(), &mut turn).await;
+        let early = self.take_timers(&mut turn);
+        let result = self.pass_on(turn.clone()).await;
+        if result.is_err() && self.has(Fault::AckNotAtomic) {
+            self.enqueue_all(turn.orchestrator_items).await?;
+        }
+        if result.is_ok() {
+            self.enqueue_all(early).await?;
+            self.delete_later_messages(instance.as_deref()).await?;
+        }
+        if self.has(Fault::AckAfterLeaseLost) { Ok(()) } else { result }
+    }
+
+    async fn pass_on(&self, turn: TurnCommit) -> Result<(), ProviderError> {
+        self.inner
+            .ack_orchestration_item(
+                &turn.lock_token,
+                turn.execution_id,
+                turn.history_delta,
+                turn.worker_items,
+                turn.orchestrator_items,
+                turn.metadata,
+                turn.cancelled_activities,
+            )
+            .await
+    }
+
+    fn note_commit(&self, instance: Option<&str>, turn: &TurnCommit) {
+        let Some(instance) = instance else { return };
+        let mut noted = self.memory.noted();
+        if let Some(pin) = &turn.metadata.pinned_duroxide_version {
+            noted.pins.insert(instance.to_owned(), pin.clone());
+        }
+        for event in &turn.history_delta {
+            if let EventKind::KeyValueSet { key, value, .. } = &event.kind {
+                noted.values.insert((instance.to_owned(), key.clone()), value.clone());
+                noted.shared_values.insert(key.clone(), value.clone());
+            }
+        }
+    }
+
+    async fn bend_commit(&self, instance: Option<&str>, turn: &mut TurnCommit) {
+        let metadata = &mut turn.metadata;
+        match self.fault() {
+            Some(Fault::WorkItemsLost) => turn.worker_items.clear(),
+            Some(Fault::MessagesLost) => turn.orchestrator_items.clear(),
+            Some(Fault::CancellationsIgnored) => turn.cancelled_activities.clear(),
+            Some(Fault::CancelBeforeEnqueue) => {
+                let new = turn.worker_items.clone();
+                turn.cancelled_activities.retain(|cancelled| {
+                    !new.iter().any(|item| {
+                        matches!(item, WorkItem::ActivityExecute { instance, id, .. }
+                            if *instance == cancelled.instance && *id == cancelled.activity_id)
+                    })
+                });
+            }
+            Some(Fault::VersionNotStored) => {
+                metadata.orchestration_version =
+                    metadata.orchestration_version.as_ref().map(|_| "0.0.1".to_owned());
+            }
+            Some(Fault::PinNotStored) => metadata.pinned_duroxide_version = None,
+            Some(Fault::StatusNotStored) => (metadata.status, metadata.output) = (None, None),
+            Some(Fault::OutputLost) => metadata.output = None,
+            Some(Fault::ParentNotStored) => metadata.parent_instance_id = None,
+            Some(Fault::DuplicateEventsIgnored) => {
+                let Some(instance) = instance else { return };
+                let stored = self.inner.read_with_execution(instance, turn.execution_id).await;
+                let stored = stored.unwrap_or_default();
+                turn.history_delta
+                    .retain(|event| !stored.iter().any(|old| old.event_id == event.event_id));
+            }
+            _leaves_the_commit_alone => {}
+        }
+    }
+
+    fn take_timers(&self, turn: &mut TurnCommit) -> Vec<WorkItem> {
+        if !self.has(Fault::TimersDueAtOnce) {
+            return Vec::new();
+        }
+        let items = std::mem::take(&mut turn.orchestrator_items);
+        let (mut timers, others): (Vec<_>, Vec<_>) =
+            items.into_iter().partition(|item| matches!(item, WorkItem::TimerFired { .. }));
+        for timer in &mut timers {
+            if let WorkItem::TimerFired { fire_at_ms, .. } = timer {
+                *fire_at_ms = 0;
+            }
+        }
+        turn.orchestrator_items = others;
+        timers
+    }
+
+    async fn enqueue_all(&self, items: Vec<WorkItem>) -> Result<(), ProviderError> {
+        for item in items {
+            self.inner.enqueue_for_orchestrator(item, None).await?;
+        }
+        Ok(())
+    }
+
+    async fn delete_later_messages(&self, instance: Option<&str>) -> Result<(), ProviderError> {
+        if !self.has(Fault::LaterMessagesDeleted) {
+            return Ok(());
+        }
+        let next = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
+        let Some((item, token, _)) = next else { return Ok(()) };
+        if Some(item.instance.as_str()) == instance {
+            let empty = TurnCommit {
+                lock_token: token,
+                execution_id: item.execution_id,
+                history_delta: Vec::new(),
+                worker_items: Vec::new(),
+                orchestrator_items: Vec::new(),
+                metadata: duroxide_core::providers::ExecutionMetadata::default(),
+                cancelled_activities: Vec::new(),
+            };
+            return self.pass_on(empty).await;
+        }
+        self.inner.abandon_orchestration_item(&token, None, true).await
+    }
+
+    pub(crate) async fn fetch_batch(
+        &self,
+        mut request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        request.poll_timeout = self.bent_poll(request.poll_timeout);
+        match self.fault() {
+            Some(Fault::BatchTooLarge) => request.turns_max += 1,
+            Some(Fault::BatchOfOne) => request.turns_max = request.turns_max.min(1),
+            Some(Fault::KnownIncarnationIgnored) => {
+                let noted = self.memory.noted().incarnations.clone();
+                request.known = request.known.map(|known| {
+                    Arc::new(Current { known, incarnations: noted }) as Arc<dyn KnownHistory>
+                });
+            }
+            _leaves_the_request_alone => {}
+        }
+        let mut turns = self.inner.fetch_orchestration_items(request).await?;
+        for turn in &mut turns {
+            let instance = turn.item.instance.clone();
+            self.memory.noted().instances.insert(turn.lock_token.clone(), instance);
+            if self.has(Fault::KnownSuffixLost) && turn.history_after > 0 {
+                turn.item.history.clear();
+            }
+        }
+        Ok(turns)
+    }
+}
+
+/// Says that whatever was seen is of the present incarnation.
+struct Current {
+    known: Arc<dyn KnownHistory>,
+    incarnations: std::collections::HashMap<String, u64>,
+}
+
+impl KnownHistory for Current {
+    fn mark(&self, instance: &str) -> Option<HistoryMark> {
+        let mark = self.known.mark(instance)?;
+        let incarnation = self.incarnations.get(instance).copied().unwrap_or(mark.incarnation);
+        Some(HistoryMark { incarnation, ..mark })
+    }
+}

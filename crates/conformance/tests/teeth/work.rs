@@ -1,0 +1,134 @@
+//! Faults of activities and sessions.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    FetchedWork, Provider, ProviderError, SessionFetchConfig, TagFilter, WorkFetch, WorkItem,
+};
+
+use crate::fault::Fault;
+use crate::provider::{AGES, FaultyProvider};
+
+const EVERYONE: &str = "everyone";
+
+type Fetched = Result<Option<(WorkItem, String, u32)>, ProviderError>;
+
+impl FaultyProvider {
+    pub(crate) async fn fetch_work(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Fetched {
+        let lock_timeout = if self.has(Fault::WorkLeaseNeverEnds) { AGES } else { lock_timeout };
+        let poll_timeout = self.bent_poll(poll_timeout);
+        let session = self.bent_session(session);
+        let filter = self.bent_tags(tag_filter);
+        let fetch =
+            |poll| self.inner.fetch_work_item(lock_timeout, poll, session.as_ref(), &filter);
+        let mut fetched = fetch(poll_timeout).await?;
+        if self.has(Fault::WorkOutOfOrder)
+            && let Some((_, first, _)) = &fetched
+            && let Some(second) = fetch(Duration::ZERO).await?
+        {
+            self.inner.abandon_work_item(first, None, true).await?;
+            fetched = Some(second);
+        }
+        Ok(fetched.map(|(mut item, token, attempt)| {
+            if self.has(Fault::TagLost)
+                && let WorkItem::ActivityExecute { tag, .. } = &mut item
+            {
+                *tag = None;
+            }
+            let attempt = if self.has(Fault::WorkAttemptsNotCounted) { 1 } else { attempt };
+            (item, token, attempt)
+        }))
+    }
+
+    fn bent_session(&self, session: Option<&SessionFetchConfig>) -> Option<SessionFetchConfig> {
+        let lock_timeout = Duration::from_secs(30);
+        match (self.fault(), session.cloned()) {
+            (Some(Fault::SessionSharedByAll), Some(session)) => {
+                Some(SessionFetchConfig { owner_id: EVERYONE.to_owned(), ..session })
+            }
+            (Some(Fault::SessionsForEveryone), None) => {
+                Some(SessionFetchConfig { owner_id: EVERYONE.to_owned(), lock_timeout })
+            }
+            (Some(Fault::SessionLeaseNeverEnds), Some(session)) => {
+                Some(SessionFetchConfig { lock_timeout: AGES, ..session })
+            }
+            (_, session) => session,
+        }
+    }
+
+    fn bent_tags(&self, filter: &TagFilter) -> TagFilter {
+        match (self.fault(), filter) {
+            (Some(Fault::TagFilterIgnored), _)
+            | (Some(Fault::TagNoneMeansAny), TagFilter::None) => TagFilter::Any,
+            (_, filter) => filter.clone(),
+        }
+    }
+
+    pub(crate) async fn ack_work(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError> {
+        let completion = completion.filter(|_| !self.has(Fault::WorkCompletionLost));
+        let result = self.inner.ack_work_item(token, completion).await;
+        if self.has(Fault::WorkAckAfterLeaseLost) { Ok(()) } else { result }
+    }
+
+    pub(crate) async fn renew_work(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        if self.has(Fault::WorkRenewalWithoutEffect) {
+            // As much as proves that the token is alive, and no more.
+            return self.inner.renew_work_item_lock(token, Duration::from_millis(1)).await;
+        }
+        let result = self.inner.renew_work_item_lock(token, extend_for).await;
+        if self.has(Fault::WorkRenewalAlwaysSucceeds) { Ok(()) } else { result }
+    }
+
+    pub(crate) async fn abandon_work(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        if self.has(Fault::WorkAbandonKeepsLease) {
+            return Ok(());
+        }
+        let delay = delay.filter(|_| !self.has(Fault::WorkAbandonDelayIgnored));
+        let undo = ignore_attempt && !self.has(Fault::WorkAbandonAttemptCounted);
+        self.inner.abandon_work_item(token, delay, undo).await
+    }
+
+    pub(crate) async fn renew_sessions(
+        &self,
+        owners: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        if self.has(Fault::SessionNotRenewed) {
+            return Ok(0);
+        }
+        let idle = if self.has(Fault::SessionIdleRenewed) { AGES } else { idle_timeout };
+        self.inner.renew_session_lock(owners, extend_for, idle).await
+    }
+
+    pub(crate) async fn fetch_work_batch(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        let poll_timeout = self.bent_poll(request.poll_timeout);
+        let mut work = self.inner.fetch_work_items(WorkFetch { poll_timeout, ..request }).await?;
+        if self.has(Fault::WorkBatchSlotsMixed) {
+            work.iter_mut().for_each(|fetched| fetched.slot = 0);
+        }
+        Ok(work)
+    }
+}
