@@ -20,3 +20,6 @@ pub(crate) const POLL_OVERRUN_MAX: Duration = Duration::from_secs(3);
 
 /// Out of how many fetches the fastest must return at once.
 pub(crate) const SHORT_POLL_TRIES: usize = 5;
+
+/// Lets a spawned fetch reach its wait.
+pub(crate) const SETTLE_TIME: Duration = Duration::from_millis(20);

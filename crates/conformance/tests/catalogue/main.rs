@@ -1,5 +1,7 @@
 //! The catalogue holds what the contract names and every validation that exists.
 
+mod report;
+
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
