@@ -9,6 +9,7 @@ mod apply;
 mod build;
 mod op;
 mod state;
+mod waits;
 mod world;
 
 use proptest::prelude::*;

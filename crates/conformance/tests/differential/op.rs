@@ -85,6 +85,24 @@ pub(crate) struct Turn {
     pub(crate) pin: Option<usize>,
 }
 
+impl Turn {
+    /// A turn that says what it runs and nothing else.
+    pub(crate) fn named() -> Self {
+        Self {
+            next_execution: false,
+            events_back: 0,
+            events: Vec::new(),
+            work: Vec::new(),
+            messages: Vec::new(),
+            cancelled: Vec::new(),
+            status: None,
+            is_named: true,
+            parent: None,
+            pin: None,
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub(crate) enum Fact {
     Started { carried: usize },

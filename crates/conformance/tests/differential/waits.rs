@@ -1,0 +1,138 @@
+//! Waiting, which random steps cannot show: both sides wake for the same reasons.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_conformance::reference::MemoryProvider;
+use duroxide_core::providers::{
+    ChangeScope, ManualClock, Provider, TagFilter, TurnCommit, TurnFetch,
+};
+use duroxide_sqlite::SqliteProvider;
+
+use crate::build::{self, Position};
+use crate::op::{Activity, Message, Turn};
+
+const BEGIN_MS: u64 = 1_700_000_000_000;
+const LEASE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(60);
+const NOW: Duration = Duration::ZERO;
+
+async fn providers() -> [(Arc<dyn Provider>, Arc<ManualClock>); 2] {
+    let clocks = [0, 1].map(|_| Arc::new(ManualClock::new(BEGIN_MS)));
+    let memory = MemoryProvider::new(Arc::<ManualClock>::clone(&clocks[0]));
+    let builder = SqliteProvider::builder(":memory:").clock(Arc::<ManualClock>::clone(&clocks[1]));
+    let sqlite = builder.open().await.unwrap();
+    let [first, second] = clocks;
+    [(Arc::new(memory), first), (Arc::new(sqlite), second)]
+}
+
+async fn send(provider: &dyn Provider, message: Message, delay: Option<Duration>) {
+    let item = build::message(&message, BEGIN_MS);
+    provider.enqueue_for_orchestrator(item, delay).await.unwrap();
+}
+
+fn start() -> Message {
+    Message::Start { instance: 0, version: true }
+}
+
+fn work() -> Activity {
+    Activity { instance: 0, id: 1, session: None, tag: None }
+}
+
+/// Waits for a turn while `meanwhile` happens.
+async fn turn_while(provider: &dyn Provider, meanwhile: impl Future<Output = ()>) -> String {
+    let fetch = provider.fetch_orchestration_item(LEASE, PATIENCE, None);
+    let (turn, ()) = tokio::join!(fetch, async {
+        tokio::task::yield_now().await;
+        meanwhile.await;
+    });
+    turn.unwrap().expect("a turn").1
+}
+
+#[tokio::test]
+async fn a_message_wakes_who_waits_for_a_turn() {
+    for (provider, _) in providers().await {
+        turn_while(&*provider, send(&*provider, start(), None)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hidden_message_is_seen_when_its_time_comes() {
+    for (provider, clock) in providers().await {
+        send(&*provider, start(), Some(LEASE)).await;
+        turn_while(&*provider, async { clock.advance(LEASE) }).await;
+    }
+}
+
+#[tokio::test]
+async fn the_end_of_a_lease_is_seen_and_so_is_an_abandon() {
+    for (provider, clock) in providers().await {
+        send(&*provider, start(), None).await;
+        let first = provider.fetch_orchestration_item(LEASE, NOW, None).await.unwrap();
+        assert!(first.is_some());
+        let token = turn_while(&*provider, async { clock.advance(LEASE) }).await;
+        let give_back = async {
+            provider.abandon_orchestration_item(&token, None, false).await.unwrap();
+        };
+        turn_while(&*provider, give_back).await;
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_arrived_under_the_lease_is_seen_after_the_commit() {
+    for (provider, _) in providers().await {
+        send(&*provider, start(), None).await;
+        let request = TurnFetch {
+            turns_max: 9,
+            lock_timeout: LEASE,
+            poll_timeout: NOW,
+            filter: None,
+            known: None,
+        };
+        let turn = provider.fetch_orchestration_items(request).await.unwrap().remove(0);
+        send(&*provider, Message::Signal(0), None).await;
+        let at = Position { instance: "a", execution_id: 1, first_event: 1 };
+        let commit = build::commit(&Turn::named(), at, BEGIN_MS);
+        let commit = TurnCommit { lock_token: turn.lock_token, ..commit };
+        turn_while(&*provider, async {
+            provider.commit_turn(Arc::new(commit)).await.unwrap();
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn an_activity_wakes_who_waits_for_work() {
+    for (provider, _) in providers().await {
+        let filter = TagFilter::default();
+        let fetch = provider.fetch_work_item(LEASE, PATIENCE, None, &filter);
+        let (fetched, sent) = tokio::join!(fetch, async {
+            tokio::task::yield_now().await;
+            provider.enqueue_for_worker(build::activity(&work())).await
+        });
+        sent.unwrap();
+        assert!(fetched.unwrap().is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_wait_ends_at_the_callers_limit() {
+    for (provider, _) in providers().await {
+        let limit = Duration::from_millis(20);
+        let begin = tokio::time::Instant::now();
+        let turn = provider.fetch_orchestration_item(LEASE, limit, None).await.unwrap();
+        assert!(turn.is_none());
+        assert!(begin.elapsed() >= limit);
+    }
+}
+
+#[tokio::test]
+async fn a_watch_sees_the_change_of_its_instance() {
+    for (provider, _) in providers().await {
+        let mut watch = provider.watch(ChangeScope::Instance("a")).expect("both can tell");
+        let at = Position { instance: "a", execution_id: 1, first_event: 1 };
+        let events = build::events(&[crate::op::Fact::Started { carried: 0 }], at);
+        provider.append_with_execution("a", 1, events).await.unwrap();
+        tokio::time::timeout(PATIENCE, watch.changed()).await.unwrap();
+    }
+}
