@@ -110,7 +110,6 @@ faults! {
     WatchSilent: "a watch never tells of a change",
     PollReturnsAtOnce: "a fetch never waits for work",
     BatchTooLarge: "a batch holds more turns than were asked for",
-    BatchOfOne: "a batch never holds more than one turn",
     KnownSuffixLost: "events after the known ones are left out",
     KnownIncarnationIgnored: "a recreated instance is taken for the one that was seen",
     WorkBatchSlotsMixed: "activities of a batch name the wrong slot",

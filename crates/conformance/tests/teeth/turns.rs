@@ -229,7 +229,6 @@ impl FaultyProvider {
         request.poll_timeout = self.bent_poll(request.poll_timeout);
         match self.fault() {
             Some(Fault::BatchTooLarge) => request.turns_max += 1,
-            Some(Fault::BatchOfOne) => request.turns_max = request.turns_max.min(1),
             Some(Fault::KnownIncarnationIgnored) => {
                 let noted = self.memory.noted().incarnations.clone();
                 request.known = request.known.map(|known| {
