@@ -60,6 +60,12 @@ impl Execution {
                 self.end_with(Ending::failed(details), inbox_end, outbox)
             }
             Some(End::Fault(details)) => self.fail(details, inbox_end, outbox),
+            None if self.is_stuck() => {
+                let details = ErrorDetails::nondeterminism(
+                    self.not_durable("waits for nothing that could wake it again"),
+                );
+                self.fail(details, inbox_end, outbox)
+            }
             None => self.waiting(outbox),
         }
     }
@@ -77,6 +83,13 @@ impl Execution {
     fn can_move(&self) -> bool {
         let wake_driven = self.ctx.shared.state().rules.wake_driven;
         self.end.is_none() && wake_driven && self.waker.is_woken()
+    }
+
+    /// Nothing durable is left that could move the code, and something else holds its waker. That
+    /// wake-up would be lost with the node, and the instance would wait for ever.
+    fn is_stuck(&self) -> bool {
+        let wake_driven = self.ctx.shared.state().rules.wake_driven;
+        wake_driven && self.waker.is_held_elsewhere() && !self.ledger.has_open()
     }
 
     fn waiting(&mut self, outbox: Outbox) -> Turn {

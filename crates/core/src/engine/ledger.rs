@@ -97,6 +97,11 @@ impl Ledger {
         }
     }
 
+    /// Whether any schedule can still be answered. Open ones are mostly among the latest.
+    pub(super) fn has_open(&self) -> bool {
+        self.entries.iter().rev().flatten().any(|entry| entry.open && !entry.cancel_requested)
+    }
+
     /// Activities that are scheduled, not finished and not cancelled, ascending.
     pub(super) fn activities_in_flight(&self) -> Vec<u64> {
         self.select(|entry| entry.asked == Asked::Activity && entry.open && !entry.cancel_requested)

@@ -120,12 +120,17 @@ impl Execution {
     }
 
     pub(super) fn fault_foreign_wake(&mut self) {
-        self.fault(format!(
-            "orchestration '{}' was woken from outside the engine: it awaits something that is not \
-             durable (a runtime timer, a channel, a spawned task); use the timers, activities and \
-             events of its context instead",
+        self.fault(self.not_durable("was woken from outside the engine"));
+    }
+
+    /// Says that the code awaits what replay does not know.
+    pub(super) fn not_durable(&self, seen: &str) -> String {
+        format!(
+            "orchestration '{}' {seen}: it awaits something that is not durable (a runtime timer, \
+             a channel, a spawned task); use the timers, activities and events of its context \
+             instead",
             self.ctx.shared.orchestration_name
-        ));
+        )
     }
 
     fn warn_dropped(&self, message: &WorkItem, why: &str) {

@@ -62,6 +62,11 @@ impl EngineWaker {
         self.foreign.load(Ordering::SeqCst)
     }
 
+    /// Whether anyone but the engine, which holds two handles while it runs, can wake the code.
+    pub(super) fn is_held_elsewhere(self: &Arc<Self>) -> bool {
+        Arc::strong_count(self) > 2
+    }
+
     /// Ignores every later wake-up: the execution is going away.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);

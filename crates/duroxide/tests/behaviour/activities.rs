@@ -238,9 +238,8 @@ async fn an_activity_tried_too_often_fails_its_orchestration() {
         other => panic!("{other:?}"),
     }
     assert_eq!(count(&node.history("poison").await, "ActivityFailed"), 1);
-    let counts = node.runtime.metrics_snapshot().unwrap();
+    let counts = node.stop_and_count().await;
     assert_eq!((counts.activity_poison, counts.orch_poison), (1, 0));
-    node.stop().await;
 }
 
 #[tokio::test]

@@ -84,9 +84,8 @@ async fn a_running_activity_is_told_at_the_commit_that_cancels_it(mode: Mode) {
     assert_eq!(node.output("raced").await, "too slow");
     assert_eq!(cancellations(&node.history("raced").await), [(2, "dropped_future")]);
 
-    let counts = node.runtime.metrics_snapshot().unwrap();
+    let counts = node.stop_and_count().await;
     assert_eq!(counts.activity_infra_errors, 0, "a cancelled activity is no trouble");
-    node.stop().await;
 }
 
 async fn a_queued_activity_that_is_cancelled_never_runs(mode: Mode) {
@@ -100,6 +99,7 @@ async fn a_queued_activity_that_is_cancelled_never_runs(mode: Mode) {
     idle.client.cancel_instance("queued", "enough").await.unwrap();
     assert_eq!(idle.failure_text("queued").await, "canceled: enough");
     assert_eq!(idle.client.get_queue_depths().await.unwrap().worker_queue, 0);
+    idle.stop().await;
     let activities = activities().register("Work", patient_work(&diary));
     let node = Node::on(&store, mode.options(), registry(), activities).await;
     node.begin("next", "Work", "").await;
@@ -107,7 +107,6 @@ async fn a_queued_activity_that_is_cancelled_never_runs(mode: Mode) {
     node.client.cancel_instance("next", "").await.unwrap();
     assert_eq!(diary.next().await, "stopped");
     assert!(diary.unread().is_empty());
-    idle.stop().await;
     node.stop().await;
 }
 

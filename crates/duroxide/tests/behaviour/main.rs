@@ -5,8 +5,13 @@
 
 mod activities;
 mod cancellation;
+mod children;
+mod continue_as_new;
+mod determinism;
 mod events;
+mod faulty;
 
 mod support;
 mod timers;
 mod turns;
+mod versions;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use duroxide::client::Client;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::providers::{ChangeScope, ManualClock, Provider};
+use duroxide::runtime::observability::MetricsSnapshot;
 use duroxide::runtime::registry::{
     ActivityRegistry, ActivityRegistryBuilder, OrchestrationRegistry, OrchestrationRegistryBuilder,
 };
@@ -171,6 +172,12 @@ impl Node {
         .await;
     }
 
+    /// Stops the node and says what it counted, once and for all.
+    pub(crate) async fn stop_and_count(self) -> MetricsSnapshot {
+        Arc::clone(&self.runtime).shutdown(None).await;
+        self.runtime.metrics_snapshot().unwrap()
+    }
+
     pub(crate) async fn stop(self) {
         self.runtime.shutdown(None).await;
     }
@@ -187,6 +194,34 @@ pub(crate) async fn memory_with_clock() -> (Arc<dyn Provider>, Arc<ManualClock>)
     let store =
         SqliteProvider::builder(":memory:").clock(Arc::clone(&clock) as _).open().await.unwrap();
     (Arc::new(store), clock)
+}
+
+/// A database file that can be damaged.
+pub(crate) struct Database {
+    directory: tempfile::TempDir,
+}
+
+impl Database {
+    pub(crate) fn new() -> Self {
+        Self { directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self) -> String {
+        self.directory.path().join("store.db").to_str().unwrap().to_owned()
+    }
+
+    /// Opens it with a clock that stands still.
+    pub(crate) async fn open(&self) -> (Arc<dyn Provider>, Arc<ManualClock>) {
+        let clock = Arc::new(ManualClock::new(NOW_MS));
+        let builder = SqliteProvider::builder(&self.path()).clock(Arc::clone(&clock) as _);
+        (Arc::new(builder.open().await.unwrap()), clock)
+    }
+
+    /// Changes it behind the back of the store.
+    pub(crate) fn execute(&self, sql: &str) {
+        let connection = rusqlite::Connection::open(self.path()).unwrap();
+        connection.execute_batch(sql).unwrap();
+    }
 }
 
 /// Short waits for what a node cannot run, by the clock of the machine.
