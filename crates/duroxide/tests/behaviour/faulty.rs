@@ -28,6 +28,7 @@ pub(crate) struct Faulty {
 struct State {
     faults: HashMap<&'static str, (u32, ProviderError)>,
     calls: HashMap<&'static str, u32>,
+    refused_instance: Option<String>,
     ignores_filter: bool,
     watches: bool,
     manages: bool,
@@ -47,6 +48,11 @@ impl Faulty {
     /// The next `times` calls fail for a passing reason.
     pub(crate) fn hiccup(&self, operation: &'static str, times: u32) {
         self.fail(operation, times, ProviderError::retryable(operation, "hiccup"));
+    }
+
+    /// Refuses the next commit of one instance for good.
+    pub(crate) fn refuse_commit_of(&self, instance: &str) {
+        self.state.lock().unwrap().refused_instance = Some(instance.to_owned());
     }
 
     /// Hands out executions that the caller cannot replay.
@@ -243,6 +249,12 @@ impl Provider for Faulty {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
         self.enter("commit_turn")?;
+        if commit.history_delta.iter().any(|event| {
+            let refused = &mut self.state.lock().unwrap().refused_instance;
+            refused.take_if(|refused| *refused == event.instance_id).is_some()
+        }) {
+            return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
+        }
         self.inner.commit_turn(commit).await
     }
 

@@ -9,8 +9,13 @@ mod children;
 mod continue_as_new;
 mod determinism;
 mod events;
+mod faults;
 mod faulty;
 
+mod kv;
+mod retry;
+mod shutdown;
+mod status;
 mod support;
 mod timers;
 mod turns;
