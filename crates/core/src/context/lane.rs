@@ -116,6 +116,14 @@ impl Lane {
         }
     }
 
+    /// Whether nothing is open or kept: a new lane would behave the same.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.active == self.trimmed
+            && self.pending.is_empty()
+            && self.arrivals.is_empty()
+            && self.skipped.is_empty()
+    }
+
     /// Every arrival that no subscription read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &Arrival> {
         self.skipped.iter().chain(self.arrivals.iter().filter(|arrival| !arrival.read))

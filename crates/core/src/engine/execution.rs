@@ -25,6 +25,8 @@ pub struct Execution {
     pub(super) event_id_next: u64,
     /// How the code ended, if it did.
     pub(super) end: Option<End>,
+    /// The end is recorded: there is nothing left to decide.
+    pub(super) over: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
     /// First decision to continue as new: input and version.
@@ -94,6 +96,7 @@ impl Execution {
             parent: setup.parent,
             event_id_next: start.event_id,
             end: None,
+            over: false,
             cancel_reason: None,
             continue_as_new: None,
             must_poll: true,
@@ -138,8 +141,12 @@ impl Execution {
         }
     }
 
-    /// Takes one turn: turns messages into events, runs the code and says what to commit.
+    /// Takes one turn: turns messages into events, runs the code and says what to commit. After the
+    /// end, turns change nothing.
     pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
+        if self.over {
+            return Turn::unchanged();
+        }
         let waker = Arc::clone(&self.waker);
         let _running = waker.enter();
         self.now_ms = now_ms;
@@ -147,6 +154,7 @@ impl Execution {
             let mut state = self.ctx.shared.state();
             state.replaying = false;
             state.now_ms = now_ms;
+            state.kv.forget_recorded_times();
         }
         self.stage(messages);
         let inbox_end = self.event_id_next;

@@ -19,8 +19,17 @@ impl Execution {
         if self.end.is_none() {
             self.apply(event);
         }
-        // Also after the end: what is in flight must be known to be cancelled.
+        // Also after the code has returned: what is in flight must be known to be cancelled.
         self.ledger.record(event);
+        self.note_lifecycle(event);
+    }
+
+    /// A request to cancel counts also when the code has returned earlier in the same batch.
+    fn note_lifecycle(&mut self, event: &Event) {
+        if let EventKind::OrchestrationCancelRequested { reason } = &event.kind {
+            self.cancel_reason.get_or_insert_with(|| reason.clone());
+        }
+        self.over |= event.is_terminal();
     }
 
     fn apply(&mut self, event: &Event) {
@@ -70,10 +79,8 @@ impl Execution {
                 self.breadcrumb(DropKind::Dequeue, event, reason);
             }
 
-            EventKind::OrchestrationCancelRequested { reason } => {
-                self.cancel_reason.get_or_insert_with(|| reason.clone());
-            }
-            EventKind::OrchestrationStarted { .. }
+            EventKind::OrchestrationCancelRequested { .. }
+            | EventKind::OrchestrationStarted { .. }
             | EventKind::OrchestrationCompleted { .. }
             | EventKind::OrchestrationFailed { .. }
             | EventKind::OrchestrationContinuedAsNew { .. } => {}

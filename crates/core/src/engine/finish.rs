@@ -36,7 +36,7 @@ impl Execution {
         let mut outbox = Outbox::default();
         loop {
             if let Some(details) = self.failure() {
-                return self.fail(details, inbox_end, outbox);
+                return self.fail(details, inbox_end);
             }
             if let Some(reason) = self.cancel_reason.clone() {
                 return self.cancelled(reason, inbox_end, outbox);
@@ -45,7 +45,7 @@ impl Execution {
                 return self.continued(input, version, inbox_end, outbox);
             }
             if let Some(text) = self.cancellation_mismatch() {
-                return self.fail(ErrorDetails::nondeterminism(text), inbox_end, outbox);
+                return self.fail(ErrorDetails::nondeterminism(text), inbox_end);
             }
             self.record_drops(&mut outbox);
             // A cancelled subscription may have handed its message to another one.
@@ -60,7 +60,7 @@ impl Execution {
                 let details = ErrorDetails::orchestration_failed(message);
                 self.end_with(Ending::failed(details), inbox_end, outbox)
             }
-            Some(End::Fault(details)) => self.fail(details, inbox_end, outbox),
+            Some(End::Fault(details)) => self.fail(details, inbox_end),
             None => self.waiting(outbox),
         }
     }
@@ -110,13 +110,16 @@ impl Execution {
         self.end_with(ending, inbox_end, outbox)
     }
 
-    /// Fails for a fault: nothing that the code asked for in this turn is recorded or started.
-    fn fail(&mut self, details: ErrorDetails, inbox_end: u64, outbox: Outbox) -> Turn {
-        self.fresh.retain(|event| event.event_id < inbox_end);
+    /// Fails for a fault: nothing that the code asked for or gave up in this turn is recorded or
+    /// sent.
+    fn fail(&mut self, details: ErrorDetails, inbox_end: u64) -> Turn {
+        let kept = self.fresh.iter().take_while(|event| event.event_id < inbox_end).count();
+        for undone in self.fresh.split_off(kept) {
+            self.ledger.undo(&undone);
+        }
         self.event_id_next = inbox_end;
-        self.ledger.truncate(inbox_end);
         self.asked.clear();
-        self.end_with(Ending::failed(details), inbox_end, outbox)
+        self.end_with(Ending::failed(details), inbox_end, Outbox::default())
     }
 
     fn cancelled(&mut self, reason: String, inbox_end: u64, mut outbox: Outbox) -> Turn {
@@ -143,10 +146,6 @@ impl Execution {
         inbox_end: u64,
         outbox: Outbox,
     ) -> Turn {
-        if let Some(last) = self.fresh.last() {
-            // The decision took a number of its own; the ending follows the last real event.
-            self.event_id_next = last.event_id + 1;
-        }
         let successor = self.successor(input.clone(), version);
         let ending = Ending {
             event: EventKind::OrchestrationContinuedAsNew { input: input.clone() },
@@ -182,6 +181,11 @@ impl Execution {
     /// Closes what is open, records the end and tells whoever has to know. Of what the code asked
     /// for in this turn, only detached starts outlive the execution.
     fn end_with(&mut self, ending: Ending, inbox_end: u64, mut outbox: Outbox) -> Turn {
+        self.over = true;
+        if let Some(last) = self.fresh.last() {
+            // Continue-as-new took a number of its own; the ending follows the last real event.
+            self.event_id_next = last.event_id + 1;
+        }
         self.close_subscriptions();
         self.push(None, ending.event);
         for id in self.ledger.activities_in_flight() {
