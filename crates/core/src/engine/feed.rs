@@ -18,6 +18,9 @@ impl Execution {
         self.settle();
         if self.end.is_none() {
             self.apply(event);
+        } else if let EventKind::QueueEventDelivered { name, data } = &event.kind {
+            // The code has returned, but if it also continued as new, the successor reads this.
+            self.message(name, data);
         }
         // Also after the code has returned: what is in flight must be known to be cancelled.
         self.ledger.record(event);
@@ -60,11 +63,7 @@ impl Execution {
             }
 
             EventKind::ExternalEvent { name, data } => self.signal(name, data),
-            EventKind::QueueEventDelivered { name, data } => {
-                let waker = self.ctx.shared.state().deliver_message(name.clone(), data.clone());
-                wake_all(waker);
-                self.must_poll = true;
-            }
+            EventKind::QueueEventDelivered { name, data } => self.message(name, data),
 
             EventKind::ActivityCancelRequested { reason } => {
                 self.breadcrumb(DropKind::Activity, event, reason);
@@ -107,6 +106,12 @@ impl Execution {
             ));
         }
         let waker = self.ctx.shared.state().deliver(id, result);
+        wake_all(waker);
+        self.must_poll = true;
+    }
+
+    fn message(&mut self, queue: &str, data: &str) {
+        let waker = self.ctx.shared.state().deliver_message(queue.to_owned(), data.to_owned());
         wake_all(waker);
         self.must_poll = true;
     }

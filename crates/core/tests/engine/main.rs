@@ -3,6 +3,7 @@
 mod case;
 mod cases;
 mod notation;
+mod properties;
 mod render;
 mod runner;
 mod samples;

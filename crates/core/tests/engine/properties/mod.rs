@@ -1,0 +1,191 @@
+//! Random programs in a random world: however an execution is kept, it decides the same.
+
+mod program;
+mod subject;
+mod world;
+
+use std::collections::{BTreeMap, HashSet};
+
+use duroxide_core::engine::{Turn, TurnResult};
+use duroxide_core::{EventKind, WorkItem};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed};
+
+use program::{Block, Point, program};
+use subject::{Batch, Keeping, Subject};
+use world::{TURNS_MAX, World};
+
+/// The same programs on every run: a failure can be repeated, and a build does not fail by chance.
+fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        rng_algorithm: RngAlgorithm::ChaCha,
+        rng_seed: RngSeed::Fixed(20_260_731),
+        ..Config::default()
+    }
+}
+
+/// A whole life of an instance: what came in, and what each turn did.
+struct Life {
+    batches: Vec<Batch>,
+    turns: Vec<Turn>,
+}
+
+/// Lives once, warm, checking what must hold in every turn.
+fn live(program: &Block, pin: &str, seed: u64) -> Result<Life, TestCaseError> {
+    let mut world = World::new(seed);
+    let mut subject = Subject::new(program.clone(), pin, Keeping::Warm);
+    let mut life = Life { batches: Vec::new(), turns: Vec::new() };
+    for _turn in 0..TURNS_MAX {
+        let batch = world.batch();
+        let before = if batch.begin.is_some() { 0 } else { last_id(&subject) };
+        let turn = subject.take(&batch);
+        ids_grow(before, &turn)?;
+        messages_are_recorded(&subject, &turn)?;
+        let exact = pin != "0.1.30";
+        if exact && matches!(turn.result, TurnResult::ContinueAsNew { .. }) {
+            carries_what_was_not_read(&subject, &world, &turn)?;
+        }
+        let goes_on = world.commit(&turn, &subject.history);
+        life.batches.push(batch);
+        life.turns.push(turn);
+        if !goes_on {
+            new_points_are_not_replayed(&subject, Keeping::Warm)?;
+            return Ok(life);
+        }
+    }
+    Err(TestCaseError::fail("everything was answered and the program has not ended"))
+}
+
+fn last_id(subject: &Subject) -> u64 {
+    subject.history.last().map_or(0, |event| event.event_id)
+}
+
+fn ids_grow(before: u64, turn: &Turn) -> Result<(), TestCaseError> {
+    let mut last = before;
+    for event in &turn.events {
+        prop_assert!(event.event_id > last, "{} after {last}", event.event_id);
+        last = event.event_id;
+    }
+    Ok(())
+}
+
+fn messages_are_recorded(subject: &Subject, turn: &Turn) -> Result<(), TestCaseError> {
+    let schedules: BTreeMap<u64, &EventKind> =
+        subject.history.iter().map(|event| (event.event_id, &event.kind)).collect();
+    let new: HashSet<u64> = turn.events.iter().map(|event| event.event_id).collect();
+    for item in turn.worker_items.iter().chain(&turn.orchestrator_items) {
+        let (id, recorded) = match item {
+            WorkItem::ActivityExecute { id, .. } => {
+                (id, matches!(schedules.get(id), Some(EventKind::ActivityScheduled { .. })))
+            }
+            WorkItem::TimerFired { id, fire_at_ms: due, .. } => (
+                id,
+                matches!(schedules.get(id), Some(EventKind::TimerCreated { fire_at_ms }) if fire_at_ms == due),
+            ),
+            WorkItem::StartOrchestration { parent_id: Some(id), .. } => {
+                (id, matches!(schedules.get(id), Some(EventKind::SubOrchestrationScheduled { .. })))
+            }
+            _not_a_schedule => continue,
+        };
+        prop_assert!(recorded && new.contains(id), "{item:?} was not recorded in this turn");
+    }
+    for id in &turn.cancelled_activities {
+        let scheduled = matches!(schedules.get(id), Some(EventKind::ActivityScheduled { .. }));
+        prop_assert!(scheduled, "{id} is no activity");
+        let requested = turn.events.iter().any(|event| {
+            event.source_event_id == Some(*id)
+                && matches!(event.kind, EventKind::ActivityCancelRequested { .. })
+        });
+        prop_assert!(requested, "the cancellation of {id} is not recorded in this turn");
+    }
+    Ok(())
+}
+
+fn carries_what_was_not_read(
+    subject: &Subject,
+    world: &World,
+    turn: &Turn,
+) -> Result<(), TestCaseError> {
+    let runs = subject.logs.last().expect("one for each execution").runs();
+    let read: HashSet<&str> =
+        runs.iter().flatten().filter_map(|point| point.what.strip_prefix("message ")).collect();
+    let unread: Vec<(String, String)> =
+        world.arrivals.iter().filter(|(_, data)| !read.contains(data.as_str())).cloned().collect();
+    let carried = turn.orchestrator_items.iter().find_map(|item| match item {
+        WorkItem::ContinueAsNew { carry_forward_events, .. } => Some(carry_forward_events.clone()),
+        _other => None,
+    });
+    prop_assert_eq!(carried, Some(unread));
+    Ok(())
+}
+
+/// Each point is passed for the first time exactly once, and as a replay ever after.
+fn new_points_are_not_replayed(subject: &Subject, keeping: Keeping) -> Result<(), TestCaseError> {
+    for log in &subject.logs {
+        let mut known: Vec<Point> = Vec::new();
+        for run in log.runs() {
+            prop_assert!(run.len() >= known.len(), "{keeping:?}: a replay stopped early");
+            for (at, point) in run.iter().enumerate() {
+                prop_assert_eq!(point.replaying, at < known.len(), "{:?} {:?}", keeping, point);
+            }
+            for (before, again) in known.iter().zip(&run) {
+                prop_assert_eq!(&before.what, &again.what, "{:?}", keeping);
+            }
+            known = run;
+        }
+    }
+    Ok(())
+}
+
+/// Lives again, kept in another way.
+fn relive(life: &Life, program: &Block, pin: &str, keeping: Keeping) -> Result<(), TestCaseError> {
+    let mut subject = Subject::new(program.clone(), pin, keeping);
+    for (number, (batch, expected)) in life.batches.iter().zip(&life.turns).enumerate() {
+        let turn = subject.take(batch);
+        prop_assert_eq!(
+            format!("{turn:#?}"),
+            format!("{expected:#?}"),
+            "turn {} of {} differs when {:?}",
+            number + 1,
+            life.turns.len(),
+            keeping
+        );
+    }
+    if keeping != Keeping::Crashing {
+        new_points_are_not_replayed(&subject, keeping)?;
+    }
+    Ok(())
+}
+
+fn decides_the_same(program: &Block, pin: &str, seed: u64) -> Result<(), TestCaseError> {
+    let life = live(program, pin, seed)?;
+    for keeping in [Keeping::Cold, Keeping::Crashing, Keeping::Evicting] {
+        relive(&life, program, pin, keeping)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn a_program_decides_the_same_however_it_is_kept(program in program(), seed: u64) {
+        decides_the_same(&program, "0.2.0", seed)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn so_does_one_with_the_rules_of_0_1_32(program in program(), seed: u64) {
+        decides_the_same(&program, "0.1.32", seed)?;
+    }
+
+    #[test]
+    fn so_does_one_with_the_rules_of_0_1_30(program in program(), seed: u64) {
+        decides_the_same(&program, "0.1.30", seed)?;
+    }
+}
