@@ -299,12 +299,15 @@ impl Start {
 }
 
 /// The code, from its beginning. A handler that panics before its first await panics in a poll.
+///
+/// Unconstrained, because the budget of the task that happens to run a turn would make channels
+/// between branches pretend to be empty at a place that no replay can know.
 fn invoke(
     handler: Arc<dyn OrchestrationHandler>,
     ctx: OrchestrationContext,
     input: String,
 ) -> Code {
-    Box::pin(async move { handler.invoke(ctx, input).await })
+    Box::pin(tokio::task::unconstrained(async move { handler.invoke(ctx, input).await }))
 }
 
 fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {

@@ -72,7 +72,11 @@ impl Execution {
                 Asked::SubOrchestration => "sub-orchestration",
                 Asked::Activity | Asked::Wait | Asked::Dequeue => "completion",
             };
-            return self.fault(format!("no matching schedule for {what} id={}", answer.id));
+            return self.fault(format!(
+                "no matching schedule for {what} id={}: {described} arrived, \
+                 history has no such schedule",
+                answer.id
+            ));
         };
         if entry.asked != answer.asked {
             return self.fault(format!(
@@ -100,10 +104,10 @@ impl Execution {
     /// Failures that are not the application's end the orchestration with the same details; its
     /// code must not be able to catch them.
     fn abort_for_system_failure(&mut self, kind: &EventKind) {
-        let (EventKind::ActivityFailed { details } | EventKind::SubOrchestrationFailed { details }) =
-            kind
-        else {
-            return;
+        let details = match kind {
+            EventKind::ActivityFailed { details }
+            | EventKind::SubOrchestrationFailed { details } => details,
+            _not_a_failure => return,
         };
         let is_system = match details {
             ErrorDetails::Infrastructure { .. }

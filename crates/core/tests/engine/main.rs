@@ -2,8 +2,13 @@
 
 mod case;
 mod cases;
+mod flat;
+mod harness;
 mod notation;
+mod panics;
 mod properties;
 mod render;
+mod replaying;
 mod runner;
 mod samples;
+mod wakers;

@@ -80,10 +80,10 @@ fn messages_are_recorded(subject: &Subject, turn: &Turn) -> Result<(), TestCaseE
             WorkItem::ActivityExecute { id, .. } => {
                 (id, matches!(schedules.get(id), Some(EventKind::ActivityScheduled { .. })))
             }
-            WorkItem::TimerFired { id, fire_at_ms: due, .. } => (
-                id,
-                matches!(schedules.get(id), Some(EventKind::TimerCreated { fire_at_ms }) if fire_at_ms == due),
-            ),
+            WorkItem::TimerFired { id, fire_at_ms, .. } => {
+                let timer = EventKind::TimerCreated { fire_at_ms: *fire_at_ms };
+                (id, schedules.get(id) == Some(&&timer))
+            }
             WorkItem::StartOrchestration { parent_id: Some(id), .. } => {
                 (id, matches!(schedules.get(id), Some(EventKind::SubOrchestrationScheduled { .. })))
             }

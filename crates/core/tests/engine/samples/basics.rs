@@ -120,7 +120,8 @@ super::samples! {
         ctx.schedule_activity_with_retry("A", "1", policy).await
     }
     retry_doubling(ctx, _input) {
-        let backoff = BackoffStrategy::Exponential { base: SECOND, multiplier: 2.0, max: SECOND * 3 };
+        let max = SECOND * 3;
+        let backoff = BackoffStrategy::Exponential { base: SECOND, multiplier: 2.0, max };
         let policy = RetryPolicy::new(4).with_backoff(backoff);
         ctx.schedule_activity_with_retry("A", "1", policy).await
     }
@@ -178,7 +179,10 @@ super::samples! {
         Ok(format!("[{}]", answers?.join(",")))
     }
     join_blocks(ctx, _input) {
-        let one = async { ctx.schedule_activity("B", ctx.schedule_activity("A", "1").await?).await };
+        let one = async {
+            let answer = ctx.schedule_activity("A", "1").await?;
+            ctx.schedule_activity("B", answer).await
+        };
         let two = async { ctx.schedule_timer(SECOND).await; Ok::<_, String>("t".to_owned()) };
         let (one, two) = ctx.join2(one, two).await;
         Ok(format!("{},{}", one?, two?))

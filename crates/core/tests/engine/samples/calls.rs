@@ -106,8 +106,8 @@ super::samples! {
 
     guid(ctx, _input) { ctx.new_guid().await }
     now(ctx, _input) {
-        let now = ctx.utc_now().await?;
-        Ok(now.duration_since(UNIX_EPOCH).map_err(|error| error.to_string())?.as_millis().to_string())
+        let since = ctx.utc_now().await?.duration_since(UNIX_EPOCH);
+        since.map(|since| since.as_millis().to_string()).map_err(|error| error.to_string())
     }
     who_am_i(ctx, _input) {
         Ok(format!(
