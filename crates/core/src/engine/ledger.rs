@@ -123,19 +123,12 @@ impl Ledger {
         self.children.get(&id).map(String::as_str)
     }
 
-    /// Takes back an event that the code caused: a schedule, or the breadcrumb of a drop.
-    pub(super) fn undo(&mut self, event: &Event) {
-        if let Some(slot) = index(event.event_id).and_then(|at| self.entries.get_mut(at)) {
-            *slot = None;
+    /// Forgets every schedule from `event_id` on.
+    pub(super) fn truncate(&mut self, event_id: u64) {
+        if let Some(index) = index(event_id) {
+            self.entries.truncate(index);
         }
-        self.children.remove(&event.event_id);
-        if let Some(entry) = event.source_event_id.and_then(|source| self.get_mut(source)) {
-            match entry.asked {
-                Asked::Wait | Asked::Dequeue => entry.open = true,
-                Asked::Activity | Asked::SubOrchestration => entry.cancel_requested = false,
-                Asked::Timer => {}
-            }
-        }
+        self.children.split_off(&event_id);
     }
 
     pub(super) fn bytes(&self) -> usize {

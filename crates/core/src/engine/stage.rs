@@ -60,7 +60,7 @@ impl Execution {
                 target: "duroxide::runtime",
                 instance_id = %self.ctx.shared.instance_id,
                 execution_id = self.execution_id(),
-                message = described,
+                work_item = described,
                 for_execution = answer.execution_id,
                 "dropped an answer for another execution"
             );
@@ -91,7 +91,7 @@ impl Execution {
                 target: "duroxide::runtime",
                 instance_id = %self.ctx.shared.instance_id,
                 execution_id = self.execution_id(),
-                message = described,
+                work_item = described,
                 schedule_id = answer.id,
                 "dropped a second answer to the same schedule"
             );
@@ -133,7 +133,7 @@ impl Execution {
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.ctx.shared.instance_id,
-            message = describe(message),
+            work_item = describe(message),
             why,
             "dropped a message"
         );

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{case, replaying, runner};
+use super::{case, replaying, runner, traces};
 
 macro_rules! files {
     ($($name:ident),+ $(,)?) => {
@@ -64,6 +64,8 @@ const RULES: &[&str] = &[
 /// Rules that a turn does not show; named by function, so that none can go unnoticed.
 const ELSEWHERE: &[(&str, fn())] = &[
     ("2.9", replaying::code_is_replaying_exactly_where_an_earlier_turn_has_been),
+    ("5.1", traces::a_failed_attempt_is_logged_once),
+    ("14.3", traces::lines_of_the_code_name_it_and_are_silent_while_replaying),
     ("3.2", replaying::a_history_without_a_start_is_corrupted),
 ];
 

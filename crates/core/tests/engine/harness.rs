@@ -48,7 +48,10 @@ impl Harness {
 
     /// Takes a turn with messages in the notation of cases and shows its result.
     pub(crate) fn turn(&mut self, messages: &[&str]) -> String {
-        let messages = messages.iter().map(|text| notation::message(text, 1)).collect();
+        // The first turn is the start.
+        let skipped = usize::from(self.history.is_empty() && messages.first() == Some(&"start"));
+        let messages = messages[skipped..].iter();
+        let messages = messages.map(|text| notation::message(text, 1)).collect();
         render::turn(&self.advance(messages)).result
     }
 

@@ -11,4 +11,5 @@ mod render;
 mod replaying;
 mod runner;
 mod samples;
+mod traces;
 mod wakers;

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, HashSet};
 use duroxide_core::engine::{Turn, TurnResult};
 use duroxide_core::{EventKind, WorkItem};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, RngAlgorithm, RngSeed};
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
 
 use program::{Block, Point, program};
 use subject::{Batch, Keeping, Subject};
@@ -187,5 +188,48 @@ proptest! {
     #[test]
     fn so_does_one_with_the_rules_of_0_1_30(program in program(), seed: u64) {
         decides_the_same(&program, "0.1.30", seed)?;
+    }
+}
+
+/// Guards the properties against saying nothing.
+#[test]
+fn random_lives_see_every_kind_of_event_and_end() {
+    const END: [&str; 3] =
+        ["OrchestrationCompleted", "OrchestrationFailed", "OrchestrationContinuedAsNew"];
+    const SCHEDULES: [&str; 10] = [
+        "ActivityScheduled",
+        "TimerCreated",
+        "ExternalSubscribed",
+        "ExternalSubscribedPersistent",
+        "SubOrchestrationScheduled",
+        "OrchestrationChained",
+        "CustomStatusUpdated",
+        "KeyValueSet",
+        "KeyValueCleared",
+        "KeyValuesCleared",
+    ];
+    const DROPS: [&str; 4] = [
+        "ActivityCancelRequested",
+        "SubOrchestrationCancelRequested",
+        "ExternalSubscribedCancelled",
+        "ExternalSubscribedPersistentCancelled",
+    ];
+    let mut runner = TestRunner::new(config(1));
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut turns = 0;
+    for seed in 0..300 {
+        let program = program().new_tree(&mut runner).expect("a program").current();
+        let life = live(&program, "0.2.0", seed).expect("a life that ends");
+        turns += life.turns.len();
+        for event in life.turns.iter().flat_map(|turn| &turn.events) {
+            *seen.entry(event.kind.type_tag()).or_default() += 1;
+        }
+        let cancelled = |turn: &Turn| matches!(turn.result, TurnResult::Cancelled { .. });
+        *seen.entry("cancelled").or_default() += life.turns.iter().filter(|t| cancelled(t)).count();
+    }
+    assert!(turns > 1000, "lives are too short: {turns} turns");
+    let answers = ["ActivityCompleted", "ActivityFailed", "TimerFired", "cancelled"];
+    for kind in END.iter().chain(&SCHEDULES).chain(&DROPS).chain(&answers) {
+        assert!(seen.get(kind).is_some_and(|count| *count >= 5), "too few {kind}: {seen:?}");
     }
 }

@@ -59,12 +59,12 @@ fn leaf() -> impl Strategy<Value = Leaf> {
 
 fn simple() -> impl Strategy<Value = Op> {
     prop_oneof![
-        8 => leaf().prop_map(Op::Await),
-        4 => leaf().prop_map(Op::Hold),
-        3 => Just(Op::AwaitHeld),
+        12 => leaf().prop_map(Op::Await),
+        6 => leaf().prop_map(Op::Hold),
+        5 => Just(Op::AwaitHeld),
         1 => Just(Op::DropNewestHeld),
         1 => Just(Op::DropOldestHeld),
-        2 => leaf().prop_map(Op::RaceHeld),
+        3 => leaf().prop_map(Op::RaceHeld),
         1 => leaf().prop_map(Op::DropAtOnce),
         1 => leaf().prop_map(Op::Forget),
         2 => (1..4_u32, any::<bool>(), any::<bool>())
@@ -91,7 +91,7 @@ pub(crate) fn program() -> impl Strategy<Value = Block> {
             1 => (1..4_u8, block).prop_map(|(times, body)| Op::Loop(times, body)),
         ]
     });
-    prop::collection::vec(op, 1..8)
+    prop::collection::vec(op, 1..12)
 }
 
 /// A place that the code passed.

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use duroxide_core::engine::{Turn, TurnResult};
 use duroxide_core::providers::KvEntry;
-use duroxide_core::{Event, EventKind, WorkItem};
+use duroxide_core::{ErrorDetails, Event, EventKind, WorkItem};
 
 use super::subject::{Batch, Begin};
 use crate::notation::{INSTANCE, application};
 
 /// Turns in which things happen by chance; after them everything is answered.
-const CHANCE_TURNS_MAX: u64 = 25;
+const CHANCE_TURNS_MAX: u64 = 40;
 
 /// Turns after which a program that is answered must have ended.
 pub(crate) const TURNS_MAX: u64 = 600;
@@ -19,6 +19,7 @@ pub(crate) struct World {
     chance: Chance,
     chance_turns: u64,
     may_cancel: bool,
+    may_fail: bool,
     turn: u64,
     now_ms: u64,
     /// Answers that are on their way.
@@ -42,7 +43,8 @@ impl World {
         };
         Self {
             chance_turns: chance.below(CHANCE_TURNS_MAX),
-            may_cancel: chance.one_in(8),
+            may_cancel: chance.one_in(4),
+            may_fail: chance.one_in(8),
             chance,
             turn: 0,
             now_ms: 1000,
@@ -80,11 +82,12 @@ impl World {
         let mut messages = Vec::new();
         for _message in 0..self.chance.below(4) {
             let item = match self.chance.below(10) {
+                0..5 if self.may_fail && self.chance.one_in(12) => self.fatal(),
                 0..5 => self.answer(),
                 5 => self.repeat(),
                 6 | 7 => Some(self.signal()),
                 8 => Some(self.queue_message()),
-                _rarely if self.may_cancel && self.chance.one_in(4) => {
+                _rarely if self.may_cancel && self.chance.one_in(2) => {
                     Some(WorkItem::CancelInstance {
                         instance: INSTANCE.to_owned(),
                         reason: "enough".to_owned(),
@@ -115,6 +118,25 @@ impl World {
         let item = self.outstanding.swap_remove(at);
         self.answered.push(item.clone());
         Some(item)
+    }
+
+    /// Something that ends the instance: a failure that is not the application's, or an answer that
+    /// nothing asked for.
+    fn fatal(&mut self) -> Option<WorkItem> {
+        match self.answer()? {
+            WorkItem::ActivityCompleted { instance, execution_id, id, result } => {
+                let details = ErrorDetails::Infrastructure {
+                    operation: "op".to_owned(),
+                    message: result,
+                    retryable: false,
+                };
+                Some(WorkItem::ActivityFailed { instance, execution_id, id, details })
+            }
+            WorkItem::TimerFired { instance, execution_id, fire_at_ms, .. } => {
+                Some(WorkItem::TimerFired { instance, execution_id, id: 1, fire_at_ms })
+            }
+            other => Some(other),
+        }
     }
 
     /// An answer that was given before.
