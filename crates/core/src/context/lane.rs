@@ -274,8 +274,8 @@ mod tests {
                     lane.has_open_position(),
                     model.counting.len() > model.arrivals.len()
                 );
-                let unread: Vec<u64> =
-                    model.arrivals.iter().filter(|(_, read)| !read).map(|(data, _)| *data).collect();
+                let unread = model.arrivals.iter().filter(|(_, read)| !read);
+                let unread: Vec<u64> = unread.map(|(data, _)| *data).collect();
                 let mut kept: Vec<u64> = lane.unread().map(|arrival| arrival.sequence).collect();
                 kept.sort_unstable();
                 proptest::prop_assert_eq!(kept, unread);

@@ -80,3 +80,26 @@ fn a_warm_step_costs_the_same_after_ten_thousand_steps() {
     let per_step = grown as u64 / LONG;
     assert!(per_step <= 8 * EVENTS_PER_STEP, "{per_step} bytes are kept for each step");
 }
+
+#[test]
+fn a_cold_replay_costs_in_proportion_to_its_history() {
+    const FEW: u64 = 500;
+    const TIMES: u32 = 8;
+    let polls = Arc::new(AtomicUsize::new(0));
+    let mut harness = endless(&polls);
+    harness.turn(&["start"]);
+    take_steps(&mut harness, FEW * u64::from(TIMES));
+    let end_of_few = harness.history.len() / TIMES as usize;
+    let replay = |end: usize| {
+        let best = (0..3).map(|_try| {
+            let start = Instant::now();
+            let opened = harness.open(&harness.history[..end]);
+            assert!(opened.is_ok());
+            start.elapsed()
+        });
+        best.min().unwrap_or_default()
+    };
+    let (few, all) = (replay(end_of_few), replay(harness.history.len()));
+    // Squared, it would be sixty-four times as long.
+    assert!(all < few * TIMES * 3 + Duration::from_millis(20), "{few:?} became {all:?}");
+}
