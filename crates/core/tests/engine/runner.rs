@@ -1,4 +1,4 @@
-//! Runs a case warm and cold and compares every turn with what is expected.
+//! Runs a case warm, cold and crashing and compares every turn with what is expected.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -18,12 +18,13 @@ pub(crate) enum Mode {
     Warm,
     /// It is opened from its history before every turn.
     Cold,
+    /// Every turn is lost before its commit once, and taken again from storage.
+    Crashing,
 }
 
-/// Runs the case both ways; says what differs from the expected turns.
+/// Runs the case in every mode; says what differs from the expected turns.
 pub(crate) fn run(case: &Case) -> Result<(), String> {
-    check(case, Mode::Warm)?;
-    check(case, Mode::Cold)
+    [Mode::Warm, Mode::Cold, Mode::Crashing].into_iter().try_for_each(|mode| check(case, mode))
 }
 
 fn check(case: &Case, mode: Mode) -> Result<(), String> {
@@ -81,23 +82,36 @@ impl<'a> Stage<'a> {
         }
         let mut messages = Vec::new();
         let mut inbox = step.inbox.as_slice();
+        let mut start = None;
         if inbox.first().is_some_and(|item| item == "next") {
             inbox = &inbox[1..];
-            messages = self.begin_successor(now_ms)?;
+            let (successor, carried) = self.successor(now_ms)?;
+            (start, messages) = (Some(successor), carried);
         } else if self.history.is_empty() {
             inbox = inbox.strip_prefix(&["start".to_owned()]).unwrap_or(inbox);
             let input = self.case.setting("input").unwrap_or_default().to_owned();
-            let start = self.start(input, None, now_ms);
-            self.execution = Some(self.begin(start)?);
-        } else if mode == Mode::Cold || self.execution.is_none() {
-            let opened = Execution::open(self.setup(), &self.history);
-            self.execution = Some(opened.map_err(|details| details.display_message())?);
+            start = Some(self.start(input, None, now_ms));
         }
         messages.extend(inbox.iter().map(|text| notation::message(text, self.execution_id)));
+        if mode == Mode::Crashing {
+            drop(self.open(start.clone())?.advance(messages.clone(), now_ms));
+        }
+        if mode != Mode::Warm || start.is_some() || self.execution.is_none() {
+            self.execution = Some(self.open(start)?);
+        }
         let execution = self.execution.as_mut().expect("opened above");
         let turn = execution.advance(messages, now_ms);
         self.keep(&turn);
         Ok(render::turn(&turn))
+    }
+
+    /// Begins with a start event, or opens the history.
+    fn open(&self, start: Option<Event>) -> Result<Execution, String> {
+        let opened = match start {
+            Some(start) => Execution::begin(self.setup(), start),
+            None => Execution::open(self.setup(), &self.history),
+        };
+        opened.map_err(|details| details.display_message())
     }
 
     fn keep(&mut self, turn: &Turn) {
@@ -106,12 +120,8 @@ impl<'a> Stage<'a> {
         self.successor = turn.orchestrator_items.iter().find(continued).cloned();
     }
 
-    fn begin(&self, start: Event) -> Result<Execution, String> {
-        Execution::begin(self.setup(), start).map_err(|details| details.display_message())
-    }
-
-    /// Starts the next execution; what it carries comes before everything else.
-    fn begin_successor(&mut self, now_ms: u64) -> Result<Vec<WorkItem>, String> {
+    /// The start of the next execution, and what it carries: that comes before everything else.
+    fn successor(&mut self, now_ms: u64) -> Result<(Event, Vec<WorkItem>), String> {
         let Some(WorkItem::ContinueAsNew {
             input,
             carry_forward_events,
@@ -124,12 +134,11 @@ impl<'a> Stage<'a> {
         self.execution_id += 1;
         self.history.clear();
         let start = self.start(input, initial_custom_status, now_ms);
-        self.execution = Some(self.begin(start)?);
-        let carried = carry_forward_events.into_iter();
-        let instance = INSTANCE.to_owned();
-        Ok(carried
-            .map(|(name, data)| WorkItem::QueueMessage { instance: instance.clone(), name, data })
-            .collect())
+        let message = |(name, data)| {
+            let instance = INSTANCE.to_owned();
+            WorkItem::QueueMessage { instance, name, data }
+        };
+        Ok((start, carry_forward_events.into_iter().map(message).collect()))
     }
 
     fn start(&self, input: String, initial_custom_status: Option<String>, now_ms: u64) -> Event {

@@ -138,6 +138,26 @@ fn a_turn_with_the_report_fails_also_when_the_execution_was_evicted_in_between()
 }
 
 #[test]
+fn an_execution_may_take_each_turn_on_another_thread() {
+    let mut harness = Harness::new(|ctx, _input| async move {
+        let calls = (0..3).map(|_| ctx.schedule_activity("A", "")).collect();
+        Ok(ctx.join(calls).await.len().to_string())
+    });
+    harness.turn(&["start"]);
+    for id in 2..5 {
+        harness = std::thread::spawn(move || {
+            harness.turn(&[&format!("done {id} x")]);
+            harness
+        })
+        .join()
+        .expect("no panic");
+    }
+    let end = harness.history.last().expect("recorded");
+    assert_eq!(super::render::event(end), "8 completed 3");
+    assert_eq!(harness.foreign_wakes(), 0);
+}
+
+#[test]
 fn eviction_cancels_nothing_and_is_no_wake_from_outside() {
     let kept: Arc<Mutex<Option<Waker>>> = Arc::default();
     let slot = Arc::clone(&kept);
