@@ -9,6 +9,9 @@ use async_trait::async_trait;
 use duroxide_core::context::OrchestrationHandler;
 use duroxide_core::{BackoffStrategy, OrchestrationContext, RetryPolicy};
 use proptest::prelude::*;
+use tokio::sync::oneshot;
+
+use crate::samples::yield_once;
 
 /// Something that is scheduled and answered from outside.
 #[derive(Debug, Clone)]
@@ -34,14 +37,24 @@ pub(crate) enum Op {
     Race2(Block, Block),
     Race3(Block, Block, Block),
     Loop(u8, Block),
-    Retry { attempts: u32, delay: bool, timeout: bool },
+    /// The first block waits until the second one is over.
+    HandOver(Block, Block),
+    /// The code wakes itself.
+    Yield,
+    Retry {
+        attempts: u32,
+        delay: bool,
+        timeout: bool,
+    },
     SetKey(u8),
     ClearKey(u8),
     ClearKeys,
     PruneKeys(u16),
     Status,
     Detached,
-    Continue { awaited: bool },
+    Continue {
+        awaited: bool,
+    },
     Fail,
 }
 
@@ -76,6 +89,7 @@ fn simple() -> impl Strategy<Value = Op> {
         1 => Just(Op::Status),
         1 => Just(Op::Detached),
         1 => any::<bool>().prop_map(|awaited| Op::Continue { awaited }),
+        1 => Just(Op::Yield),
         1 => Just(Op::Fail),
     ]
 }
@@ -88,6 +102,7 @@ pub(crate) fn program() -> impl Strategy<Value = Block> {
             3 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::Race2(a, b)),
             1 => (block.clone(), block.clone(), block.clone())
                 .prop_map(|(a, b, c)| Op::Race3(a, b, c)),
+            1 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::HandOver(a, b)),
             1 => (1..4_u8, block).prop_map(|(times, body)| Op::Loop(times, body)),
         ]
     });
@@ -247,6 +262,11 @@ impl Code {
                 self.pass(&format!("raced {winner}"));
                 return end;
             }
+            Op::HandOver(after, before) => return self.hand_over(after, before).await,
+            Op::Yield => {
+                yield_once().await;
+                self.pass("yielded");
+            }
             Op::Loop(times, body) => {
                 for _time in 0..*times {
                     self.block(body).await?;
@@ -278,6 +298,21 @@ impl Code {
             Op::Detached => ctx.schedule_orchestration("Other", "other", self.digest()),
             other => panic!("{other:?} takes time"),
         }
+    }
+
+    async fn hand_over(&self, after: &[Op], before: &[Op]) -> Result<(), String> {
+        let (tell, told) = oneshot::channel();
+        let listener = async {
+            self.pass(&format!("told {:?}", told.await));
+            self.block(after).await
+        };
+        let teller = async {
+            let end = self.block(before).await;
+            tell.send(self.digest())?;
+            end
+        };
+        let (listened, ended) = self.ctx.join2(listener, teller).await;
+        listened.and(ended)
     }
 
     async fn retry(&self, attempts: u32, delay: bool, timeout: bool) -> Result<String, String> {

@@ -6,6 +6,8 @@ mod events;
 mod state;
 mod waking;
 
+pub(crate) use waking::yield_once;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

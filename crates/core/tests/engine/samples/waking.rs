@@ -6,7 +6,7 @@ use std::task::Poll;
 use tokio::sync::oneshot;
 
 /// Wakes itself and goes on at the next poll.
-async fn yield_once() {
+pub(crate) async fn yield_once() {
     let mut yielded = false;
     poll_fn(|cx| {
         if std::mem::replace(&mut yielded, true) {
