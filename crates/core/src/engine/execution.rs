@@ -25,6 +25,8 @@ pub struct Execution {
     pub(super) event_id_next: u64,
     /// How the code ended, if it did.
     pub(super) end: Option<End>,
+    /// The end is recorded: there is nothing left to decide.
+    pub(super) over: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
     /// First decision to continue as new: input and version.
@@ -96,6 +98,7 @@ impl Execution {
             parent: setup.parent,
             event_id_next: start.event_id,
             end: None,
+            over: false,
             cancel_reason: None,
             continue_as_new: None,
             must_poll: true,
@@ -144,8 +147,12 @@ impl Execution {
         }
     }
 
-    /// Takes one turn: turns messages into events, runs the code and says what to commit.
+    /// Takes one turn: turns messages into events, runs the code and says what to commit. After the
+    /// end, turns change nothing.
     pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
+        if self.over {
+            return Turn::unchanged();
+        }
         let waker = Arc::clone(&self.waker);
         let _running = waker.enter();
         self.now_ms = now_ms;
@@ -154,6 +161,7 @@ impl Execution {
             let mut state = self.ctx.shared.state();
             state.replaying = false;
             state.now_ms = now_ms;
+            state.kv.forget_recorded_times();
         }
         self.stage(messages);
         let inbox_end = self.event_id_next;
@@ -324,12 +332,15 @@ fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
 }
 
 /// The code, from its beginning. A handler that panics before its first await panics in a poll.
+///
+/// Unconstrained, because the budget of the task that happens to run a turn would make channels
+/// between branches pretend to be empty at a place that no replay can know.
 fn invoke(
     handler: Arc<dyn OrchestrationHandler>,
     ctx: OrchestrationContext,
     input: String,
 ) -> Code {
-    Box::pin(async move { handler.invoke(ctx, input).await })
+    Box::pin(tokio::task::unconstrained(async move { handler.invoke(ctx, input).await }))
 }
 
 fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {

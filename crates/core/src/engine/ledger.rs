@@ -123,7 +123,7 @@ impl Ledger {
         self.children.get(&id).map(String::as_str)
     }
 
-    /// Forgets every event from `event_id` on.
+    /// Forgets every schedule from `event_id` on.
     pub(super) fn truncate(&mut self, event_id: u64) {
         if let Some(index) = index(event_id) {
             self.entries.truncate(index);
