@@ -1,21 +1,18 @@
 //! One execution: the code, what it asked for and what it was told.
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::ledger::Ledger;
 use super::turn::{Parent, Setup, Turn};
 use super::waker::EngineWaker;
+use crate::context::OrchestrationContext;
+use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
-use crate::context::{OrchestrationContext, OrchestrationHandler};
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
-
-type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
 pub struct Execution {
@@ -92,7 +89,7 @@ impl Execution {
             state.kv.load(setup.kv_snapshot);
         }
         Ok(Self {
-            code: Some(invoke(setup.handler, ctx.clone(), facts.input)),
+            code: Some(begin(setup.handler, ctx.clone(), facts.input)),
             ctx,
             ledger: Ledger::default(),
             parent: setup.parent,
@@ -329,18 +326,6 @@ fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
     let continues =
         previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
     is_message(event) && !continues
-}
-
-/// The code, from its beginning. A handler that panics before its first await panics in a poll.
-///
-/// Unconstrained, because the budget of the task that happens to run a turn would make channels
-/// between branches pretend to be empty at a place that no replay can know.
-fn invoke(
-    handler: Arc<dyn OrchestrationHandler>,
-    ctx: OrchestrationContext,
-    input: String,
-) -> Code {
-    Box::pin(tokio::task::unconstrained(async move { handler.invoke(ctx, input).await }))
 }
 
 fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {

@@ -51,6 +51,9 @@ impl Execution {
         // was dropped, and one that was dropped before it was recorded had nothing yet.
         let mut outbox = Outbox::default();
         self.record_drops(&mut outbox);
+        if self.end.is_none() && self.awaits_nothing_durable() {
+            self.fault_foreign_wake();
+        }
         match self.end.take() {
             Some(End::Returned(Ok(output))) => self.completed(output, inbox_end, outbox),
             Some(End::Returned(Err(message))) => {
@@ -60,6 +63,13 @@ impl Execution {
             Some(End::Fault(details)) => self.fail(details, inbox_end),
             None => self.waiting(outbox),
         }
+    }
+
+    /// Whether only something outside the engine could ever move the code. Told at once: the
+    /// wake-up may never come, because an execution that is not kept is dropped with its timers.
+    fn awaits_nothing_durable(&self) -> bool {
+        let wake_driven = self.ctx.shared.state().rules.wake_driven;
+        wake_driven && self.ledger.is_settled() && self.waker.is_held_elsewhere()
     }
 
     fn failure(&mut self) -> Option<ErrorDetails> {

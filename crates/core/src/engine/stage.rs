@@ -125,9 +125,9 @@ impl Execution {
 
     pub(super) fn fault_foreign_wake(&mut self) {
         self.fault(format!(
-            "orchestration '{}' was woken from outside the engine: it awaits something that is not \
-             durable (a runtime timer, a channel, a spawned task); use the timers, activities and \
-             events of its context instead",
+            "orchestration '{}' awaits something that is not durable (a runtime timer, a channel, \
+             a spawned task) and can only be woken from outside the engine; use the timers, \
+             activities and events of its context instead",
             self.ctx.shared.orchestration_name
         ));
     }

@@ -100,7 +100,8 @@ pub(crate) fn message(text: &str, running: u64) -> WorkItem {
         "foreign-wake" => WorkItem::ExternalRaised {
             instance,
             name: duroxide_core::engine::FOREIGN_WAKE_SIGNAL.to_owned(),
-            data: String::new(),
+            // The execution that was woken; without a word of its own, the running one.
+            data: if rest.is_empty() { running.to_string() } else { rest.to_owned() },
         },
         answer => answer_message(answer, target(first, running), data),
     }
