@@ -68,8 +68,9 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
     let mut unfinished = true;
     for _ in 0..limits::FETCH_ROUNDS_MAX {
         let wanted = turns_max - turns.len();
-        let instances = candidates(tx, request, wanted, &mut seen)?;
-        if wanted == 0 || instances.is_empty() {
+        let instances =
+            if wanted == 0 { Vec::new() } else { candidates(tx, request, wanted, &mut seen)? };
+        if instances.is_empty() {
             unfinished = false;
             break;
         }
@@ -85,7 +86,11 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: TurnBatch) -> Result<(), JobError> {
     for turn in batch.turns {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
-        turn_lock::abandon(tx, &turn.lock_token, untouched)?;
+        match turn_lock::abandon(tx, &turn.lock_token, untouched) {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(()) | Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

@@ -23,6 +23,9 @@ pub(crate) async fn fetch_turns(
     operation: &'static str,
     fetch: TurnFetch<'_>,
 ) -> Result<Vec<FetchedTurn>, ProviderError> {
+    if fetch.turns_max == 0 {
+        return Ok(Vec::new());
+    }
     let mut wait = Wait::new(provider, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
     let filter = fetch.filter.cloned().map(std::sync::Arc::new);
     loop {
@@ -52,6 +55,9 @@ pub(crate) async fn fetch_work(
     operation: &'static str,
     fetch: WorkFetch<'_>,
 ) -> Result<Vec<FetchedWork>, ProviderError> {
+    if fetch.slots.is_empty() {
+        return Ok(Vec::new());
+    }
     let mut wait = Wait::new(provider, ChangeScope::WorkerQueue, fetch.poll_timeout);
     loop {
         let request = WorkRequest {

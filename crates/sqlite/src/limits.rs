@@ -17,8 +17,11 @@ pub(crate) const READERS: usize = 2;
 /// How often commits of other processes are looked for while someone waits.
 pub(crate) const CROSS_PROCESS_POLL: Duration = Duration::from_millis(10);
 
+/// How much rarer that becomes while someone waits and nothing happens.
+pub(crate) const QUIET_POLL_FACTOR: u32 = 5;
+
 /// How much rarer that is while nobody waits.
-pub(crate) const IDLE_POLL_FACTOR: u32 = 5;
+pub(crate) const IDLE_POLL_FACTOR: u32 = 25;
 
 /// Rounds of one fetch job that only met messages of unknown instances, before other jobs get
 /// their turn.

@@ -410,7 +410,9 @@ impl Provider for SqliteProvider {
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
-        Some(self.hub.watch(scope))
+        let watch = self.hub.watch(scope);
+        self.writer.look_around();
+        Some(watch)
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

@@ -31,7 +31,7 @@ pub(crate) enum OpenMode {
 
 const MEMORY: &str = ":memory:";
 
-/// Reads `sqlite:path`, `sqlite://path`, a bare path or `:memory:`, each with an optional `?mode=…`.
+/// Reads `sqlite:path`, `sqlite://path`, a bare path or `:memory:`, each with an optional `?mode=`.
 pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_owned(), reason };
     let (rest, is_url) = match url.strip_prefix("sqlite:") {

@@ -124,7 +124,11 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
     for work in batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
-        abandon(tx, &work.lock_token, untouched)?;
+        match abandon(tx, &work.lock_token, untouched) {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(()) | Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
     }
     Ok(())
 }

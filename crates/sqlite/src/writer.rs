@@ -51,6 +51,8 @@ pub(crate) struct Writer {
 enum Command {
     Run(Box<dyn Job>),
     Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
+    /// Someone began to wait: look for other processes more often.
+    LookAround,
 }
 
 impl std::fmt::Debug for Command {
@@ -58,6 +60,7 @@ impl std::fmt::Debug for Command {
         f.write_str(match self {
             Self::Run(_) => "Run",
             Self::Checkpoint(_) => "Checkpoint",
+            Self::LookAround => "LookAround",
         })
     }
 }
@@ -113,6 +116,12 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
         answer.await.map_err(|_| SqliteError::Closed)?
+    }
+
+    /// Tells the thread that there is a new watch.
+    pub(crate) fn look_around(&self) {
+        // If the thread has stopped, nothing changes any more.
+        drop(self.commands.send(Command::LookAround));
     }
 
     /// While the guard lives, commits of other processes are looked for eagerly.
@@ -217,7 +226,13 @@ impl<T: Send + 'static> Job for TypedJob<T> {
 
     fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
         let operation = self.operation;
-        let undelivered = self.reply.send(self.outcome?).err()?.ok()?;
+        let undelivered = match self.reply.send(self.outcome?).err()? {
+            Ok(value) => value,
+            Err(error) => {
+                tracing::warn!(%error, "a storage job failed and nobody waits for its answer");
+                return None;
+            }
+        };
         let undo = self.undo?;
         let (reply, _nobody_listens) = oneshot::channel();
         let work: Work<()> = Box::new(move |tx| undo(tx, undelivered));
@@ -232,6 +247,8 @@ struct WriterThread {
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
     poll: Duration,
+    /// How many looks for other processes in a row found nothing.
+    quiet_looks: u32,
     /// Changes when another connection commits, but not when this one does.
     data_version: i64,
 }
@@ -246,7 +263,8 @@ impl WriterThread {
     ) -> Self {
         let poll = settings.cross_process_poll;
         let data_version = data_version(&conn).unwrap_or(0);
-        Self { conn, location, clock: settings.clock, hub, waiting, poll, data_version }
+        let clock = settings.clock;
+        Self { conn, location, clock, hub, waiting, poll, quiet_looks: 0, data_version }
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -258,7 +276,7 @@ impl WriterThread {
                 match self.next(inbox) {
                     Ok(Some(Command::Run(job))) => jobs.push(job),
                     Ok(Some(Command::Checkpoint(reply))) => checkpoints.push(reply),
-                    Ok(None) => continue,
+                    Ok(Some(Command::LookAround) | None) => continue,
                     Err(mpsc::RecvError) => return,
                 }
             }
@@ -268,6 +286,7 @@ impl WriterThread {
                 match command {
                     Command::Run(job) => jobs.push(job),
                     Command::Checkpoint(reply) => checkpoints.push(reply),
+                    Command::LookAround => {}
                 }
             }
             if !jobs.is_empty() {
@@ -288,18 +307,31 @@ impl WriterThread {
         if self.location == Location::Memory {
             return inbox.recv().map(Some);
         }
-        let someone_waits =
-            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
-        let factor = if someone_waits { 1 } else { limits::IDLE_POLL_FACTOR };
-        match inbox.recv_timeout(self.poll * factor) {
-            Ok(command) => Ok(Some(command)),
+        match inbox.recv_timeout(self.poll * self.poll_factor()) {
+            Ok(command) => {
+                self.quiet_looks = 0;
+                Ok(Some(command))
+            }
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
+                self.quiet_looks = self.quiet_looks.saturating_add(1);
                 if self.others_committed() {
+                    self.quiet_looks = 0;
                     self.hub.notify_all();
                 }
                 Ok(None)
             }
+        }
+    }
+
+    /// The longer it is quiet, the rarer we look; while nobody waits it hardly matters.
+    fn poll_factor(&self) -> u32 {
+        let someone_waits =
+            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
+        if someone_waits {
+            (1 + self.quiet_looks).min(limits::QUIET_POLL_FACTOR)
+        } else {
+            limits::IDLE_POLL_FACTOR
         }
     }
 

@@ -18,8 +18,8 @@ impl OrchestrationContext {
         self.schedule(action, kind, external_data)
     }
 
-    /// The typed form of [`schedule_wait`](Self::schedule_wait). A payload that does not fit panics,
-    /// which fails the orchestration.
+    /// The typed form of [`schedule_wait`](Self::schedule_wait). A payload that does not fit
+    /// panics, which fails the orchestration.
     pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -35,8 +35,8 @@ impl OrchestrationContext {
         self.schedule(action, kind, external_data)
     }
 
-    /// The typed form of [`dequeue_event`](Self::dequeue_event). A payload that does not fit panics,
-    /// which fails the orchestration.
+    /// The typed form of [`dequeue_event`](Self::dequeue_event). A payload that does not fit
+    /// panics, which fails the orchestration.
     pub fn dequeue_event_typed<T: DeserializeOwned>(
         &self,
         queue: impl Into<String>,

@@ -62,9 +62,10 @@ impl EngineWaker {
         self.foreign.load(Ordering::SeqCst)
     }
 
-    /// Whether anyone but the engine, which holds two handles while it runs, can wake the code.
+    /// Whether someone besides the execution and its caller holds this, hoping to wake the code.
     pub(super) fn is_held_elsewhere(self: &Arc<Self>) -> bool {
-        Arc::strong_count(self) > 2
+        const EXECUTION_AND_CALLER: usize = 2;
+        Arc::strong_count(self) > EXECUTION_AND_CALLER
     }
 
     /// Ignores every later wake-up: the execution is going away.

@@ -246,7 +246,7 @@ impl Provider for InstrumentedProvider {
         self.inner.get_instance_stats(instance).await
     }
 
-    // The methods with defaults are handed on, too: a default here would hide the faster one inside.
+    // Methods with defaults are handed on, too: a default here would hide the faster one inside.
 
     fn clock(&self) -> Arc<dyn Clock> {
         self.inner.clock()

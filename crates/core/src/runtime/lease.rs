@@ -79,7 +79,8 @@ impl Keeper {
                     pause = (interval / 4).max(Duration::from_millis(1));
                 }
                 Err(error) => {
-                    debug!(target: "duroxide::runtime", leased = ?self.leased, %error, "lease lost");
+                    let leased = self.leased;
+                    debug!(target: "duroxide::runtime", ?leased, %error, "lease lost");
                     return;
                 }
             }

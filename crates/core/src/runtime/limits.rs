@@ -29,7 +29,7 @@ pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// A waiting client looks again at least this often although it is woken by changes, so that a
 /// lost wake-up costs a moment and never the answer.
-pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(1);
+pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Turns that one core is given by default: while one commits, others compute.
 pub const TURNS_PER_CORE: usize = 4;

@@ -47,7 +47,7 @@ pub(super) async fn commit(
             turn.node.running.cancel(&cancelled);
             Some(committed)
         }
-        Err(error) if error.is_retryable() => {
+        Err(error) if error.is_retryable() || lease_is_lost(turn).await => {
             give_up(turn, &error).await;
             None
         }
@@ -116,6 +116,16 @@ async fn fail_instead(
         Ok(_committed) => report(turn, &summary),
         Err(error) => give_up(turn, &error).await,
     }
+}
+
+/// Whether someone else may have the turn by now. A refusal for that reason is no failure of the
+/// instance.
+async fn lease_is_lost(turn: &InHand<'_>) -> bool {
+    if turn.lease.lost().is_cancelled() {
+        return true;
+    }
+    let length = turn.node.options.orchestrator_lock_timeout;
+    turn.node.provider.renew_orchestration_item_lock(&turn.lock_token, length).await.is_err()
 }
 
 /// Leaves the turn to be redelivered.

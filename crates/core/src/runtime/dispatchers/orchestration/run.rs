@@ -59,8 +59,7 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     let Ready { mut execution, facts } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
-    // User code may poll channels of tokio; its cooperative budget must not make them look empty.
-    let mut decided = tokio::task::unconstrained(async { execution.advance(inbox, now_ms) }).await;
+    let mut decided = execution.advance(inbox, now_ms);
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
     let execution_id = execution.execution_id();

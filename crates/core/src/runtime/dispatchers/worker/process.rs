@@ -49,9 +49,9 @@ enum Decision {
 
 /// Runs one activity.
 pub(super) async fn process(node: &Arc<Node>, slot: usize, fetched: FetchedWork) {
-    let message = fetched.item.clone();
-    let Some(work) = Work::of(fetched.item) else {
-        return remove_foreign(node, &fetched.lock_token, &message).await;
+    let work = match Work::of(fetched.item) {
+        Ok(work) => work,
+        Err(message) => return remove_foreign(node, &fetched.lock_token, &message).await,
     };
     let registered = node.running.register(work.id.clone());
     let lease = Keeper {
@@ -73,7 +73,7 @@ pub(super) async fn process(node: &Arc<Node>, slot: usize, fetched: FetchedWork)
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
     match in_hand.decide(&work, matches!(session, Some(None))) {
         Decision::GiveBackSession => in_hand.give_back(WORK_RETURN_DELAY, true).await,
-        Decision::Poison => in_hand.poison(&work, &message).await,
+        Decision::Poison => in_hand.poison(work).await,
         Decision::GiveBackUnregistered => in_hand.give_back_unregistered(&work).await,
         Decision::Run(handler) => run::run(in_hand, work, handler).await,
     }
@@ -120,7 +120,7 @@ impl InHand<'_> {
         self.give_back(delay, false).await;
     }
 
-    async fn poison(&self, work: &Work, message: &WorkItem) {
+    async fn poison(&self, work: Work) {
         error!(
             target: "duroxide::runtime",
             instance_id = %work.id.instance,
@@ -139,9 +139,9 @@ impl InHand<'_> {
                 activity_name: work.name.clone(),
                 activity_id: work.id.activity_id,
             },
-            message: serde_json::to_string(message).unwrap_or_else(|error| error.to_string()),
+            message: work.as_json(),
         };
-        if report::store(self, report::failed(work, details)).await {
+        if report::store(self, report::failed(&work, details)).await {
             self.node.metrics().record_activity_poison();
         }
     }
@@ -159,13 +159,27 @@ async fn remove_foreign(node: &Node, lock_token: &str, message: &WorkItem) {
 }
 
 impl Work {
-    fn of(message: WorkItem) -> Option<Self> {
+    fn of(message: WorkItem) -> Result<Self, Box<WorkItem>> {
         let WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag } =
             message
         else {
-            return None;
+            return Err(Box::new(message));
         };
         let id = ScheduledActivityIdentifier { instance, execution_id, activity_id: id };
-        Some(Self { id, name, input, session_id, tag })
+        Ok(Self { id, name, input, session_id, tag })
+    }
+
+    /// The message that it came from.
+    fn as_json(&self) -> String {
+        let message = WorkItem::ActivityExecute {
+            instance: self.id.instance.clone(),
+            execution_id: self.id.execution_id,
+            id: self.id.activity_id,
+            name: self.name.clone(),
+            input: self.input.clone(),
+            session_id: self.session_id.clone(),
+            tag: self.tag.clone(),
+        };
+        serde_json::to_string(&message).unwrap_or_else(|error| error.to_string())
     }
 }

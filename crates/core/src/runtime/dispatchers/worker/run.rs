@@ -30,11 +30,11 @@ pub(super) enum Outcome {
 }
 
 /// Runs the handler and reports what it came to.
-pub(super) async fn run(in_hand: InHand<'_>, work: Work, handler: Arc<dyn ActivityHandler>) {
+pub(super) async fn run(in_hand: InHand<'_>, mut work: Work, handler: Arc<dyn ActivityHandler>) {
     let began = Instant::now();
     let cancellation = CancellationToken::new();
     let context = context(&in_hand, &work, cancellation.clone()).await;
-    let input = work.input.clone();
+    let input = std::mem::take(&mut work.input);
     let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
     let _aborted_with_the_slot = AbortOnDrop::new(&task);
     let outcome = tokio::select! {

@@ -1,0 +1,17 @@
+//! The two kinds of registries.
+
+use super::{Registry, RegistryBuilder};
+use crate::context::OrchestrationHandler;
+use crate::runtime::ActivityHandler;
+
+/// Orchestrations by name and version.
+pub type OrchestrationRegistry = Registry<dyn OrchestrationHandler>;
+
+/// Activities by name.
+pub type ActivityRegistry = Registry<dyn ActivityHandler>;
+
+/// Collects orchestrations.
+pub type OrchestrationRegistryBuilder = RegistryBuilder<dyn OrchestrationHandler>;
+
+/// Collects activities.
+pub type ActivityRegistryBuilder = RegistryBuilder<dyn ActivityHandler>;

@@ -1,0 +1,19 @@
+//! Behaviour of the SQLite provider, one module per subject.
+
+mod capability;
+mod deletion;
+mod group_commit;
+mod kv;
+mod leases;
+mod legacy;
+mod marks;
+mod model;
+mod parked;
+mod plans;
+mod processes;
+mod sessions;
+mod support;
+mod trouble;
+mod turns;
+mod wake;
+mod worker;

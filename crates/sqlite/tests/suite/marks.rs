@@ -1,0 +1,97 @@
+//! Fetching without the history that the caller holds.
+
+use std::sync::Arc;
+
+use duroxide_core::providers::{
+    FetchedTurn, HistoryMark, KnownHistory, Provider, ProviderAdmin, TurnFetch,
+};
+
+use crate::support::*;
+
+struct Held(HistoryMark);
+
+impl KnownHistory for Held {
+    fn mark(&self, _instance: &str) -> Option<HistoryMark> {
+        Some(self.0)
+    }
+}
+
+async fn turn_with(provider: &dyn Provider, mark: HistoryMark) -> FetchedTurn {
+    let fetch = TurnFetch { known: Some(Arc::new(Held(mark))), ..wish(1) };
+    provider.fetch_orchestration_items(fetch).await.unwrap().pop().expect("a turn is ready")
+}
+
+/// Creates the instance with two events and says where it stands.
+async fn create_marked(provider: &dyn Provider) -> HistoryMark {
+    provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let first = turn(provider).await;
+    let events = vec![started("a", 1), heard("a", 2)];
+    let answer = provider.store_turn(commit(&first.lock_token, events)).await.unwrap();
+    HistoryMark { incarnation: answer.incarnation.unwrap(), execution_id: 1, event_id: 2 }
+}
+
+#[tokio::test]
+async fn known_events_are_left_out() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    let mark = create_marked(provider).await;
+    step(provider, "a", vec![heard("a", 3)]).await;
+    provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
+    let turn = turn_with(provider, mark).await;
+    assert_eq!(turn.history_after, 2);
+    assert_eq!(turn.item.history.iter().map(|event| event.event_id).collect::<Vec<_>>(), [3]);
+}
+
+#[tokio::test]
+async fn a_mark_of_another_execution_or_a_later_event_counts_for_nothing() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    let mark = create_marked(provider).await;
+    for wrong in [
+        HistoryMark { execution_id: 2, ..mark },
+        HistoryMark { event_id: 99, ..mark },
+        HistoryMark { incarnation: mark.incarnation ^ 1, ..mark },
+    ] {
+        provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
+        let turn = turn_with(provider, wrong).await;
+        assert_eq!((turn.history_after, turn.item.history.len()), (0, 2), "{wrong:?}");
+        provider.store_turn(commit(&turn.lock_token, vec![])).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_was_deleted_and_made_again_is_another_one() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    let old = create_marked(provider).await;
+    provider.delete_instance("a", true).await.unwrap();
+    let new = create_marked(provider).await;
+    assert_ne!(old.incarnation, new.incarnation);
+    provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
+    let turn = turn_with(provider, old).await;
+    assert_eq!((turn.history_after, turn.item.history.len()), (0, 2));
+}
+
+struct Panics;
+
+impl KnownHistory for Panics {
+    fn mark(&self, _instance: &str) -> Option<HistoryMark> {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test]
+async fn a_panic_in_a_job_undoes_it_and_leaves_the_writer_alive() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let fetch = TurnFetch { known: Some(Arc::new(Panics)), ..wish(1) };
+    let (failed, other) = tokio::join!(
+        provider.fetch_orchestration_items(fetch),
+        provider.enqueue_for_worker(activity("a", 1))
+    );
+    let error = failed.unwrap_err();
+    assert!(error.message.contains("panicked"), "{error}");
+    other.unwrap();
+    assert_eq!(turn(provider).await.attempt_count, 1);
+}

@@ -1,0 +1,133 @@
+//! The worker queue.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{Provider, TagFilter, WorkFetch, WorkItem, WorkSlot};
+
+use crate::support::*;
+
+fn tagged(id: u64, tag: &str) -> WorkItem {
+    let WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, .. } =
+        activity("a", id)
+    else {
+        unreachable!("activity() makes activities")
+    };
+    let tag = Some(tag.to_owned());
+    WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag }
+}
+
+async fn take(provider: &dyn Provider, filter: &TagFilter) -> Option<(WorkItem, String, u32)> {
+    provider.fetch_work_item(LEASE, NOW, None, filter).await.unwrap()
+}
+
+#[tokio::test]
+async fn activities_are_taken_oldest_first_and_finished_with_their_completion() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
+    let (first, token, attempt) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    assert_eq!((first, attempt), (activity("a", 1), 1));
+    provider.ack_work_item(&token, Some(completed("a", 1))).await.unwrap();
+    assert!(provider.ack_work_item(&token, None).await.is_err());
+    let (second, ..) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    assert_eq!(second, activity("a", 2));
+    assert_eq!(turn(provider).await.item.messages, vec![completed("a", 1)]);
+}
+
+#[tokio::test]
+async fn a_lost_lease_can_neither_finish_nor_renew() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let (_, token, _) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    assert!(take(provider, &TagFilter::DefaultOnly).await.is_none());
+    store.clock.advance(LEASE);
+    let error = provider.ack_work_item(&token, None).await.unwrap_err();
+    assert!(!error.is_retryable());
+    assert!(provider.renew_work_item_lock(&token, LEASE).await.is_err());
+    let (_, again, attempt) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    assert_eq!(attempt, 2);
+    provider.renew_work_item_lock(&again, LEASE).await.unwrap();
+    provider.ack_work_item(&again, None).await.unwrap();
+    assert_eq!(store.count("SELECT count(*) FROM orchestrator_queue"), 0);
+}
+
+#[tokio::test]
+async fn a_hidden_activity_does_not_hold_up_the_next() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
+    let (_, token, _) = take(provider, &TagFilter::Any).await.unwrap();
+    let delay = Duration::from_secs(1);
+    provider.abandon_work_item(&token, Some(delay), true).await.unwrap();
+    let (item, ..) = take(provider, &TagFilter::Any).await.unwrap();
+    assert_eq!(item, activity("a", 2));
+    store.clock.advance(delay);
+    let (item, _, attempt) = take(provider, &TagFilter::DefaultOnly).await.unwrap();
+    assert_eq!((item, attempt), (activity("a", 1), 1));
+}
+
+#[tokio::test]
+async fn only_a_completion_ends_an_activity() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let (_, token, _) = take(provider, &TagFilter::Any).await.unwrap();
+    let error = provider.ack_work_item(&token, Some(signal("a", "x"))).await.unwrap_err();
+    assert!(!error.is_retryable());
+    assert!(provider.enqueue_for_worker(signal("a", "x")).await.is_err());
+}
+
+#[tokio::test]
+async fn tags_select_who_takes_what() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(tagged(1, "gpu")).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
+    provider.enqueue_for_worker(tagged(3, "gpu")).await.unwrap();
+    provider.enqueue_for_worker(tagged(4, "ssd")).await.unwrap();
+    assert!(take(provider, &TagFilter::none()).await.is_none());
+    assert!(take(provider, &TagFilter::tags(["GPU"])).await.is_none());
+    let (item, ..) = take(provider, &TagFilter::default_only()).await.unwrap();
+    assert_eq!(item, activity("a", 2));
+    let (item, ..) = take(provider, &TagFilter::default_and(["gpu"])).await.unwrap();
+    assert_eq!(item, tagged(1, "gpu"));
+    let (item, ..) = take(provider, &TagFilter::tags(["ssd", "gpu"])).await.unwrap();
+    assert_eq!(item, tagged(3, "gpu"));
+    let (item, ..) = take(provider, &TagFilter::any()).await.unwrap();
+    assert_eq!(item, tagged(4, "ssd"));
+}
+
+#[tokio::test]
+async fn each_slot_of_a_batch_gets_one() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    for id in 1..=3 {
+        provider.enqueue_for_worker(activity("a", id)).await.unwrap();
+    }
+    let slots = vec![WorkSlot { session: None }; 5];
+    let fetch = WorkFetch {
+        slots: &slots,
+        lock_timeout: LEASE,
+        poll_timeout: NOW,
+        tag_filter: &TagFilter::DefaultOnly,
+    };
+    let work = provider.fetch_work_items(fetch).await.unwrap();
+    assert_eq!(work.iter().map(|work| work.slot).collect::<Vec<_>>(), [0, 1, 2]);
+    assert_eq!(work[2].item, activity("a", 3));
+}
+
+#[tokio::test]
+async fn an_unreadable_activity_does_not_hold_up_the_next() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
+    store.sql().execute("UPDATE worker_queue SET work_item = '?' WHERE id = 1", []).unwrap();
+    let (item, ..) = take(provider, &TagFilter::Any).await.unwrap();
+    assert_eq!(item, activity("a", 2));
+    assert_eq!(store.count("SELECT count(*) FROM worker_queue"), 2);
+}
