@@ -14,6 +14,7 @@ mod faulty;
 
 mod kv;
 mod retry;
+mod sessions;
 mod shutdown;
 mod status;
 mod support;
