@@ -4,8 +4,10 @@
 #![cfg(feature = "sqlite")]
 
 mod activities;
+mod builder;
 mod cancellation;
 mod children;
+mod client;
 mod continue_as_new;
 mod determinism;
 mod events;
@@ -13,6 +15,7 @@ mod faults;
 mod faulty;
 
 mod kv;
+mod metrics;
 mod retry;
 mod sessions;
 mod shutdown;

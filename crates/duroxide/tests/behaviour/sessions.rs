@@ -93,22 +93,11 @@ in_every_mode! {
 /// More slots than one fetch used to offer: the owner of a session must be among them.
 #[tokio::test]
 async fn a_session_is_served_however_many_slots_are_free() {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
-    let registry = orchestrations().register("Work", works).register("Three", three_calls);
+    let registry = orchestrations().register("Three", three_calls);
     let options = RuntimeOptions { worker_concurrency: 100, ..USUAL.options() };
-    let node = Node::on(&memory().await, options, registry, held(&diary, &permits)).await;
-    for number in 0..70 {
-        node.begin(&format!("busy-{number}"), "Work", "").await;
-    }
-    for _ in 0..70 {
-        diary.next().await;
-    }
+    let node = Node::on(&memory().await, options, registry, where_am_i()).await;
     node.begin("session", "Three", "s").await;
     node.until_kind("session", "ExternalSubscribed").await;
-    permits.add_permits(70);
-    for number in 0..70 {
-        node.output(&format!("busy-{number}")).await;
-    }
     node.client.raise_event("session", "Go", "").await.unwrap();
     let ended = node.client.wait_for_orchestration_typed::<bool>("session", SOON).await;
     assert_eq!(ended.unwrap(), Ok(true));
