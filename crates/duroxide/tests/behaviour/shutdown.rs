@@ -1,7 +1,7 @@
 //! Stopping a node (24.1 to 24.5).
 
 use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use duroxide::providers::Provider;
@@ -170,7 +170,7 @@ impl Wake for Unpark {
 fn block_on(future: impl Future<Output = ()>) {
     let mut future = std::pin::pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
-    while let Poll::Pending = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+    while future.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
         std::thread::park_timeout(Duration::from_secs(5));
     }
 }

@@ -222,6 +222,12 @@ impl Database {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
         connection.execute_batch(sql).unwrap();
     }
+
+    /// Reads one number from it.
+    pub(crate) fn number(&self, sql: &str) -> i64 {
+        let connection = rusqlite::Connection::open(self.path()).unwrap();
+        connection.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
 }
 
 /// Short waits for what a node cannot run, by the clock of the machine.
