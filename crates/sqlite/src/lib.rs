@@ -28,6 +28,7 @@ mod migrations;
 mod number;
 mod options;
 mod orchestrator_queue;
+mod others;
 mod provider;
 mod readers;
 mod retention;

@@ -112,8 +112,11 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         let session = wish.session.as_ref();
-        if let Some(id) = oldest_eligible(tx, &request.tag_filter, session)? {
-            work.push(lease(tx, request, slot, id)?);
+        match oldest_eligible(tx, &request.tag_filter, session)? {
+            Some(id) => work.push(lease(tx, request, slot, id)?),
+            // What one slot may not take, another can only take if it belongs to a session.
+            None if !has_sessions(tx.conn)? => break,
+            None => {}
         }
     }
     let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
@@ -128,6 +131,14 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
     }
     Ok(())
 }
+
+/// Whether any activity belongs to a session.
+fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
+    Ok(conn.prepare_cached(HAS_SESSIONS_SQL)?.exists([])?)
+}
+
+pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
+     WHERE session_id IS NOT NULL LIMIT 1";
 
 fn oldest_eligible(
     tx: &Tx<'_>,

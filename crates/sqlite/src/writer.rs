@@ -21,6 +21,7 @@ use crate::change::Changes;
 use crate::error::JobError;
 use crate::number::to_db;
 use crate::options::Settings;
+use crate::others::Others;
 use crate::url::Location;
 use crate::{SqliteError, connection, limits};
 
@@ -232,8 +233,7 @@ struct WriterThread {
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
     poll: Duration,
-    /// Changes when another connection commits, but not when this one does.
-    data_version: i64,
+    others: Others,
 }
 
 impl WriterThread {
@@ -245,8 +245,8 @@ impl WriterThread {
         waiting: Arc<AtomicUsize>,
     ) -> Self {
         let poll = settings.cross_process_poll;
-        let data_version = data_version(&conn).unwrap_or(0);
-        Self { conn, location, clock: settings.clock, hub, waiting, poll, data_version }
+        let others = Others::of(&conn, connection::path_of(&location));
+        Self { conn, location, clock: settings.clock, hub, waiting, poll, others }
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -295,19 +295,11 @@ impl WriterThread {
             Ok(command) => Ok(Some(command)),
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
-                if self.others_committed() {
+                if self.others.glance(&self.conn) {
                     self.hub.notify_all();
                 }
                 Ok(None)
             }
-        }
-    }
-
-    fn others_committed(&mut self) -> bool {
-        match data_version(&self.conn) {
-            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
-            // Waiters look again; the error will meet them there, with a name.
-            Err(_) => true,
         }
     }
 
@@ -330,7 +322,7 @@ impl WriterThread {
     fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         let mut changes = Changes::default();
-        if self.location != Location::Memory && self.others_committed() {
+        if self.location != Location::Memory && self.others.look(&self.conn) {
             changes.everything();
         }
         let alone = jobs.len() == 1;
@@ -396,10 +388,6 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
-}
-
-fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
-    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
