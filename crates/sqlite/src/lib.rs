@@ -28,7 +28,6 @@ mod migrations;
 mod number;
 mod options;
 mod orchestrator_queue;
-mod others;
 mod provider;
 mod readers;
 mod retention;

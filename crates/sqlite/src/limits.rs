@@ -17,12 +17,11 @@ pub(crate) const READERS: usize = 2;
 /// How often commits of other processes are looked for while someone waits.
 pub(crate) const CROSS_PROCESS_POLL: Duration = Duration::from_millis(10);
 
-/// How much rarer that is while nobody waits.
-pub(crate) const IDLE_POLL_FACTOR: u32 = 5;
+/// Polls without a find after which they become rarer.
+pub(crate) const QUIET_POLLS: u32 = 100;
 
-/// Every so many glances at the log file a real look is taken: two commits within one tick of the
-/// file system's clock look like one.
-pub(crate) const GLANCES_PER_LOOK: u32 = 5;
+/// How much rarer that is then, and while nobody waits.
+pub(crate) const IDLE_POLL_FACTOR: u32 = 5;
 
 /// Rounds of one fetch job that only met messages of unknown instances, before other jobs get
 /// their turn.

@@ -21,7 +21,6 @@ use crate::change::Changes;
 use crate::error::JobError;
 use crate::number::to_db;
 use crate::options::Settings;
-use crate::others::Others;
 use crate::url::Location;
 use crate::{SqliteError, connection, limits};
 
@@ -233,7 +232,10 @@ struct WriterThread {
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
     poll: Duration,
-    others: Others,
+    /// Polls in a row that found nothing to do.
+    quiet_polls: u32,
+    /// Changes when another connection commits, but not when this one does.
+    data_version: i64,
 }
 
 impl WriterThread {
@@ -245,8 +247,9 @@ impl WriterThread {
         waiting: Arc<AtomicUsize>,
     ) -> Self {
         let poll = settings.cross_process_poll;
-        let others = Others::of(&conn, connection::path_of(&location));
-        Self { conn, location, clock: settings.clock, hub, waiting, poll, others }
+        let data_version = data_version(&conn).unwrap_or(0);
+        let (clock, quiet_polls) = (settings.clock, 0);
+        Self { conn, location, clock, hub, waiting, poll, quiet_polls, data_version }
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -288,18 +291,36 @@ impl WriterThread {
         if self.location == Location::Memory {
             return inbox.recv().map(Some);
         }
-        let someone_waits =
-            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
-        let factor = if someone_waits { 1 } else { limits::IDLE_POLL_FACTOR };
-        match inbox.recv_timeout(self.poll * factor) {
-            Ok(command) => Ok(Some(command)),
+        match inbox.recv_timeout(self.poll_interval()) {
+            Ok(command) => {
+                self.quiet_polls = 0;
+                Ok(Some(command))
+            }
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
-                if self.others.glance(&self.conn) {
+                self.quiet_polls = self.quiet_polls.saturating_add(1);
+                if self.others_committed() {
+                    self.quiet_polls = 0;
                     self.hub.notify_all();
                 }
                 Ok(None)
             }
+        }
+    }
+
+    /// Being woken is what an idle node pays for, so it is rarer when nothing has happened lately.
+    fn poll_interval(&self) -> Duration {
+        let someone_waits =
+            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
+        let eager = someone_waits && self.quiet_polls < limits::QUIET_POLLS;
+        self.poll * if eager { 1 } else { limits::IDLE_POLL_FACTOR }
+    }
+
+    fn others_committed(&mut self) -> bool {
+        match data_version(&self.conn) {
+            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
+            // Waiters look again; the error will meet them there, with a name.
+            Err(_) => true,
         }
     }
 
@@ -322,7 +343,7 @@ impl WriterThread {
     fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         let mut changes = Changes::default();
-        if self.location != Location::Memory && self.others.look(&self.conn) {
+        if self.location != Location::Memory && self.others_committed() {
             changes.everything();
         }
         let alone = jobs.len() == 1;
@@ -388,6 +409,10 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
+}
+
+fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
