@@ -10,6 +10,7 @@ use crate::error::JobError;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::{self, NewMessage};
 use crate::sessions;
+use crate::stored_text::stored_text;
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
 
@@ -232,7 +233,7 @@ fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<Raw
              WHERE id = ?1 RETURNING work_item, attempt_count, session_id",
         )?
         .query_row(params![id, lock_token, until], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((stored_text(row, 0)?, row.get(1)?, row.get(2)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
     if let (Some(session_id), Some(owner)) = (session_id, owner) {
