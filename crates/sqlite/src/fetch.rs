@@ -14,6 +14,7 @@ use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
+use crate::stored_text::stored_text;
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
 use crate::{history, kv, limits, orchestrator_queue, turn_lock};
@@ -103,13 +104,17 @@ fn candidates(
     seen: &mut HashSet<String>,
 ) -> Result<Vec<String>, JobError> {
     let mut found = Vec::new();
+    let mut unreadable = Vec::new();
     for sql in [EXPIRED_SQL, READY_SQL] {
         let mut statement = tx.conn.prepare_cached(sql)?;
         let mut rows = statement.query([tx.now])?;
         while found.len() < wanted
             && let Some(row) = rows.next()?
         {
-            let instance = row.get_ref(0)?.as_str().map_err(rusqlite::Error::from)?;
+            let Ok(instance) = row.get_ref(0)?.as_str() else {
+                unreadable.push(row.get(1)?);
+                continue;
+            };
             if seen.contains(instance) {
                 continue;
             }
@@ -119,19 +124,22 @@ fn candidates(
             }
         }
     }
+    for message in unreadable {
+        orchestrator_queue::park_unreadable(tx, message)?;
+    }
     Ok(found)
 }
 
 // Tagged messages are not in the index of ready ones; they are found through their lease.
 pub(crate) const EXPIRED_SQL: &str =
-    "SELECT l.instance_id FROM instance_locks l INDEXED BY idx_locks_until
+    "SELECT l.instance_id, 0 FROM instance_locks l INDEXED BY idx_locks_until
      WHERE l.locked_until <= ?1 AND EXISTS (
          SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
          WHERE q.instance_id = l.instance_id AND q.visible_at <= ?1 AND q.parked = 0)
      ORDER BY l.locked_until";
 
 pub(crate) const READY_SQL: &str =
-    "SELECT q.instance_id FROM orchestrator_queue q INDEXED BY idx_orch_ready
+    "SELECT q.instance_id, q.id FROM orchestrator_queue q INDEXED BY idx_orch_ready
      WHERE q.lock_token IS NULL AND q.parked = 0 AND q.visible_at <= ?1 AND NOT EXISTS (
          SELECT 1 FROM instance_locks l
          WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
@@ -218,7 +226,7 @@ fn tag_messages(
     )?;
     let mut rows = statement.query(params![instance, token, tx.now])?;
     while let Some(row) = rows.next()? {
-        messages.push((row.get(0)?, row.get(1)?));
+        messages.push((row.get(0)?, stored_text(row, 1)?));
         attempt_count = attempt_count.max(row.get(2)?);
     }
     messages.sort_unstable_by_key(|(id, _)| *id);

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
+use crate::stored_text::stored_text;
 use crate::writer::Tx;
 
 /// An event in its stored form.
@@ -92,7 +93,9 @@ pub(crate) fn texts_after(
              WHERE instance_id = ?1 AND execution_id = ?2 AND event_id > ?3
              ORDER BY event_id",
         )?
-        .query_map(params![instance, to_db(execution_id), to_db(event_id)], |row| row.get(0))?
+        .query_map(params![instance, to_db(execution_id), to_db(event_id)], |row| {
+            stored_text(row, 0)
+        })?
         .collect::<Result<_, _>>()?)
 }
 
@@ -130,7 +133,7 @@ pub(crate) fn first_text(
             "SELECT event_data FROM history WHERE instance_id = ?1 AND execution_id = ?2
              ORDER BY event_id LIMIT 1",
         )?
-        .query_row(params![instance, to_db(execution_id)], |row| row.get(0))
+        .query_row(params![instance, to_db(execution_id)], |row| stored_text(row, 0))
         .optional()?)
 }
 
@@ -173,7 +176,7 @@ pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutco
              WHERE event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
              LIMIT 1",
         )?
-        .query_row(params![instance, to_db(execution_id)], |row| row.get(0))
+        .query_row(params![instance, to_db(execution_id)], |row| stored_text(row, 0))
         .optional()?;
     if let Some(text) = ended {
         return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));

@@ -95,7 +95,8 @@ impl SqliteProviderBuilder {
         self
     }
 
-    /// How often commits of other processes are looked for while someone waits.
+    /// How often commits of other processes are looked for while someone waits; five times rarer
+    /// when nothing has happened for a while.
     #[must_use]
     pub fn cross_process_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.cross_process_poll = interval.max(Duration::from_millis(1));

@@ -5,6 +5,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::JobError;
 use crate::number::to_db;
+use crate::stored_text::stored_text;
 use crate::writer::Tx;
 
 /// A message in its stored form.
@@ -86,10 +87,19 @@ pub(crate) fn visible(
             "SELECT id, work_item FROM orchestrator_queue
              WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
         )?
-        .query_map(params![instance, now], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_map(params![instance, now], |row| Ok((row.get(0)?, stored_text(row, 1)?)))?
         .collect::<Result<Vec<(i64, String)>, _>>()?;
     rows.sort_unstable_by_key(|(id, _)| *id);
     Ok(rows)
+}
+
+/// Parks a message whose instance id is no text: nobody can be meant by it.
+pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError> {
+    tracing::error!(row = message, "parking a message whose instance id cannot be read");
+    tx.conn
+        .prepare_cached("UPDATE orchestrator_queue SET parked = 1 WHERE id = ?1")?
+        .execute([message])?;
+    Ok(())
 }
 
 /// Deals with messages whose instance does not exist and is not about to be started, so that they
@@ -151,8 +161,8 @@ fn hidden_start(conn: &Connection, instance: &str, now: i64) -> Result<Option<i6
     )?;
     let mut rows = statement.query(params![instance, now])?;
     while let Some(row) = rows.next()? {
-        let text = row.get_ref(1)?.as_str().map_err(rusqlite::Error::from)?;
-        if serde_json::from_str::<WorkItem>(text).is_ok_and(|item| item.is_start()) {
+        let text = stored_text(row, 1)?;
+        if serde_json::from_str::<WorkItem>(&text).is_ok_and(|item| item.is_start()) {
             return Ok(Some(row.get(0)?));
         }
     }

@@ -10,6 +10,7 @@ use crate::error::JobError;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::{self, NewMessage};
 use crate::sessions;
+use crate::stored_text::stored_text;
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
 
@@ -112,8 +113,11 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         let session = wish.session.as_ref();
-        if let Some(id) = oldest_eligible(tx, &request.tag_filter, session)? {
-            work.push(lease(tx, request, slot, id)?);
+        match oldest_eligible(tx, &request.tag_filter, session)? {
+            Some(id) => work.push(lease(tx, request, slot, id)?),
+            // What one slot may not take, another can only take if it belongs to a session.
+            None if !has_sessions(tx.conn)? => break,
+            None => {}
         }
     }
     let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
@@ -132,6 +136,14 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
     }
     Ok(())
 }
+
+/// Whether any activity belongs to a session.
+fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
+    Ok(conn.prepare_cached(HAS_SESSIONS_SQL)?.exists([])?)
+}
+
+pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
+     WHERE session_id IS NOT NULL LIMIT 1";
 
 fn oldest_eligible(
     tx: &Tx<'_>,
@@ -228,7 +240,7 @@ fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<Raw
              WHERE id = ?1 RETURNING work_item, attempt_count, session_id",
         )?
         .query_row(params![id, lock_token, until], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            Ok((stored_text(row, 0)?, row.get(1)?, row.get(2)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
     if let (Some(session_id), Some(owner)) = (session_id, owner) {

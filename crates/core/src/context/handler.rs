@@ -1,6 +1,8 @@
 //! Orchestration code as a value.
 
 use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -29,4 +31,19 @@ where
     async fn invoke(&self, ctx: OrchestrationContext, input: String) -> Result<String, String> {
         (self.0)(ctx, input).await
     }
+}
+
+/// Orchestration code that has been begun.
+pub(crate) type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+
+/// The code, from its beginning. A handler that panics before its first await panics in a poll.
+///
+/// Unconstrained, because the budget of the task that happens to run a turn would make channels
+/// between branches pretend to be empty at a place that no replay can know.
+pub(crate) fn begin(
+    handler: Arc<dyn OrchestrationHandler>,
+    ctx: OrchestrationContext,
+    input: String,
+) -> Code {
+    Box::pin(tokio::task::unconstrained(async move { handler.invoke(ctx, input).await }))
 }

@@ -19,7 +19,8 @@ impl OrchestrationContext {
     }
 
     pub fn bind_queue_subscription(&self, schedule_id: u64, name: &str) {
-        self.shared.state().bind_dequeue(schedule_id, name);
+        let waker = self.shared.state().bind_dequeue(schedule_id, name);
+        waker.into_iter().for_each(std::task::Waker::wake);
     }
 
     pub fn deliver_queue_message(&self, name: String, data: String) {

@@ -116,6 +116,14 @@ impl Lane {
         }
     }
 
+    /// Whether nothing is open or kept: a new lane would behave the same.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.active == self.trimmed
+            && self.pending.is_empty()
+            && self.arrivals.is_empty()
+            && self.skipped.is_empty()
+    }
+
     /// Every arrival that no subscription read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &Arrival> {
         self.skipped.iter().chain(self.arrivals.iter().filter(|arrival| !arrival.read))
@@ -189,6 +197,94 @@ mod tests {
         lane.bind(7);
         assert_eq!(lane.take(7).as_deref(), Some("b"));
         assert_eq!(unread(&lane), ["a", "c"]);
+    }
+
+    /// The rule itself, without any bookkeeping: all arrivals, and all subscriptions that count.
+    #[derive(Default)]
+    struct Model {
+        /// Id, and whether it has its value.
+        counting: Vec<(u64, bool)>,
+        /// Data, and whether it was read.
+        arrivals: Vec<(u64, bool)>,
+    }
+
+    impl Model {
+        fn position(&self, id: u64) -> Option<usize> {
+            self.counting.iter().position(|(other, answered)| *other == id && !answered)
+        }
+
+        fn take(&mut self, id: u64) -> Option<String> {
+            let position = self.position(id)?;
+            let (data, read) = self.arrivals.get_mut(position)?;
+            *read = true;
+            self.counting[position].1 = true;
+            Some(data.to_string())
+        }
+
+        fn cancel(&mut self, id: u64, discard: bool) {
+            let Some(position) = self.position(id) else { return };
+            self.counting.remove(position);
+            if discard && position < self.arrivals.len() {
+                self.arrivals.remove(position);
+            }
+        }
+
+        fn answered(&self) -> Vec<u64> {
+            let with_arrival = self.counting.iter().take(self.arrivals.len());
+            with_arrival.filter(|(_, answered)| !answered).map(|(id, _)| *id).collect()
+        }
+    }
+
+    proptest::proptest! {
+        #![proptest_config(proptest::test_runner::Config {
+            failure_persistence: None,
+            rng_seed: proptest::test_runner::RngSeed::Fixed(31),
+            ..proptest::test_runner::Config::with_cases(500)
+        })]
+
+        #[test]
+        fn a_lane_is_the_rule(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 0..60)) {
+            let (mut lane, mut model) = (Lane::default(), Model::default());
+            for (sequence, (step, id)) in (100..).zip(steps) {
+                let before = model.answered();
+                let told = match step {
+                    0 | 1 => {
+                        lane.bind(sequence);
+                        model.counting.push((sequence, false));
+                        Vec::from_iter(lane.is_answered(sequence).then_some(sequence))
+                    }
+                    2 => {
+                        model.arrivals.push((sequence, false));
+                        Vec::from_iter(lane.arrive(sequence, sequence.to_string()))
+                    }
+                    3 => {
+                        let taken = lane.take(100 + id);
+                        proptest::prop_assert_eq!(taken, model.take(100 + id));
+                        Vec::new()
+                    }
+                    _cancels => {
+                        model.cancel(100 + id, step == 5);
+                        lane.cancel(100 + id, step == 5)
+                    }
+                };
+                let mut new = model.answered();
+                new.retain(|id| !before.contains(id));
+                proptest::prop_assert_eq!(told, new, "whoever is answered only now is told");
+                proptest::prop_assert_eq!(
+                    lane.has_open_position(),
+                    model.counting.len() > model.arrivals.len()
+                );
+                let unread = model.arrivals.iter().filter(|(_, read)| !read);
+                let unread: Vec<u64> = unread.map(|(data, _)| *data).collect();
+                let mut kept: Vec<u64> = lane.unread().map(|arrival| arrival.sequence).collect();
+                kept.sort_unstable();
+                proptest::prop_assert_eq!(kept, unread);
+                let beyond: Vec<u64> =
+                    lane.beyond_subscriptions().map(|arrival| arrival.sequence).collect();
+                let rest = model.arrivals.iter().skip(model.counting.len());
+                proptest::prop_assert_eq!(beyond, rest.map(|(data, _)| *data).collect::<Vec<_>>());
+            }
+        }
     }
 
     #[test]

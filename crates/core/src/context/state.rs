@@ -81,12 +81,16 @@ impl State {
         self.waits.bind(schedule_id, name);
     }
 
-    /// Gives a dequeue its place, unless it was given up before it was recorded.
-    pub(crate) fn bind_dequeue(&mut self, schedule_id: u64, name: &str) {
+    /// Gives a dequeue its place, unless it was given up before it was recorded. Returns whom to
+    /// wake: a buffered message may answer it at once.
+    pub(crate) fn bind_dequeue(&mut self, schedule_id: u64, name: &str) -> Option<Waker> {
         let given_up = self.drops.is_unrecorded(DropKind::Dequeue, schedule_id);
-        if !(given_up && self.rules.early_race) {
-            self.queues.bind(schedule_id, name);
+        if given_up && self.rules.early_race {
+            return None;
         }
+        self.queues.bind(schedule_id, name);
+        let answered = self.queues.is_answered(schedule_id);
+        answered.then(|| self.take_waker(schedule_id)).flatten()
     }
 
     /// Result for the future of `token`, if it has one by now.

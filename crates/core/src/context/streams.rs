@@ -35,16 +35,25 @@ impl Streams {
     }
 
     pub(crate) fn take(&mut self, id: u64) -> Option<String> {
-        let lane = self.lanes.get_mut(self.names.get(&id)?)?;
-        let data = lane.take(id)?;
-        self.names.remove(&id);
+        let data = self.lanes.get_mut(self.names.get(&id)?)?.take(id)?;
+        let name = self.names.remove(&id)?;
+        self.forget_idle(&name);
         Some(data)
     }
 
     /// Stops counting a subscription and names those that have their arrival only now.
     pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
         let Some(name) = self.names.remove(&id) else { return Vec::new() };
-        self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard)).unwrap_or_default()
+        let answered = self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard));
+        self.forget_idle(&name);
+        answered.unwrap_or_default()
+    }
+
+    /// Names are often used once: an execution that lives long must not keep them all.
+    fn forget_idle(&mut self, name: &str) {
+        if self.lanes.get(name).is_some_and(Lane::is_idle) {
+            self.lanes.remove(name);
+        }
     }
 
     /// Arrivals that were never read, in arrival order.

@@ -1,21 +1,18 @@
 //! One execution: the code, what it asked for and what it was told.
 
-use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use super::ledger::Ledger;
 use super::turn::{Parent, Setup, Turn};
 use super::waker::EngineWaker;
+use crate::context::OrchestrationContext;
+use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
-use crate::context::{OrchestrationContext, OrchestrationHandler};
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
-
-type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
 pub struct Execution {
@@ -25,6 +22,8 @@ pub struct Execution {
     pub(super) event_id_next: u64,
     /// How the code ended, if it did.
     pub(super) end: Option<End>,
+    /// The end is recorded: there is nothing left to decide.
+    pub(super) over: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
     /// First decision to continue as new: input and version.
@@ -90,12 +89,13 @@ impl Execution {
             state.kv.load(setup.kv_snapshot);
         }
         Ok(Self {
-            code: Some(invoke(setup.handler, ctx.clone(), facts.input)),
+            code: Some(begin(setup.handler, ctx.clone(), facts.input)),
             ctx,
             ledger: Ledger::default(),
             parent: setup.parent,
             event_id_next: start.event_id,
             end: None,
+            over: false,
             cancel_reason: None,
             continue_as_new: None,
             must_poll: true,
@@ -144,8 +144,12 @@ impl Execution {
         }
     }
 
-    /// Takes one turn: turns messages into events, runs the code and says what to commit.
+    /// Takes one turn: turns messages into events, runs the code and says what to commit. After the
+    /// end, turns change nothing.
     pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
+        if self.over {
+            return Turn::unchanged();
+        }
         let waker = Arc::clone(&self.waker);
         let _running = waker.enter();
         self.now_ms = now_ms;
@@ -154,6 +158,7 @@ impl Execution {
             let mut state = self.ctx.shared.state();
             state.replaying = false;
             state.now_ms = now_ms;
+            state.kv.forget_recorded_times();
         }
         self.stage(messages);
         let inbox_end = self.event_id_next;
@@ -321,15 +326,6 @@ fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
     let continues =
         previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
     is_message(event) && !continues
-}
-
-/// The code, from its beginning. A handler that panics before its first await panics in a poll.
-fn invoke(
-    handler: Arc<dyn OrchestrationHandler>,
-    ctx: OrchestrationContext,
-    input: String,
-) -> Code {
-    Box::pin(async move { handler.invoke(ctx, input).await })
 }
 
 fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {

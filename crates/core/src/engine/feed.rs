@@ -18,9 +18,21 @@ impl Execution {
         self.settle();
         if self.end.is_none() {
             self.apply(event);
+        } else if let EventKind::QueueEventDelivered { name, data } = &event.kind {
+            // The code has returned, but if it also continued as new, the successor reads this.
+            self.message(name, data);
         }
-        // Also after the end: what is in flight must be known to be cancelled.
+        // Also after the code has returned: what is in flight must be known to be cancelled.
         self.ledger.record(event);
+        self.note_lifecycle(event);
+    }
+
+    /// A request to cancel counts also when the code has returned earlier in the same batch.
+    fn note_lifecycle(&mut self, event: &Event) {
+        if let EventKind::OrchestrationCancelRequested { reason } = &event.kind {
+            self.cancel_reason.get_or_insert_with(|| reason.clone());
+        }
+        self.over |= event.is_terminal();
     }
 
     fn apply(&mut self, event: &Event) {
@@ -51,11 +63,7 @@ impl Execution {
             }
 
             EventKind::ExternalEvent { name, data } => self.signal(name, data),
-            EventKind::QueueEventDelivered { name, data } => {
-                let waker = self.ctx.shared.state().deliver_message(name.clone(), data.clone());
-                wake_all(waker);
-                self.must_poll = true;
-            }
+            EventKind::QueueEventDelivered { name, data } => self.message(name, data),
 
             EventKind::ActivityCancelRequested { reason } => {
                 self.breadcrumb(DropKind::Activity, event, reason);
@@ -70,10 +78,8 @@ impl Execution {
                 self.breadcrumb(DropKind::Dequeue, event, reason);
             }
 
-            EventKind::OrchestrationCancelRequested { reason } => {
-                self.cancel_reason.get_or_insert_with(|| reason.clone());
-            }
-            EventKind::OrchestrationStarted { .. }
+            EventKind::OrchestrationCancelRequested { .. }
+            | EventKind::OrchestrationStarted { .. }
             | EventKind::OrchestrationCompleted { .. }
             | EventKind::OrchestrationFailed { .. }
             | EventKind::OrchestrationContinuedAsNew { .. } => {}
@@ -100,6 +106,12 @@ impl Execution {
             ));
         }
         let waker = self.ctx.shared.state().deliver(id, result);
+        wake_all(waker);
+        self.must_poll = true;
+    }
+
+    fn message(&mut self, queue: &str, data: &str) {
+        let waker = self.ctx.shared.state().deliver_message(queue.to_owned(), data.to_owned());
         wake_all(waker);
         self.must_poll = true;
     }

@@ -1,11 +1,14 @@
 //! What a turn comes to.
 
+use tracing::warn;
+
 use super::execution::{End, Execution};
 use super::ledger::Asked;
 use super::turn::{Turn, TurnResult};
 use crate::model::{
     Action, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
 };
+use crate::runtime::limits::MAX_CARRY_FORWARD_EVENTS;
 
 const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
 const PARENT_CANCELLED: &str = "parent canceled";
@@ -32,26 +35,24 @@ impl Execution {
     /// continue-as-new, and the code's own return. Everything from event `inbox_end` on is what the
     /// code asked for in this turn.
     pub(super) fn finish(&mut self, inbox_end: u64) -> Turn {
+        if let Some(details) = self.failure() {
+            return self.fail(details, inbox_end);
+        }
+        if let Some(reason) = self.cancel_reason.clone() {
+            return self.cancelled(reason, inbox_end);
+        }
+        if let Some((input, version)) = self.continue_as_new.take() {
+            return self.continued(input, version, inbox_end);
+        }
+        if let Some(text) = self.cancellation_mismatch() {
+            return self.fail(ErrorDetails::nondeterminism(text), inbox_end);
+        }
+        // Nobody is woken by a breadcrumb: what a dropped subscription had was released when it
+        // was dropped, and one that was dropped before it was recorded had nothing yet.
         let mut outbox = Outbox::default();
-        loop {
-            if let Some(details) = self.failure() {
-                return self.fail(details, inbox_end, outbox);
-            }
-            if let Some(reason) = self.cancel_reason.clone() {
-                return self.cancelled(reason, inbox_end, outbox);
-            }
-            if let Some((input, version)) = self.continue_as_new.take() {
-                return self.continued(input, version, inbox_end, outbox);
-            }
-            if let Some(text) = self.cancellation_mismatch() {
-                return self.fail(ErrorDetails::nondeterminism(text), inbox_end, outbox);
-            }
-            self.record_drops(&mut outbox);
-            // A cancelled subscription may have handed its message to another one.
-            if !self.can_move() {
-                break;
-            }
-            self.record_asked();
+        self.record_drops(&mut outbox);
+        if self.end.is_none() && self.awaits_nothing_durable() {
+            self.fault_foreign_wake();
         }
         match self.end.take() {
             Some(End::Returned(Ok(output))) => self.completed(output, inbox_end, outbox),
@@ -59,9 +60,16 @@ impl Execution {
                 let details = ErrorDetails::orchestration_failed(message);
                 self.end_with(Ending::failed(details), inbox_end, outbox)
             }
-            Some(End::Fault(details)) => self.fail(details, inbox_end, outbox),
+            Some(End::Fault(details)) => self.fail(details, inbox_end),
             None => self.waiting(outbox),
         }
+    }
+
+    /// Whether only something outside the engine could ever move the code. Told at once: the
+    /// wake-up may never come, because an execution that is not kept is dropped with its timers.
+    fn awaits_nothing_durable(&self) -> bool {
+        let wake_driven = self.ctx.shared.state().rules.wake_driven;
+        wake_driven && self.ledger.is_settled() && self.waker.is_held_elsewhere()
     }
 
     fn failure(&mut self) -> Option<ErrorDetails> {
@@ -72,11 +80,6 @@ impl Execution {
             return Some(details.clone());
         }
         self.broken_limit().map(ErrorDetails::orchestration_failed)
-    }
-
-    fn can_move(&self) -> bool {
-        let wake_driven = self.ctx.shared.state().rules.wake_driven;
-        self.end.is_none() && wake_driven && self.waker.is_woken()
     }
 
     fn waiting(&mut self, outbox: Outbox) -> Turn {
@@ -109,16 +112,18 @@ impl Execution {
         self.end_with(ending, inbox_end, outbox)
     }
 
-    /// Fails for a fault: nothing that the code asked for in this turn is recorded or started.
-    fn fail(&mut self, details: ErrorDetails, inbox_end: u64, outbox: Outbox) -> Turn {
+    /// Fails for a fault: nothing that the code asked for or gave up in this turn is recorded or
+    /// sent.
+    fn fail(&mut self, details: ErrorDetails, inbox_end: u64) -> Turn {
         self.fresh.retain(|event| event.event_id < inbox_end);
         self.event_id_next = inbox_end;
         self.ledger.truncate(inbox_end);
         self.asked.clear();
-        self.end_with(Ending::failed(details), inbox_end, outbox)
+        self.end_with(Ending::failed(details), inbox_end, Outbox::default())
     }
 
-    fn cancelled(&mut self, reason: String, inbox_end: u64, mut outbox: Outbox) -> Turn {
+    fn cancelled(&mut self, reason: String, inbox_end: u64) -> Turn {
+        let mut outbox = Outbox::default();
         let parent = &self.ctx.shared.instance_id;
         let children = self.ledger.children_in_flight().into_iter().map(|(id, child)| {
             let instance = build_child_instance_id(parent, child);
@@ -131,17 +136,7 @@ impl Execution {
         self.end_with(ending, inbox_end, outbox)
     }
 
-    fn continued(
-        &mut self,
-        input: String,
-        version: Option<String>,
-        inbox_end: u64,
-        outbox: Outbox,
-    ) -> Turn {
-        if let Some(last) = self.fresh.last() {
-            // The decision took a number of its own; the ending follows the last real event.
-            self.event_id_next = last.event_id + 1;
-        }
+    fn continued(&mut self, input: String, version: Option<String>, inbox_end: u64) -> Turn {
         let successor = self.successor(input.clone(), version);
         let ending = Ending {
             event: EventKind::OrchestrationContinuedAsNew { input: input.clone() },
@@ -149,7 +144,7 @@ impl Execution {
             result: TurnResult::ContinueAsNew { input },
             parent_notice: None,
         };
-        let mut turn = self.end_with(ending, inbox_end, outbox);
+        let mut turn = self.end_with(ending, inbox_end, Outbox::default());
         turn.orchestrator_items.push(successor);
         turn
     }
@@ -161,6 +156,16 @@ impl Execution {
         } else {
             state.queues.beyond_subscriptions()
         };
+        if carry_forward_events.len() > MAX_CARRY_FORWARD_EVENTS {
+            warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.ctx.shared.instance_id,
+                execution_id = self.execution_id(),
+                carried = carry_forward_events.len(),
+                "carrying more than {MAX_CARRY_FORWARD_EVENTS} unread messages into the next \
+                 execution"
+            );
+        }
         WorkItem::ContinueAsNew {
             instance: self.ctx.shared.instance_id.clone(),
             orchestration: self.ctx.shared.orchestration_name.clone(),
@@ -177,6 +182,11 @@ impl Execution {
     /// Closes what is open, records the end and tells whoever has to know. Of what the code asked
     /// for in this turn, only detached starts outlive the execution.
     fn end_with(&mut self, ending: Ending, inbox_end: u64, mut outbox: Outbox) -> Turn {
+        self.over = true;
+        if let Some(last) = self.fresh.last() {
+            // Continue-as-new took a number of its own; the ending follows the last real event.
+            self.event_id_next = last.event_id + 1;
+        }
         self.close_subscriptions();
         self.push(None, ending.event);
         for id in self.ledger.activities_in_flight() {

@@ -51,6 +51,8 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     entries: Vec<Option<Entry>>,
+    /// How many of them are open.
+    open: usize,
     /// Instance ids of unresolved children, as recorded.
     children: BTreeMap<u64, String>,
 }
@@ -92,9 +94,16 @@ impl Ledger {
 
     /// The subscription has its value.
     pub(super) fn close(&mut self, id: u64) {
-        if let Some(entry) = self.get_mut(id) {
-            entry.open = false;
+        if let Some(entry) = self.get_mut(id)
+            && std::mem::replace(&mut entry.open, false)
+        {
+            self.open -= 1;
         }
+    }
+
+    /// Whether nothing recorded can still be answered.
+    pub(super) fn is_settled(&self) -> bool {
+        self.open == 0
     }
 
     /// Activities that are scheduled, not finished and not cancelled, ascending.
@@ -123,11 +132,12 @@ impl Ledger {
         self.children.get(&id).map(String::as_str)
     }
 
-    /// Forgets every event from `event_id` on.
+    /// Forgets every schedule from `event_id` on.
     pub(super) fn truncate(&mut self, event_id: u64) {
         if let Some(index) = index(event_id) {
             self.entries.truncate(index);
         }
+        self.open = self.entries.iter().flatten().filter(|entry| entry.open).count();
         self.children.split_off(&event_id);
     }
 
@@ -141,6 +151,7 @@ impl Ledger {
             self.entries.resize(index + 1, None);
         }
         self.entries[index] = Some(Entry { asked, open: true, cancel_requested: false });
+        self.open += 1;
     }
 
     fn get_mut(&mut self, id: u64) -> Option<&mut Entry> {

@@ -14,34 +14,11 @@ impl Execution {
     /// Takes the oldest action that the code asked for and ties it to the recorded event.
     pub(super) fn match_asked(&mut self, event: &Event) {
         let position = self.position_of_match(event);
-        let taken = {
-            let mut state = self.ctx.shared.state();
-            let taken = state.emitted.get(position).cloned();
-            if let Some((token, action)) = &taken
-                && difference(action, &event.kind).is_none()
-            {
-                let _consumed = state.emitted.remove(position);
-                state.bind(*token, event.event_id);
-                match &event.kind {
-                    EventKind::ExternalSubscribed { name } => state.bind_wait(event.event_id, name),
-                    EventKind::QueueSubscribed { name } => {
-                        state.bind_dequeue(event.event_id, name);
-                    }
-                    _has_no_place_to_bind => {}
-                }
-            }
-            taken
-        };
-        match taken {
-            None => self.fault_nothing_asked(event),
-            Some((_, action)) => match difference(&action, &event.kind) {
-                Some(difference) => self.fault(mismatch(&action, event, &difference)),
-                None if matches!(event.kind, EventKind::QueueSubscribed { .. }) => {
-                    // A buffered message may answer it at once.
-                    self.must_poll = true;
-                }
-                None => {}
-            },
+        let taken = self.ctx.shared.state().emitted.remove(position);
+        let Some((token, action)) = taken else { return self.fault_nothing_asked(event) };
+        match difference(&action, &event.kind) {
+            Some(difference) => self.fault(mismatch(&action, event, &difference)),
+            None => self.bind(token, event),
         }
     }
 

@@ -8,8 +8,8 @@
 //!    were read back. What is decided live is decided again on replay.
 //! 2. Events are numbered in the order in which they are fed: first the messages of the turn, then
 //!    what the code asked for, then breadcrumbs, then the end.
-//! 3. A turn that fails for a fault or a limit records its messages and the failure, and nothing that
-//!    the code asked for in that turn.
+//! 3. A turn that fails for a fault or a limit records its messages and the failure, and nothing
+//!    that the code asked for or gave up in that turn.
 //! 4. Only the engine wakes the code. Any other wake-up is a fault with a name.
 
 mod cancel;

@@ -1,8 +1,9 @@
 //! What the code asks for becomes events.
 
 use super::execution::Execution;
+use super::feed::wake_all;
 use crate::model::ids::{SUB_ORCH_AUTO_PREFIX, child_suffix};
-use crate::model::{Action, EventKind};
+use crate::model::{Action, Event, EventKind};
 
 impl Execution {
     /// Records actions one at a time, each as if it were read back, until the code asks for nothing
@@ -29,21 +30,32 @@ impl Execution {
             return;
         };
         self.push(None, kind);
-        let Some(event) = self.fresh.last() else { return };
-        self.ledger.record(event);
+        let Some(event) = self.fresh.pop() else { return };
+        self.ledger.record(&event);
+        self.bind(token, &event);
+        self.fresh.push(event);
+        self.asked.push((id, action));
+    }
+
+    /// Ties an action to its schedule event, whether that is new or was read back.
+    pub(super) fn bind(&mut self, token: u64, event: &Event) {
+        let id = event.event_id;
         let mut state = self.ctx.shared.state();
         state.bind(token, id);
-        match &event.kind {
-            EventKind::ExternalSubscribed { name } => state.bind_wait(id, name),
+        let woken = match &event.kind {
+            EventKind::ExternalSubscribed { name } => {
+                state.bind_wait(id, name);
+                None
+            }
             EventKind::QueueSubscribed { name } => {
-                state.bind_dequeue(id, name);
                 // A buffered message may answer it at once.
                 self.must_poll = true;
+                state.bind_dequeue(id, name)
             }
-            _has_no_place_to_bind => {}
-        }
+            _has_no_place_to_bind => None,
+        };
         drop(state);
-        self.asked.push((id, action));
+        wake_all(woken);
     }
 }
 

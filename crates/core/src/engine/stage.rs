@@ -63,7 +63,7 @@ impl Execution {
                 target: "duroxide::runtime",
                 instance_id = %self.ctx.shared.instance_id,
                 execution_id = self.execution_id(),
-                message = described,
+                work_item = described,
                 for_execution = answer.execution_id,
                 "dropped an answer for another execution"
             );
@@ -75,7 +75,11 @@ impl Execution {
                 Asked::SubOrchestration => "sub-orchestration",
                 Asked::Activity | Asked::Wait | Asked::Dequeue => "completion",
             };
-            return self.fault(format!("no matching schedule for {what} id={}", answer.id));
+            return self.fault(format!(
+                "no matching schedule for {what} id={}: {described} arrived, \
+                 history has no such schedule",
+                answer.id
+            ));
         };
         if entry.asked != answer.asked {
             return self.fault(format!(
@@ -90,7 +94,7 @@ impl Execution {
                 target: "duroxide::runtime",
                 instance_id = %self.ctx.shared.instance_id,
                 execution_id = self.execution_id(),
-                message = described,
+                work_item = described,
                 schedule_id = answer.id,
                 "dropped a second answer to the same schedule"
             );
@@ -103,10 +107,10 @@ impl Execution {
     /// Failures that are not the application's end the orchestration with the same details; its
     /// code must not be able to catch them.
     fn abort_for_system_failure(&mut self, kind: &EventKind) {
-        let (EventKind::ActivityFailed { details } | EventKind::SubOrchestrationFailed { details }) =
-            kind
-        else {
-            return;
+        let details = match kind {
+            EventKind::ActivityFailed { details }
+            | EventKind::SubOrchestrationFailed { details } => details,
+            _not_a_failure => return,
         };
         let is_system = match details {
             ErrorDetails::Infrastructure { .. }
@@ -121,9 +125,9 @@ impl Execution {
 
     pub(super) fn fault_foreign_wake(&mut self) {
         self.fault(format!(
-            "orchestration '{}' was woken from outside the engine: it awaits something that is not \
-             durable (a runtime timer, a channel, a spawned task); use the timers, activities and \
-             events of its context instead",
+            "orchestration '{}' awaits something that is not durable (a runtime timer, a channel, \
+             a spawned task) and can only be woken from outside the engine; use the timers, \
+             activities and events of its context instead",
             self.ctx.shared.orchestration_name
         ));
     }
@@ -132,7 +136,7 @@ impl Execution {
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.ctx.shared.instance_id,
-            message = describe(message),
+            work_item = describe(message),
             why,
             "dropped a message"
         );

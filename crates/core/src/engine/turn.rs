@@ -45,6 +45,19 @@ pub struct Turn {
     pub result: TurnResult,
 }
 
+impl Turn {
+    /// A turn that changes nothing.
+    pub(super) fn unchanged() -> Self {
+        Self {
+            events: Vec::new(),
+            worker_items: Vec::new(),
+            orchestrator_items: Vec::new(),
+            cancelled_activities: Vec::new(),
+            result: TurnResult::Continue,
+        }
+    }
+}
+
 /// Where an execution stands after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnResult {

@@ -62,6 +62,12 @@ impl EngineWaker {
         self.foreign.load(Ordering::SeqCst)
     }
 
+    /// Whether someone besides the execution and its caller holds this, hoping to wake the code.
+    pub(super) fn is_held_elsewhere(self: &Arc<Self>) -> bool {
+        const EXECUTION_AND_CALLER: usize = 2;
+        Arc::strong_count(self) > EXECUTION_AND_CALLER
+    }
+
     /// Ignores every later wake-up: the execution is going away.
     pub(super) fn close(&self) {
         self.closed.store(true, Ordering::SeqCst);

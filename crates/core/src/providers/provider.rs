@@ -106,6 +106,7 @@ pub trait Provider: Any + Send + Sync {
     ///   caller. Without `session`, only activities that have none.
     /// - Taking an activity of a session leases the session to the caller.
     /// - The attempt count grows by one and is returned.
+    /// - The future may be dropped at any await.
     async fn fetch_work_item(
         &self,
         lock_timeout: Duration,

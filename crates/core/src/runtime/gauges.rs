@@ -7,25 +7,30 @@ use tracing::debug;
 use super::node::Node;
 use crate::providers::ProviderError;
 
-/// Keeps the gauges up to date until the node stops. A store without a management side has none.
-pub(crate) fn start(node: &Arc<Node>) {
+/// Reads the gauges and keeps them up to date until the node stops. A store without a management
+/// side has none.
+///
+/// To be awaited before the node takes its first turn: what it then starts and ends is counted from
+/// there, and would be lost in a number that was read earlier and set later.
+pub(crate) async fn start(node: &Arc<Node>) {
     if node.provider.as_management_capability().is_none() {
         return;
     }
+    refresh(node).await;
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
     tasks.spawn(async move {
-        loop {
-            let interval = node.options.observability.gauge_poll_interval;
-            if let Some(Err(error)) = node.tasks.unless_stopped(read(&node)).await {
-                debug!(target: "duroxide::runtime", %error, "gauges could not be read");
-            }
-            let sleep = tokio::time::sleep(interval);
-            if node.tasks.unless_stopped(sleep).await.is_none() {
-                return;
-            }
+        let interval = node.options.observability.gauge_poll_interval;
+        while node.tasks.unless_stopped(tokio::time::sleep(interval)).await.is_some() {
+            node.tasks.unless_stopped(refresh(&node)).await;
         }
     });
+}
+
+async fn refresh(node: &Node) {
+    if let Err(error) = read(node).await {
+        debug!(target: "duroxide::runtime", %error, "gauges could not be read");
+    }
 }
 
 async fn read(node: &Node) -> Result<(), ProviderError> {

@@ -66,7 +66,7 @@ pub const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
 /// it allocate without bound; long before this, code should continue as new.
 pub const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
 
-/// Turns or activities taken by one fetch: one fetch is one transaction, which others wait for.
+/// Turns taken by one fetch: one fetch is one transaction, which others wait for.
 pub const ITEMS_PER_FETCH_MAX: usize = 64;
 
 /// Step of the pause after a fetch that failed for a passing reason; doubled with each failure.

@@ -79,9 +79,9 @@ impl Runtime {
             options,
         });
         log_start(&node);
+        gauges::start(&node).await;
         dispatchers::orchestration::start(&node);
         dispatchers::worker::start(&node);
-        gauges::start(&node);
         Arc::new(Self { node })
     }
 

@@ -6,6 +6,7 @@ use tracing::{error, warn};
 
 use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::process::InHand;
+use super::report::{Summary, report};
 use crate::engine::{Turn, TurnResult};
 use crate::model::{ErrorDetails, Event, EventKind, ExecutionStatus, WorkItem};
 use crate::providers::{
@@ -110,8 +111,10 @@ async fn fail_instead(
         parent: parent_of_facts(turn, facts).await,
     };
     let decided = failing_turn(turn, failing).await;
-    if let Err(error) = submit(turn, assemble(turn, facts, execution_id, decided)).await {
-        give_up(turn, &error).await;
+    let summary = Summary::without_code(execution_id, facts, &decided, turn.now_ms);
+    match submit(turn, assemble(turn, facts, execution_id, decided)).await {
+        Ok(_committed) => report(turn, &summary),
+        Err(error) => give_up(turn, &error).await,
     }
 }
 

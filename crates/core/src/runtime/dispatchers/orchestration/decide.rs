@@ -41,10 +41,12 @@ pub(super) enum Decision {
 
 pub(super) fn decide(facts: &Facts<'_>) -> Decision {
     let standing = facts.standing;
-    if let Some(pin) = incompatible_pin(facts) {
+    let poisoned = facts.attempt_count > facts.attempts_max;
+    // Only a provider that ignores the filter hands out such an execution; it must not go round
+    // for ever.
+    if let Some(pin) = incompatible_pin(facts).filter(|_| !poisoned) {
         return Decision::GiveBackIncompatible { pin };
     }
-    let poisoned = facts.attempt_count > facts.attempts_max;
     if let Some(error) = facts.history_error {
         let error = error.to_owned();
         return match poisoned {

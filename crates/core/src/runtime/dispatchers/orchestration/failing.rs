@@ -41,7 +41,7 @@ pub(super) fn event(turn: &InHand<'_>, execution_id: u64, event_id: u64, kind: E
         source_event_id: None,
         instance_id: turn.item.instance.clone(),
         execution_id,
-        timestamp_ms: turn.node.clock.now_ms(),
+        timestamp_ms: turn.now_ms,
         duroxide_version: BUILD_VERSION.to_owned(),
         kind,
     }

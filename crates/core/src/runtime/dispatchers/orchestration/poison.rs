@@ -8,6 +8,7 @@ use super::commit;
 use super::failing::{Failing, event, failing_turn, parent_of_facts};
 use super::parent::find_for_unreadable;
 use super::process::InHand;
+use super::report::{Summary, report};
 use super::standing::Ended;
 use super::starting::{start_event, wanted};
 use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType};
@@ -87,7 +88,7 @@ pub(super) async fn fail_unreadable(turn: InHand<'_>, error: String) {
         version: turn.item.version.clone(),
         parent: None,
         pin: String::new(),
-        started_at_ms: turn.node.clock.now_ms(),
+        started_at_ms: turn.now_ms,
     };
     let event_id = UNREADABLE_HISTORY_EVENT_ID;
     let failing = Failing { execution_id, start: None, event_id, details, parent };
@@ -104,14 +105,17 @@ async fn commit_poison(turn: InHand<'_>, facts: &StartFacts, failing: Failing) {
         error = failing.details.display_message(),
         "instance failed: its messages were tried too often"
     );
-    turn.node.metrics().record_orchestration_poison();
     let execution_id = failing.execution_id;
     let decided = failing_turn(&turn, failing).await;
+    let summary = Summary::without_code(execution_id, facts, &decided, turn.now_ms);
     let mut commit = commit::assemble(&turn, facts, execution_id, decided);
     // A start that was made up says nothing about who can replay it.
     commit.metadata.pinned_duroxide_version = None;
     match commit::submit(&turn, commit).await {
-        Ok(_committed) => turn.node.metrics().decrement_active_orchestrations(),
+        Ok(_committed) => {
+            turn.node.metrics().record_orchestration_poison();
+            report(&turn, &summary);
+        }
         Err(error) if error.is_retryable() => commit::give_up(&turn, &error).await,
         // The failure cannot be recorded; without this the messages would come back for ever.
         Err(_refused) => commit::drain(turn, Vec::new()).await,

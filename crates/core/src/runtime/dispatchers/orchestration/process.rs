@@ -27,6 +27,8 @@ pub(super) struct InHand<'a> {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
+    /// The time of this turn: all its events carry it.
+    pub(super) now_ms: u64,
     /// The fetched item, without messages and history.
     pub(super) item: OrchestrationItem,
     /// Last event of the current execution that is stored.
@@ -67,6 +69,7 @@ pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedT
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
+        now_ms: node.clock.now_ms(),
         last_event_id: history.last().map_or(fetched.history_after, |event| event.event_id),
         batch: Batch::sort(&item.instance, messages, &standing),
         payload,

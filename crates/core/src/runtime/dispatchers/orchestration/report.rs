@@ -21,8 +21,23 @@ pub(super) struct Summary {
 }
 
 impl Summary {
+    /// Of a turn that the code took.
     pub(super) fn of(
         execution: &Execution,
+        facts: &StartFacts,
+        decided: &Turn,
+        now_ms: u64,
+    ) -> Self {
+        Self {
+            turns: execution.turns(),
+            history_events: execution.last_event_id(),
+            ..Self::without_code(execution.execution_id(), facts, decided, now_ms)
+        }
+    }
+
+    /// Of a turn that the dispatcher decided itself.
+    pub(super) fn without_code(
+        execution_id: u64,
         facts: &StartFacts,
         decided: &Turn,
         now_ms: u64,
@@ -31,7 +46,7 @@ impl Summary {
             .events
             .first()
             .is_some_and(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
-        let initiated_by = match (began, execution.execution_id(), &facts.parent) {
+        let initiated_by = match (began, execution_id, &facts.parent) {
             (false, _, _) => None,
             (true, 2.., _) => Some("continueAsNew"),
             (true, _, Some(_)) => Some("subOrchestration"),
@@ -41,12 +56,12 @@ impl Summary {
         Self {
             name: facts.name.clone(),
             version: facts.version.clone(),
-            execution_id: execution.execution_id(),
+            execution_id,
             initiated_by,
             result: decided.result.clone(),
             duration_seconds: std::time::Duration::from_millis(millis).as_secs_f64(),
-            turns: execution.turns(),
-            history_events: execution.last_event_id(),
+            turns: 1,
+            history_events: decided.events.last().map_or(0, |event| event.event_id),
         }
     }
 

@@ -58,9 +58,8 @@ pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Eve
 async fn advance(mut turn: InHand<'_>, ready: Ready) {
     let Ready { mut execution, facts } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
-    let now_ms = turn.node.clock.now_ms();
-    // User code may poll channels of tokio; its cooperative budget must not make them look empty.
-    let mut decided = tokio::task::unconstrained(async { execution.advance(inbox, now_ms) }).await;
+    let now_ms = turn.now_ms;
+    let mut decided = execution.advance(inbox, now_ms);
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
     let execution_id = execution.execution_id();
@@ -203,5 +202,8 @@ async fn fail_corrupted(turn: InHand<'_>, details: ErrorDetails) {
     };
     let execution_id = failing.execution_id;
     let decided: Turn = failing_turn(&turn, failing).await;
-    commit::commit(&turn, &facts, execution_id, decided).await;
+    let summary = report::Summary::without_code(execution_id, &facts, &decided, turn.now_ms);
+    if commit::commit(&turn, &facts, execution_id, decided).await.is_some() {
+        report::report(&turn, &summary);
+    }
 }

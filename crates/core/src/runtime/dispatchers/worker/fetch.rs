@@ -5,9 +5,9 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::{process, sessions};
+use crate::model::WorkItem;
 use crate::providers::{FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot};
 use crate::runtime::dispatchers::pacing::Pacing;
-use crate::runtime::limits::ITEMS_PER_FETCH_MAX;
 use crate::runtime::node::Node;
 use crate::runtime::slots::{Slot, Slots};
 
@@ -23,9 +23,18 @@ pub(crate) fn start(node: &Arc<Node>) {
 async fn dispatch(node: Arc<Node>) {
     let slots = Slots::new(node.options.worker_concurrency);
     let mut pacing = Pacing::new("worker", node.options.dispatcher_min_poll_interval);
-    while let Some(free) = node.tasks.unless_stopped(slots.take(ITEMS_PER_FETCH_MAX)).await {
+    // All free slots are offered: a session is served by none but the slot that owns it.
+    let slots_max = node.options.worker_concurrency;
+    while let Some(free) = node.tasks.unless_stopped(slots.take(slots_max)).await {
         let asked = Instant::now();
-        let Some(fetched) = node.tasks.unless_stopped(fetch(&node, &free)).await else { return };
+        let fetched = tokio::select! {
+            biased;
+            fetched = node.tasks.unless_stopped(fetch(&node, &free)) => fetched,
+            // The slot that owns a session is free only now, or there is room for one more: a wait
+            // that began without it would not see the session's next activity.
+            () = node.sessions.freed() => continue,
+        };
+        let Some(fetched) = fetched else { return };
         match fetched {
             Ok(work) if work.is_empty() => {
                 pacing.succeeded();
@@ -53,9 +62,14 @@ fn hand_out(node: &Arc<Node>, free: Vec<Slot>, work: Vec<FetchedWork>) {
         let index = slot.as_ref().map_or(fetched.slot, |slot| slot.index);
         let node = Arc::clone(node);
         let tasks = node.tasks.clone();
+        let has_session =
+            matches!(fetched.item, WorkItem::ActivityExecute { session_id: Some(_), .. });
         tasks.spawn(async move {
             process::process(&node, index, fetched).await;
             drop(slot);
+            if has_session {
+                node.sessions.note_freed();
+            }
         });
     }
 }

@@ -130,7 +130,6 @@ impl InHand<'_> {
             max_attempts = self.node.options.max_attempts,
             "activity failed: it was tried too often"
         );
-        self.node.metrics().record_activity_poison();
         let details = ErrorDetails::Poison {
             attempt_count: self.attempt_count,
             max_attempts: self.node.options.max_attempts,
@@ -142,7 +141,9 @@ impl InHand<'_> {
             },
             message: work.as_json(),
         };
-        report::store(self, report::failed(&work, details)).await;
+        if report::store(self, report::failed(&work, details)).await {
+            self.node.metrics().record_activity_poison();
+        }
     }
 }
 

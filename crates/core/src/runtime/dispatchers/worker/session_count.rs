@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::sync::Notify;
+
 /// Distinct sessions in use, up to a limit.
 #[derive(Debug, Clone)]
 pub(crate) struct SessionCount {
     sessions_max: usize,
     in_use: Arc<Mutex<HashMap<String, usize>>>,
+    freed: Arc<Notify>,
 }
 
 /// One activity of a session; dropping it ends the use.
@@ -19,7 +22,7 @@ pub(crate) struct SessionUse {
 
 impl SessionCount {
     pub(crate) fn new(sessions_max: usize) -> Self {
-        Self { sessions_max, in_use: Arc::default() }
+        Self { sessions_max, in_use: Arc::default(), freed: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
@@ -28,6 +31,17 @@ impl SessionCount {
 
     pub(crate) fn is_full(&self) -> bool {
         self.lock().len() >= self.sessions_max
+    }
+
+    /// Says that the slot of a session's activity is free again.
+    pub(crate) fn note_freed(&self) {
+        self.freed.notify_one();
+    }
+
+    /// Ends when the slot of a session's activity has become free since the last call. For one
+    /// caller at a time.
+    pub(crate) async fn freed(&self) {
+        self.freed.notified().await;
     }
 
     /// Counts an activity of a session; `None` if that would be one session too many.

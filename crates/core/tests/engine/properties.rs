@@ -1,0 +1,272 @@
+//! Random programs in a random world: however an execution is kept, it decides the same.
+
+mod program;
+mod subject;
+mod world;
+
+use std::collections::{BTreeMap, HashSet};
+
+use duroxide_core::engine::{Turn, TurnResult};
+use duroxide_core::{EventKind, WorkItem};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, RngAlgorithm, RngSeed, TestRunner};
+
+use program::{Block, Point, program};
+use subject::{Batch, Keeping, Subject};
+use world::{TURNS_MAX, World};
+
+/// The same programs on every run: a failure can be repeated, and a build does not fail by chance.
+fn config(cases: u32) -> Config {
+    Config {
+        cases,
+        failure_persistence: None,
+        rng_algorithm: RngAlgorithm::ChaCha,
+        rng_seed: RngSeed::Fixed(20_260_731),
+        ..Config::default()
+    }
+}
+
+/// A whole life of an instance: what came in, and what each turn did.
+struct Life {
+    batches: Vec<Batch>,
+    turns: Vec<Turn>,
+}
+
+/// Lives once, warm, checking what must hold in every turn.
+fn live(program: &Block, pin: &str, seed: u64) -> Result<Life, TestCaseError> {
+    let mut world = World::new(seed);
+    let mut subject = Subject::new(program.clone(), pin, Keeping::Warm);
+    let mut life = Life { batches: Vec::new(), turns: Vec::new() };
+    for _turn in 0..TURNS_MAX {
+        let batch = world.batch();
+        let before = if batch.begin.is_some() { 0 } else { last_id(&subject) };
+        let turn = subject.take(&batch);
+        ids_grow(before, &turn)?;
+        messages_are_recorded(&subject, &turn)?;
+        if matches!(turn.result, TurnResult::ContinueAsNew { .. }) {
+            let expected = match pin {
+                "0.1.30" => beyond_the_dequeues(&subject, &world),
+                _newer => not_read(&subject, &world),
+            };
+            prop_assert_eq!(carried(&turn), expected);
+        }
+        let goes_on = world.commit(&turn, &subject.history);
+        life.batches.push(batch);
+        life.turns.push(turn);
+        if !goes_on {
+            new_points_are_not_replayed(&subject, Keeping::Warm)?;
+            return Ok(life);
+        }
+    }
+    Err(TestCaseError::fail("everything was answered and the program has not ended"))
+}
+
+fn last_id(subject: &Subject) -> u64 {
+    subject.history.last().map_or(0, |event| event.event_id)
+}
+
+fn ids_grow(before: u64, turn: &Turn) -> Result<(), TestCaseError> {
+    let mut last = before;
+    for event in &turn.events {
+        prop_assert!(event.event_id > last, "{} after {last}", event.event_id);
+        last = event.event_id;
+    }
+    Ok(())
+}
+
+fn messages_are_recorded(subject: &Subject, turn: &Turn) -> Result<(), TestCaseError> {
+    let schedules: BTreeMap<u64, &EventKind> =
+        subject.history.iter().map(|event| (event.event_id, &event.kind)).collect();
+    let new: HashSet<u64> = turn.events.iter().map(|event| event.event_id).collect();
+    for item in turn.worker_items.iter().chain(&turn.orchestrator_items) {
+        let (id, recorded) = match item {
+            WorkItem::ActivityExecute { id, .. } => {
+                (id, matches!(schedules.get(id), Some(EventKind::ActivityScheduled { .. })))
+            }
+            WorkItem::TimerFired { id, fire_at_ms, .. } => {
+                let timer = EventKind::TimerCreated { fire_at_ms: *fire_at_ms };
+                (id, schedules.get(id) == Some(&&timer))
+            }
+            WorkItem::StartOrchestration { parent_id: Some(id), .. } => {
+                (id, matches!(schedules.get(id), Some(EventKind::SubOrchestrationScheduled { .. })))
+            }
+            _not_a_schedule => continue,
+        };
+        prop_assert!(recorded && new.contains(id), "{item:?} was not recorded in this turn");
+    }
+    for id in &turn.cancelled_activities {
+        let scheduled = matches!(schedules.get(id), Some(EventKind::ActivityScheduled { .. }));
+        prop_assert!(scheduled, "{id} is no activity");
+        let requested = turn.events.iter().any(|event| {
+            event.source_event_id == Some(*id)
+                && matches!(event.kind, EventKind::ActivityCancelRequested { .. })
+        });
+        prop_assert!(requested, "the cancellation of {id} is not recorded in this turn");
+    }
+    Ok(())
+}
+
+fn carried(turn: &Turn) -> Vec<(String, String)> {
+    let carried = turn.orchestrator_items.iter().find_map(|item| match item {
+        WorkItem::ContinueAsNew { carry_forward_events, .. } => Some(carry_forward_events.clone()),
+        _other => None,
+    });
+    carried.unwrap_or_default()
+}
+
+/// Messages that no dequeue returned to the code.
+fn not_read(subject: &Subject, world: &World) -> Vec<(String, String)> {
+    let runs = subject.logs.last().expect("one for each execution").runs();
+    let read: HashSet<&str> =
+        runs.iter().flatten().filter_map(|point| point.what.strip_prefix("message ")).collect();
+    world.arrivals.iter().filter(|(_, data)| !read.contains(data.as_str())).cloned().collect()
+}
+
+/// Messages beyond the number of dequeues of their queue that were not given up, as history tells.
+fn beyond_the_dequeues(subject: &Subject, world: &World) -> Vec<(String, String)> {
+    let mut dequeues: BTreeMap<u64, &str> = BTreeMap::new();
+    for event in &subject.history {
+        match (&event.kind, event.source_event_id) {
+            (EventKind::QueueSubscribed { name }, _) => {
+                dequeues.insert(event.event_id, name);
+            }
+            (EventKind::QueueSubscriptionCancelled { reason }, Some(id))
+                if reason == "dropped_future" =>
+            {
+                dequeues.remove(&id);
+            }
+            _not_about_dequeues => {}
+        }
+    }
+    let mut left: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in dequeues.values() {
+        *left.entry(name).or_default() += 1;
+    }
+    let beyond = world.arrivals.iter().filter(|(name, _)| match left.get_mut(name.as_str()) {
+        Some(count) if *count > 0 => {
+            *count -= 1;
+            false
+        }
+        _no_dequeue_left => true,
+    });
+    beyond.cloned().collect()
+}
+
+/// Each point is passed for the first time exactly once, and as a replay ever after.
+fn new_points_are_not_replayed(subject: &Subject, keeping: Keeping) -> Result<(), TestCaseError> {
+    for log in &subject.logs {
+        let mut known: Vec<Point> = Vec::new();
+        for run in log.runs() {
+            prop_assert!(run.len() >= known.len(), "{keeping:?}: a replay stopped early");
+            for (at, point) in run.iter().enumerate() {
+                prop_assert_eq!(point.replaying, at < known.len(), "{:?} {:?}", keeping, point);
+            }
+            for (before, again) in known.iter().zip(&run) {
+                prop_assert_eq!(&before.what, &again.what, "{:?}", keeping);
+            }
+            known = run;
+        }
+    }
+    Ok(())
+}
+
+fn same(a: &Turn, b: &Turn) -> bool {
+    a.events == b.events
+        && a.worker_items == b.worker_items
+        && a.orchestrator_items == b.orchestrator_items
+        && a.cancelled_activities == b.cancelled_activities
+        && a.result == b.result
+}
+
+/// Lives again, kept in another way.
+fn relive(life: &Life, program: &Block, pin: &str, keeping: Keeping) -> Result<(), TestCaseError> {
+    let mut subject = Subject::new(program.clone(), pin, keeping);
+    for (number, (batch, expected)) in life.batches.iter().zip(&life.turns).enumerate() {
+        let turn = subject.take(batch);
+        prop_assert!(
+            same(&turn, expected),
+            "turn {} of {} differs when {keeping:?}:\n{turn:#?}\n{expected:#?}",
+            number + 1,
+            life.turns.len()
+        );
+    }
+    if keeping != Keeping::Crashing {
+        new_points_are_not_replayed(&subject, keeping)?;
+    }
+    Ok(())
+}
+
+fn decides_the_same(program: &Block, pin: &str, seed: u64) -> Result<(), TestCaseError> {
+    let life = live(program, pin, seed)?;
+    for keeping in [Keeping::Cold, Keeping::Crashing, Keeping::Evicting] {
+        relive(&life, program, pin, keeping)?;
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(config(400))]
+
+    #[test]
+    fn a_program_decides_the_same_however_it_is_kept(program in program(), seed: u64) {
+        decides_the_same(&program, "0.2.0", seed)?;
+    }
+}
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn so_does_one_with_the_rules_of_0_1_32(program in program(), seed: u64) {
+        decides_the_same(&program, "0.1.32", seed)?;
+    }
+
+    #[test]
+    fn so_does_one_with_the_rules_of_0_1_30(program in program(), seed: u64) {
+        decides_the_same(&program, "0.1.30", seed)?;
+    }
+}
+
+/// Guards the properties against saying nothing.
+#[test]
+fn random_lives_see_every_kind_of_event_and_end() {
+    const END: [&str; 3] =
+        ["OrchestrationCompleted", "OrchestrationFailed", "OrchestrationContinuedAsNew"];
+    const SCHEDULES: [&str; 10] = [
+        "ActivityScheduled",
+        "TimerCreated",
+        "ExternalSubscribed",
+        "ExternalSubscribedPersistent",
+        "SubOrchestrationScheduled",
+        "OrchestrationChained",
+        "CustomStatusUpdated",
+        "KeyValueSet",
+        "KeyValueCleared",
+        "KeyValuesCleared",
+    ];
+    const DROPS: [&str; 4] = [
+        "ActivityCancelRequested",
+        "SubOrchestrationCancelRequested",
+        "ExternalSubscribedCancelled",
+        "ExternalSubscribedPersistentCancelled",
+    ];
+    let mut runner = TestRunner::new(config(1));
+    let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut turns = 0;
+    for seed in 0..300 {
+        let program = program().new_tree(&mut runner).expect("a program").current();
+        let life = live(&program, "0.2.0", seed).expect("a life that ends");
+        turns += life.turns.len();
+        for event in life.turns.iter().flat_map(|turn| &turn.events) {
+            *seen.entry(event.kind.type_tag()).or_default() += 1;
+        }
+        let cancelled = |turn: &Turn| matches!(turn.result, TurnResult::Cancelled { .. });
+        *seen.entry("cancelled").or_default() += life.turns.iter().filter(|t| cancelled(t)).count();
+    }
+    assert!(turns > 1000, "lives are too short: {turns} turns");
+    let answers = ["ActivityCompleted", "ActivityFailed", "TimerFired", "cancelled"];
+    for kind in END.iter().chain(&SCHEDULES).chain(&DROPS).chain(&answers) {
+        assert!(seen.get(kind).is_some_and(|count| *count >= 5), "too few {kind}: {seen:?}");
+    }
+}

@@ -1,0 +1,147 @@
+//! The execution under test, in each of the ways in which a runtime may keep it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use duroxide_core::engine::{Execution, Parent, Setup, Turn};
+use duroxide_core::providers::KvEntry;
+use duroxide_core::{Event, EventKind, WorkItem};
+
+use super::program::{Block, Interpreter, Log};
+use crate::notation::INSTANCE;
+
+/// One turn's input; the same for every subject.
+#[derive(Debug, Clone)]
+pub(crate) struct Batch {
+    /// First turn of an execution.
+    pub(crate) begin: Option<Begin>,
+    pub(crate) messages: Vec<WorkItem>,
+    pub(crate) now_ms: u64,
+}
+
+/// What a new execution starts with.
+#[derive(Debug, Clone)]
+pub(crate) struct Begin {
+    pub(crate) execution_id: u64,
+    pub(crate) input: String,
+    pub(crate) custom_status: Option<String>,
+    pub(crate) kv: HashMap<String, KvEntry>,
+}
+
+/// How a subject gets from one turn to the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Keeping {
+    /// In memory.
+    Warm,
+    /// From its history, before every turn.
+    Cold,
+    /// In memory, but every turn is lost once and computed again from storage.
+    Crashing,
+    /// In memory for two turns, then evicted.
+    Evicting,
+}
+
+pub(crate) struct Subject {
+    program: Block,
+    pin: String,
+    keeping: Keeping,
+    /// Logs of the executions so far.
+    pub(crate) logs: Vec<Log>,
+    begin: Option<Begin>,
+    pub(crate) history: Vec<Event>,
+    execution: Option<Execution>,
+    turns: u64,
+}
+
+impl Subject {
+    pub(crate) fn new(program: Block, pin: &str, keeping: Keeping) -> Self {
+        Self {
+            program,
+            pin: pin.to_owned(),
+            keeping,
+            logs: Vec::new(),
+            begin: None,
+            history: Vec::new(),
+            execution: None,
+            turns: 0,
+        }
+    }
+
+    pub(crate) fn take(&mut self, batch: &Batch) -> Turn {
+        if let Some(begin) = &batch.begin {
+            self.begin = Some(begin.clone());
+            self.history.clear();
+            self.execution = None;
+            self.logs.push(Log::default());
+        }
+        if self.keeping == Keeping::Crashing {
+            self.ready(batch);
+            let lost = self.advance(batch);
+            drop(lost);
+            self.execution = None;
+        }
+        self.turns += 1;
+        if self.keeping == Keeping::Cold
+            || (self.keeping == Keeping::Evicting && self.turns.is_multiple_of(2))
+        {
+            self.execution = None;
+        }
+        self.ready(batch);
+        let turn = self.advance(batch);
+        self.history.extend(turn.events.iter().cloned());
+        turn
+    }
+
+    fn advance(&mut self, batch: &Batch) -> Turn {
+        let execution = self.execution.as_mut().expect("made ready");
+        execution.advance(batch.messages.clone(), batch.now_ms)
+    }
+
+    fn ready(&mut self, batch: &Batch) {
+        if self.execution.is_some() {
+            return;
+        }
+        let opened = if self.history.is_empty() {
+            Execution::begin(self.setup(), self.start(batch.now_ms))
+        } else {
+            Execution::open(self.setup(), &self.history)
+        };
+        self.execution = Some(opened.expect("the history begins with a start"));
+    }
+
+    fn begun(&self) -> &Begin {
+        self.begin.as_ref().expect("the first batch begins an execution")
+    }
+
+    fn setup(&self) -> Setup {
+        let log = self.logs.last().expect("one for each execution").clone();
+        Setup {
+            handler: Arc::new(Interpreter { program: self.program.clone(), log }),
+            kv_snapshot: self.begun().kv.clone(),
+            parent: Some(Parent { instance: "p".to_owned(), execution_id: 2, id: 9 }),
+            on_foreign_wake: Some(Arc::new(|| panic!("nothing outside wakes a program"))),
+        }
+    }
+
+    fn start(&self, now_ms: u64) -> Event {
+        let begin = self.begun();
+        Event {
+            event_id: 1,
+            source_event_id: None,
+            instance_id: INSTANCE.to_owned(),
+            execution_id: begin.execution_id,
+            timestamp_ms: now_ms,
+            duroxide_version: self.pin.clone(),
+            kind: EventKind::OrchestrationStarted {
+                name: "Program".to_owned(),
+                version: "1.0.0".to_owned(),
+                input: begin.input.clone(),
+                parent_instance: Some("p".to_owned()),
+                parent_id: Some(9),
+                parent_execution_id: Some(2),
+                carry_forward_events: None,
+                initial_custom_status: begin.custom_status.clone(),
+            },
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! What is replayed, and histories that cannot be.
+
+use std::sync::{Arc, Mutex};
+
+use super::harness::Harness;
+
+#[test]
+pub(crate) fn code_is_replaying_exactly_where_an_earlier_turn_has_been() {
+    let seen: Arc<Mutex<Vec<(u8, bool)>>> = Arc::default();
+    let log = Arc::clone(&seen);
+    let mut harness = Harness::new(move |ctx, _input| {
+        let log = Arc::clone(&log);
+        async move {
+            let note =
+                |place| log.lock().expect("never poisoned").push((place, ctx.is_replaying()));
+            note(1);
+            let first = ctx.schedule_activity("A", "");
+            let second = ctx.schedule_activity("B", "");
+            let _answer = first.await;
+            note(2);
+            let _answer = second.await;
+            note(3);
+            ctx.schedule_activity("C", "").await
+        }
+    });
+    let mut turn = |messages: &[&str]| {
+        harness.turn(messages);
+        harness.evict();
+        std::mem::take(&mut *seen.lock().expect("never poisoned"))
+    };
+    assert_eq!(turn(&["start"]), [(1, false)]);
+    // The last recorded event moves the code: that happened in the turn that recorded it.
+    assert_eq!(turn(&["done 2 x"]), [(1, true), (2, false)]);
+    assert_eq!(turn(&["signal any thing"]), [(1, true), (2, true)]);
+    assert_eq!(turn(&["done 3 y"]), [(1, true), (2, true), (3, false)]);
+    assert_eq!(turn(&["done 7 z"]), [(1, true), (2, true), (3, true)]);
+}
+
+#[test]
+pub(crate) fn a_history_without_a_start_is_corrupted() {
+    let mut harness =
+        Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
+    harness.turn(&["start"]);
+    let error = |from: usize, to: usize| harness.open(&harness.history[from..to]).err();
+    assert_eq!(error(0, 0).as_deref(), Some("nondeterministic: corrupted history: empty"));
+    assert_eq!(
+        error(1, 2).as_deref(),
+        Some("nondeterministic: corrupted history: first event must be OrchestrationStarted")
+    );
+    assert_eq!(error(0, 2), None);
+}

@@ -1,0 +1,45 @@
+//! Sample orchestrations: ordinary code, found by name.
+
+mod basics;
+mod calls;
+mod events;
+mod state;
+mod waking;
+
+pub(crate) use waking::yield_once;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use duroxide_core::OrchestrationContext;
+use duroxide_core::context::{FnOrchestration, OrchestrationHandler};
+
+type Running = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+type Code = fn(OrchestrationContext, String) -> Running;
+
+/// Lists samples: `samples! { name(ctx, input) { body } … }`.
+macro_rules! samples {
+    ($($name:ident($ctx:ident, $input:ident) $body:block)+) => {
+        /// Samples of this file by name.
+        pub(super) const ALL: &[(&str, super::Code)] = &[$((stringify!($name), $name)),+];
+
+        $(
+            fn $name(
+                $ctx: duroxide_core::OrchestrationContext,
+                $input: String,
+            ) -> super::Running {
+                Box::pin(async move { $body })
+            }
+        )+
+    };
+}
+use samples;
+
+/// The sample of that name.
+pub(crate) fn find(name: &str) -> Arc<dyn OrchestrationHandler> {
+    let files = [basics::ALL, calls::ALL, events::ALL, state::ALL, waking::ALL];
+    let found = files.concat().into_iter().find(|(sample, _)| *sample == name);
+    let (_, code) = found.unwrap_or_else(|| panic!("no sample is called {name:?}"));
+    Arc::new(FnOrchestration(code))
+}

@@ -1,0 +1,129 @@
+//! What was asked for on the command line.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// How to call it.
+pub(crate) const USAGE: &str = "\
+usage: cargo run --example quickstart -- [COMMAND] [OPTION]...
+
+commands:
+  run       go on with the open order, or begin a new one (the default)
+  approve   approve the order that waits for it
+  reject    reject the order that waits for approval
+  status    list all orders
+  reset     forget everything
+  help      show this text
+
+options:
+  --store <file>         database file, also as sqlite:<file>
+  --to <place>           where a new order is shipped to; no carrier goes to Atlantis
+  --answer <answer>      approve (the default), reject, or none: wait for another terminal
+  --pace-ms <number>     how long a step takes (default 1000)
+  --patience-ms <number> how long a new order waits for approval (default 60000)
+";
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Command {
+    Run,
+    Answer(Answer),
+    Status,
+    Reset,
+    Help,
+}
+
+/// The answer to the question whether an order may be shipped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    Approve,
+    Reject,
+}
+
+impl Answer {
+    /// As it is sent to the order.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Approve => "approve",
+            Self::Reject => "reject",
+        }
+    }
+}
+
+/// Everything from the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Args {
+    pub(crate) command: Command,
+    pub(crate) store: PathBuf,
+    pub(crate) place: String,
+    /// Given by the program itself after a moment; `None` leaves it to a person.
+    pub(crate) answer: Option<Answer>,
+    pub(crate) pace: Duration,
+    pub(crate) patience: Duration,
+}
+
+impl Args {
+    /// Reads the arguments; the error says which one is wrong.
+    pub(crate) fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut args = Self {
+            command: Command::Run,
+            store: std::env::temp_dir().join("duroxide-quickstart.db"),
+            place: "Lisbon".to_owned(),
+            answer: Some(Answer::Approve),
+            pace: Duration::from_secs(1),
+            patience: Duration::from_secs(60),
+        };
+        while let Some(word) = given.next() {
+            match word.as_str() {
+                "run" => args.command = Command::Run,
+                "approve" => args.command = Command::Answer(Answer::Approve),
+                "reject" => args.command = Command::Answer(Answer::Reject),
+                "status" => args.command = Command::Status,
+                "reset" => args.command = Command::Reset,
+                "help" | "--help" | "-h" => args.command = Command::Help,
+                "--store" => args.store = store(&value(&word, &mut given)?)?,
+                "--to" => args.place = value(&word, &mut given)?,
+                "--answer" => args.answer = answer(&value(&word, &mut given)?)?,
+                "--pace-ms" => args.pace = millis(&word, &value(&word, &mut given)?)?,
+                "--patience-ms" => args.patience = millis(&word, &value(&word, &mut given)?)?,
+                other => return Err(format!("'{other}' is not understood")),
+            }
+        }
+        Ok(args)
+    }
+
+    /// Where the activities write down what they did.
+    pub(crate) fn effects(&self) -> PathBuf {
+        let mut name = self.store.clone().into_os_string();
+        name.push(".effects");
+        name.into()
+    }
+}
+
+fn value(option: &str, given: &mut impl Iterator<Item = String>) -> Result<String, String> {
+    given.next().ok_or_else(|| format!("{option} needs a value"))
+}
+
+fn store(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("sqlite:").unwrap_or(text);
+    let path = path.strip_prefix("//").unwrap_or(path);
+    if path.is_empty() || path == ":memory:" || path.contains('?') {
+        return Err(format!("--store '{text}' must name a file: only a file survives a kill"));
+    }
+    Ok(path.into())
+}
+
+fn answer(text: &str) -> Result<Option<Answer>, String> {
+    match text {
+        "approve" => Ok(Some(Answer::Approve)),
+        "reject" => Ok(Some(Answer::Reject)),
+        "none" => Ok(None),
+        other => Err(format!("--answer '{other}' is none of approve, reject, none")),
+    }
+}
+
+fn millis(option: &str, text: &str) -> Result<Duration, String> {
+    text.parse()
+        .map(Duration::from_millis)
+        .map_err(|_| format!("{option} '{text}' must be a number of milliseconds"))
+}

@@ -1,0 +1,138 @@
+//! The commands.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::sqlite::SqliteProvider;
+use duroxide::runtime::Runtime;
+use duroxide::{Client, OrchestrationStatus, RuntimeOptions};
+
+use super::args::{Answer, Args, Command, USAGE};
+use super::orders::{self, Outcome};
+use super::world::World;
+use super::{show, workflow};
+
+/// A step that a kill cut off is free again after this time. Short, because a person waits here;
+/// a longer one forgives a busy machine more.
+const LEASE: Duration = Duration::from_millis(1500);
+
+const USAGE_ERROR: u8 = 2;
+
+/// Does what the arguments ask for.
+pub(crate) fn main(given: impl Iterator<Item = String>) -> ExitCode {
+    let args = match Args::parse(given) {
+        Ok(args) => args,
+        Err(wrong) => {
+            eprintln!("{wrong}\n\n{USAGE}");
+            return ExitCode::from(USAGE_ERROR);
+        }
+    };
+    match perform(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main]
+async fn perform(args: &Args) -> Outcome<()> {
+    match args.command {
+        Command::Run => run(args).await,
+        Command::Answer(answer) => send(args, answer).await,
+        Command::Status => list(args).await,
+        Command::Reset => reset(args),
+        Command::Help => {
+            print!("{USAGE}");
+            Ok(())
+        }
+    }
+}
+
+async fn open_store(args: &Args) -> Outcome<Arc<SqliteProvider>> {
+    // As a bare path: in a URL, some characters of a path would have a meaning.
+    Ok(Arc::new(SqliteProvider::new(&args.store.display().to_string(), None).await?))
+}
+
+async fn run(args: &Args) -> Outcome<()> {
+    let store = open_store(args).await?;
+    let (world, mut begun) = World::open(args.effects())?;
+    let client = Client::new(store.clone());
+    let order = orders::open(&client).await?;
+
+    println!("database  {}", args.store.display());
+    println!("effects   {}", args.effects().display());
+    println!("try this  kill -9 {} at any moment, then the same command again", std::process::id());
+    println!();
+    if order.status == OrchestrationStatus::NotFound {
+        println!("{} begins", order.id);
+        orders::begin(&client, &order.id, args).await?;
+    } else {
+        println!("{} goes on; a step that was cut off runs again within 2 s", order.id);
+    }
+    if args.answer.is_none() {
+        println!("to answer it: cargo run --example quickstart -- approve (or reject)");
+    }
+
+    let runtime = Runtime::start_with_options(
+        store,
+        workflow::activities(&world),
+        workflow::orchestrations(),
+        options(),
+    )
+    .await;
+    let outcome = orders::follow(&client, &order.id, args, &mut begun).await;
+    runtime.shutdown(None).await;
+    println!("{}: {}", order.id, outcome?);
+    Ok(())
+}
+
+fn options() -> RuntimeOptions {
+    RuntimeOptions {
+        worker_lock_timeout: LEASE,
+        orchestrator_lock_timeout: LEASE,
+        // People like to kill it more often than the ten times that real work is worth.
+        max_attempts: 1000,
+        ..RuntimeOptions::default()
+    }
+}
+
+async fn send(args: &Args, answer: Answer) -> Outcome<()> {
+    let client = Client::new(open_store(args).await?);
+    let order = orders::open(&client).await?;
+    if order.status == OrchestrationStatus::NotFound {
+        return Err("no order is open: begin one with cargo run --example quickstart".into());
+    }
+    client.raise_event(&order.id, workflow::APPROVAL, answer.as_str()).await?;
+    println!("{}: {} sent", order.id, answer.as_str());
+    Ok(())
+}
+
+async fn list(args: &Args) -> Outcome<()> {
+    println!("database  {}", args.store.display());
+    let client = Client::new(open_store(args).await?);
+    let mut orders = orders::all(&client).await?;
+    // The one that is still to come.
+    orders.pop();
+    for order in &orders {
+        println!("{}: {}", order.id, show::status(&order.status));
+    }
+    if orders.is_empty() {
+        println!("no orders yet: begin one with cargo run --example quickstart");
+    }
+    Ok(())
+}
+
+fn reset(args: &Args) -> Outcome<()> {
+    let name = args.store.display().to_string();
+    for file in ["", "-wal", "-shm", ".effects"].map(|end| format!("{name}{end}")) {
+        match std::fs::remove_file(&file) {
+            Ok(()) => println!("removed {file}"),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("cannot remove {file}: {error}").into()),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! Activities from schedule to result (4.1 to 4.8, 14, 17, 18, 20.3, 20.6).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::TagFilter;
+use duroxide::runtime::RuntimeOptions;
+use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext, PoisonMessageType};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{
+    Diary, Mode, Node, USUAL, activities, cancellations, count, in_every_mode, memory,
+    memory_with_clock, orchestrations, short_backoff, until,
+};
+
+#[derive(Serialize, Deserialize)]
+struct Sum {
+    a: i64,
+    b: i64,
+}
+
+async fn call(ctx: OrchestrationContext, name: String) -> Result<String, String> {
+    match ctx.schedule_activity(name, "in").await {
+        Ok(result) => Ok(format!("ok {result}")),
+        Err(error) => Ok(format!("err {error}")),
+    }
+}
+
+async fn shout(_: ActivityContext, input: String) -> Result<String, String> {
+    Ok(input.to_uppercase())
+}
+
+async fn refuse(_: ActivityContext, _: String) -> Result<String, String> {
+    Err("no".to_owned())
+}
+
+async fn panics(_: ActivityContext, _: String) -> Result<String, String> {
+    panic!("kaboom")
+}
+
+async fn results_errors_and_panics_reach_the_code(mode: Mode) {
+    let registry =
+        activities().register("Shout", shout).register("Refuse", refuse).register("Panic", panics);
+    let node = Node::start(mode, orchestrations().register("Call", call), registry).await;
+    assert_eq!(node.run("ok", "Call", "Shout").await, "ok IN");
+    assert_eq!(node.run("err", "Call", "Refuse").await, "err no");
+    let text = node.run("panic", "Call", "Panic").await;
+    assert!(text.contains("panicked with message \"kaboom\""), "{text}");
+    node.stop().await;
+}
+
+async fn typed_activities_decode_and_encode(mode: Mode) {
+    async fn add(ctx: OrchestrationContext, sum: Sum) -> Result<i64, String> {
+        let total: i64 = ctx.schedule_activity_typed("Add", &sum).await?;
+        let text: Result<Vec<u8>, String> = ctx.schedule_activity_typed("Add", &sum).await;
+        assert!(text.is_err(), "a number is no list");
+        let bad: Result<i64, String> = ctx.schedule_activity_typed("Add", &"text").await;
+        assert!(bad.is_err(), "a text is no sum");
+        Ok(total)
+    }
+    let registry = activities()
+        .register_typed("Add", |_: ActivityContext, sum: Sum| async move { Ok(sum.a + sum.b) });
+    let node = Node::start(mode, orchestrations().register_typed("Add", add), registry).await;
+    node.client.start_orchestration_typed("sum", "Add", Sum { a: 40, b: 2 }).await.unwrap();
+    let total = node.client.wait_for_orchestration_typed::<i64>("sum", crate::support::PATIENCE);
+    assert_eq!(total.await.unwrap(), Ok(42));
+    node.stop().await;
+}
+
+async fn equal_calls_are_independent(mode: Mode) {
+    async fn twice(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let calls = (0..20).map(|_| ctx.schedule_activity("Count", "same")).collect();
+        let mut results: Vec<String> = ctx.join(calls).await.into_iter().flatten().collect();
+        results.sort();
+        results.dedup();
+        Ok(results.len().to_string())
+    }
+    let number = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let registry = activities().register("Count", move |_, _| {
+        let number = number.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        async move { Ok(number.to_string()) }
+    });
+    let node = Node::start(mode, orchestrations().register("Twice", twice), registry).await;
+    assert_eq!(node.run("twice", "Twice", "").await, "20");
+    node.stop().await;
+}
+
+async fn system_calls_are_recorded_and_replayed(mode: Mode) {
+    async fn calls(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let id = ctx.new_guid().await?;
+        let now = ctx.utc_now().await?;
+        ctx.schedule_timer(Duration::ZERO).await;
+        let since = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+        Ok(format!("{id} {since}"))
+    }
+    let node = Node::start(mode, orchestrations().register("Calls", calls), activities()).await;
+    let output = node.run("calls", "Calls", "").await;
+    let recorded: Vec<String> = node
+        .history("calls")
+        .await
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            duroxide::EventKind::ActivityCompleted { result } => Some(result),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(output, recorded.join(" "));
+    node.stop().await;
+}
+
+in_every_mode! {
+    results_errors_and_panics_reach_the_code,
+    typed_activities_decode_and_encode,
+    equal_calls_are_independent,
+    system_calls_are_recorded_and_replayed,
+}
+
+#[tokio::test]
+async fn an_activity_knows_who_runs_it_for_whom() {
+    async fn routed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let plain = ctx.schedule_activity("Who", "").await?;
+        let routed = ctx.schedule_activity_on_session("Who", "", "s1").with_tag("gpu").await?;
+        Ok(format!("{plain}\n{routed}"))
+    }
+    async fn who(ctx: ActivityContext, _: String) -> Result<String, String> {
+        Ok(format!(
+            "{} {} {}@{} {} {:?} {:?} {} {}",
+            ctx.instance_id(),
+            ctx.execution_id(),
+            ctx.orchestration_name(),
+            ctx.orchestration_version(),
+            ctx.activity_name(),
+            ctx.session_id(),
+            ctx.tag(),
+            ctx.worker_id().starts_with("work-"),
+            ctx.worker_id().ends_with("-node-7"),
+        ))
+    }
+    let store = memory().await;
+    let options = RuntimeOptions {
+        worker_node_id: Some("node-7".to_owned()),
+        worker_tag_filter: TagFilter::default_and(["gpu"]),
+        ..USUAL.options()
+    };
+    let registry = orchestrations().register_versioned("Routed", "2.1.0", routed);
+    let node = Node::on(&store, options, registry, activities().register("Who", who)).await;
+    assert_eq!(
+        node.run("order-7", "Routed", "").await,
+        "order-7 1 Routed@2.1.0 Who None None true true\n\
+         order-7 1 Routed@2.1.0 Who Some(\"s1\") Some(\"gpu\") true true"
+    );
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn an_activity_can_talk_to_other_instances() {
+    async fn relay(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let go = ctx.schedule_wait("Go");
+        ctx.schedule_activity("Signal", "").await?;
+        Ok(go.await)
+    }
+    async fn signal(ctx: ActivityContext, _: String) -> Result<String, String> {
+        let sent = ctx.get_client().raise_event(ctx.instance_id(), "Go", "from within").await;
+        sent.map(|()| String::new()).map_err(|error| error.to_string())
+    }
+    let registry = activities().register("Signal", signal);
+    let node = Node::start(USUAL, orchestrations().register("Relay", relay), registry).await;
+    assert_eq!(node.run("relay", "Relay", "").await, "from within");
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn a_held_activity_runs_and_a_dropped_one_does_not() {
+    async fn hold(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        drop(ctx.schedule_activity("Note", "dropped"));
+        let held = ctx.schedule_activity("Note", "held");
+        ctx.schedule_wait("Go").await;
+        held.await
+    }
+    let diary = Diary::default();
+    let registry = activities().register("Note", {
+        let diary = diary.clone();
+        move |_, input: String| {
+            diary.write(input.clone());
+            async move { Ok(input) }
+        }
+    });
+    let node = Node::start(USUAL, orchestrations().register("Hold", hold), registry).await;
+    node.begin("hold", "Hold", "").await;
+    assert_eq!(diary.next().await, "held");
+    node.until_kind("hold", "ActivityCompleted").await;
+    node.client.raise_event("hold", "Go", "").await.unwrap();
+    assert_eq!(node.output("hold").await, "held");
+    assert!(diary.unread().is_empty());
+    assert_eq!(cancellations(&node.history("hold").await), [(2, "dropped_future")]);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn an_unregistered_activity_waits_for_a_node_that_has_it() {
+    let (store, clock) = memory_with_clock().await;
+    let call = || orchestrations().register("Call", call);
+    let node = Node::on(&store, USUAL.options(), call(), activities()).await;
+    node.begin("call", "Call", "Shout").await;
+    // Taken once and given back, hidden by the backoff.
+    let fetched =
+        |node: &Node| node.runtime.metrics_snapshot().unwrap().worker_dispatcher_items_fetched;
+    until(|| fetched(&node) > 0).await;
+    node.runtime.clone().shutdown(None).await;
+    let other =
+        Node::on(&store, USUAL.options(), call(), activities().register("Shout", shout)).await;
+    clock.advance(Duration::from_secs(1));
+    assert_eq!(other.output("call").await, "ok IN");
+    other.stop().await;
+}
+
+#[tokio::test]
+async fn an_activity_tried_too_often_fails_its_orchestration() {
+    let store = memory().await;
+    let options = RuntimeOptions {
+        max_attempts: 2,
+        unregistered_backoff: short_backoff(),
+        ..USUAL.options()
+    };
+    let node =
+        Node::on(&store, options, orchestrations().register("Call", call), activities()).await;
+    node.begin("poison", "Call", "Nowhere").await;
+    match node.failure("poison").await {
+        ErrorDetails::Poison {
+            attempt_count: 3,
+            max_attempts: 2,
+            message_type: PoisonMessageType::Activity { activity_name, activity_id: 2, .. },
+            message,
+        } => {
+            assert_eq!(activity_name, "Nowhere");
+            assert!(message.contains("\"Nowhere\""), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(count(&node.history("poison").await, "ActivityFailed"), 1);
+    let counts = node.stop_and_count().await;
+    assert_eq!((counts.activity_poison, counts.orch_poison), (1, 0));
+}
+
+#[tokio::test]
+async fn a_tag_that_no_worker_takes_waits_and_another_node_takes_it() {
+    async fn tagged(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.schedule_activity("Shout", "gpu").with_tag("gpu").await
+    }
+    let store = memory().await;
+    let registry = || orchestrations().register("Tagged", tagged);
+    let shouting = || activities().register("Shout", shout);
+    let plain = Node::on(&store, USUAL.options(), registry(), shouting()).await;
+    plain.begin("tagged", "Tagged", "").await;
+    plain.until_kind("tagged", "ActivityScheduled").await;
+    let options = RuntimeOptions { worker_tag_filter: TagFilter::tags(["gpu"]), ..USUAL.options() };
+    let gpu = Node::on(&store, options, registry(), shouting()).await;
+    assert_eq!(gpu.output("tagged").await, "GPU");
+    assert_eq!(plain.runtime.metrics_snapshot().unwrap().worker_dispatcher_items_fetched, 0);
+    plain.stop().await;
+    gpu.stop().await;
+}

@@ -1,0 +1,65 @@
+//! Starting a node (api 5.5, 5.6, decisions 19 to 21).
+
+use std::time::Duration;
+
+use duroxide::runtime::{DuroxideRuntime, Runtime, RuntimeBuildError, RuntimeOptions};
+use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus};
+
+use crate::support::{PATIENCE, activities, memory, orchestrations};
+
+async fn greet(ctx: OrchestrationContext, name: String) -> Result<String, String> {
+    ctx.schedule_activity("Greet", name).await
+}
+
+async fn greeting(_: ActivityContext, name: String) -> Result<String, String> {
+    Ok(format!("Hello, {name}!"))
+}
+
+fn contradicting() -> RuntimeOptions {
+    RuntimeOptions { session_idle_timeout: Duration::from_secs(1), ..RuntimeOptions::default() }
+}
+
+#[tokio::test]
+async fn a_builder_starts_a_node_with_everything_it_was_given() {
+    let store = memory().await;
+    let runtime = DuroxideRuntime::builder()
+        .with_provider(store.clone())
+        .with_activities(activities().register("Greet", greeting).build())
+        .with_orchestrations(orchestrations().register("Greet", greet).build())
+        .with_options(RuntimeOptions::default())
+        .build()
+        .await
+        .unwrap();
+    let client = Client::new(store);
+    client.start_orchestration("hello", "Greet", "World").await.unwrap();
+    match client.wait_for_orchestration("hello", PATIENCE).await.unwrap() {
+        OrchestrationStatus::Completed { output, .. } => assert_eq!(output, "Hello, World!"),
+        other => panic!("{other:?}"),
+    }
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test]
+async fn a_builder_says_what_is_missing_or_contradicts_itself() {
+    let none = DuroxideRuntime::builder().build().await.unwrap_err();
+    assert_eq!(none, RuntimeBuildError::NoProvider);
+    assert_eq!(none.to_string(), "a runtime needs a store: call with_provider first");
+    let builder = DuroxideRuntime::builder().with_provider(memory().await);
+    let refused = builder.with_options(contradicting()).build().await.unwrap_err();
+    assert!(refused.to_string().starts_with("session_idle_timeout ("), "{refused}");
+}
+
+#[tokio::test]
+#[should_panic(expected = "session_idle_timeout (1s)")]
+async fn a_node_does_not_start_with_options_that_contradict_each_other() {
+    let (activities, orchestrations) = (activities().build(), orchestrations().build());
+    Runtime::start_with_options(memory().await, activities, orchestrations, contradicting()).await;
+}
+
+#[tokio::test]
+async fn a_node_without_a_store_has_one_in_memory() {
+    let runtime = Runtime::start(activities().build(), orchestrations().build()).await;
+    assert!(runtime.get_orchestration_descriptor("nobody").await.is_none());
+    assert_eq!(runtime.metrics_snapshot().unwrap().orch_starts, 0);
+    runtime.shutdown(None).await;
+}

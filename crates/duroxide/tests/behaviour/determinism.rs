@@ -1,0 +1,208 @@
+//! Code that does not fit its recording, and code that waits for what is not durable (2.5, 2.9, 3,
+//! 10.4, 14.3, decision 15).
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use duroxide::{ConfigErrorKind, ErrorDetails, OrchestrationContext};
+use tracing::field::{Field, Visit};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+
+use crate::support::{Mode, Node, USUAL, activities, in_every_mode, memory, orchestrations};
+
+async fn calls_a(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_activity("A", "1").with_tag("nobody").await
+}
+
+async fn calls_b(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    ctx.schedule_activity("B", "1").with_tag("nobody").await
+}
+
+async fn waits_for_b(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    Ok(ctx.schedule_wait("B").await)
+}
+
+async fn returns_at_once(_: OrchestrationContext, _: String) -> Result<String, String> {
+    Ok("shortcut".to_owned())
+}
+
+/// Starts with one code and goes on with another.
+async fn redeployed<F, G, X, Y>(mode: Mode, before: F, after: G) -> (Node, &'static str)
+where
+    F: Fn(OrchestrationContext, String) -> X + Send + Sync + 'static,
+    X: Future<Output = Result<String, String>> + Send + 'static,
+    G: Fn(OrchestrationContext, String) -> Y + Send + Sync + 'static,
+    Y: Future<Output = Result<String, String>> + Send + 'static,
+{
+    let store = memory().await;
+    let registry = orchestrations().register("Code", before);
+    let node = Node::on(&store, mode.options(), registry, activities()).await;
+    node.begin("deployed", "Code", "").await;
+    node.until_kind("deployed", "ActivityScheduled").await;
+    node.runtime.clone().shutdown(None).await;
+    node.client.raise_event("deployed", "Wake", "").await.unwrap();
+    let registry = orchestrations().register("Code", after);
+    let node = Node::on(&store, mode.options(), registry, activities()).await;
+    (node, "deployed")
+}
+
+async fn changed_code_fails_with_what_differs(mode: Mode) {
+    let (node, instance) = redeployed(mode, calls_a, calls_b).await;
+    match node.failure(instance).await {
+        ErrorDetails::Configuration { kind: ConfigErrorKind::Nondeterminism, message, .. } => {
+            let text = message.unwrap();
+            assert!(text.starts_with("schedule mismatch: action="), "{text}");
+            assert!(text.contains(" vs event=") && text.contains("name"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(node.stop_and_count().await.orch_configuration_errors, 1);
+    let (node, instance) = redeployed(mode, calls_a, waits_for_b).await;
+    let text = node.failure_text(instance).await;
+    assert!(text.starts_with("nondeterministic: schedule mismatch: action="), "{text}");
+    node.stop().await;
+}
+
+/// Code that ends before it reaches a recorded schedule is allowed to (3.3).
+async fn code_that_returns_earlier_is_no_mismatch(mode: Mode) {
+    let (node, instance) = redeployed(mode, calls_a, returns_at_once).await;
+    assert_eq!(node.output(instance).await, "shortcut");
+    node.stop().await;
+}
+
+async fn a_recorded_tag_is_part_of_the_schedule(mode: Mode) {
+    async fn other_tag(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.schedule_activity("A", "1").with_tag("somebody").await
+    }
+    let (node, instance) = redeployed(mode, calls_a, other_tag).await;
+    let text = node.failure_text(instance).await;
+    assert!(text.starts_with("nondeterministic: schedule mismatch"), "{text}");
+    assert!(text.contains("tag"), "{text}");
+    node.stop().await;
+}
+
+/// Without this the instance would wait for ever: nothing durable ever wakes it.
+async fn a_wait_for_something_not_durable_fails_the_instance(mode: Mode) {
+    async fn sleeps(_: OrchestrationContext, _: String) -> Result<String, String> {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        Ok("never".to_owned())
+    }
+    let node = Node::start(mode, orchestrations().register("Sleep", sleeps), activities()).await;
+    node.begin("sleep", "Sleep", "").await;
+    let text = node.failure_text("sleep").await;
+    let expected = "nondeterministic: orchestration 'Sleep' awaits something that is not durable";
+    assert!(text.starts_with(expected), "{text}");
+    node.stop().await;
+}
+
+/// Here the wake-up comes while something durable is open, too.
+#[tokio::test]
+async fn a_foreign_wake_up_beside_a_durable_wait_fails_the_instance() {
+    async fn races(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let sleep = Box::pin(tokio::time::sleep(Duration::from_millis(1)));
+        ctx.select2(sleep, ctx.schedule_wait("Never")).await;
+        Ok("never".to_owned())
+    }
+    let node = Node::start(USUAL, orchestrations().register("Race", races), activities()).await;
+    node.begin("race", "Race", "").await;
+    let text = node.failure_text("race").await;
+    let expected = "nondeterministic: orchestration 'Race' awaits something that is not durable";
+    assert!(text.starts_with(expected), "{text}");
+    node.stop().await;
+}
+
+/// Waiting for a cancellation alone is allowed: it needs no wake-up.
+#[tokio::test]
+async fn code_that_waits_for_ever_can_be_cancelled() {
+    async fn forever(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.set_custom_status("waiting");
+        std::future::pending().await
+    }
+    let node = Node::start(USUAL, orchestrations().register("Ever", forever), activities()).await;
+    node.begin("ever", "Ever", "").await;
+    node.until_kind("ever", "CustomStatusUpdated").await;
+    node.client.cancel_instance("ever", "enough").await.unwrap();
+    assert_eq!(node.failure_text("ever").await, "canceled: enough");
+    node.stop().await;
+}
+
+async fn replay_is_silent(mode: Mode) {
+    async fn talks(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.trace_info("one");
+        let before = ctx.is_replaying();
+        ctx.schedule_timer(Duration::ZERO).await;
+        ctx.trace_warn("two");
+        ctx.schedule_timer(Duration::ZERO).await;
+        ctx.trace("anything", "three");
+        Ok(before.to_string())
+    }
+    let instance = format!("talks-{mode:?}");
+    let node = Node::start(mode, orchestrations().register("Talk", talks), activities()).await;
+    // What the code computes must not depend on replay, so the value itself may differ by mode.
+    node.run(&instance, "Talk", "").await;
+    assert_eq!(lines_of(&instance), ["one", "two", "three"]);
+    node.stop().await;
+}
+
+in_every_mode! {
+    changed_code_fails_with_what_differs,
+    code_that_returns_earlier_is_no_mismatch,
+    a_recorded_tag_is_part_of_the_schedule,
+    a_wait_for_something_not_durable_fails_the_instance,
+}
+
+#[test]
+fn traces_are_silent_while_replaying() {
+    let lines = Lines::default();
+    LINES.set(Some(lines.clone()));
+    for mode in [USUAL, Mode { warm: false, ..USUAL }] {
+        let _here =
+            tracing::subscriber::set_default(tracing_subscriber::registry().with(lines.clone()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(replay_is_silent(mode));
+    }
+}
+
+std::thread_local! {
+    static LINES: std::cell::RefCell<Option<Lines>> = const { std::cell::RefCell::new(None) };
+}
+
+/// Messages of orchestrations by instance, on this thread only.
+#[derive(Clone, Default)]
+struct Lines {
+    written: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+fn lines_of(instance: &str) -> Vec<String> {
+    let lines = LINES.with_borrow(|lines| lines.clone().unwrap());
+    let written = lines.written.lock().unwrap();
+    let own = written.iter().filter(|(of, _)| of == instance);
+    own.map(|(_, message)| message.clone()).collect()
+}
+
+impl<S: tracing::Subscriber> Layer<S> for Lines {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() != "duroxide::orchestration" {
+            return;
+        }
+        let mut line = Line::default();
+        event.record(&mut line);
+        self.written.lock().unwrap().push((line.instance, line.message));
+    }
+}
+
+#[derive(Default)]
+struct Line {
+    instance: String,
+    message: String,
+}
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        match field.name() {
+            "instance_id" => self.instance = format!("{value:?}").trim_matches('"').to_owned(),
+            "message" => self.message = format!("{value:?}").trim_matches('"').to_owned(),
+            _other => {}
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! A store that fails when it is told to.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide::providers::{
+    ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
+    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch, WorkItem,
+};
+use duroxide::{Event, SystemStats};
+
+type Res<T> = Result<T, ProviderError>;
+
+/// Counts turns that were given back and are hidden now.
+pub(crate) const GIVEN_BACK: &str = "given back";
+
+/// Wraps a store. Chosen operations fail a number of times; all are counted.
+pub(crate) struct Faulty {
+    inner: Arc<dyn Provider>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    faults: HashMap<&'static str, (u32, ProviderError)>,
+    calls: HashMap<&'static str, u32>,
+    refused_instance: Option<String>,
+    ignores_filter: bool,
+    watches: bool,
+    manages: bool,
+}
+
+impl Faulty {
+    pub(crate) fn new(inner: Arc<dyn Provider>) -> Arc<Self> {
+        let state = State { watches: true, manages: true, ..State::default() };
+        Arc::new(Self { inner, state: Mutex::new(state) })
+    }
+
+    /// The next `times` calls fail.
+    pub(crate) fn fail(&self, operation: &'static str, times: u32, error: ProviderError) {
+        self.state.lock().unwrap().faults.insert(operation, (times, error));
+    }
+
+    /// The next `times` calls fail for a passing reason.
+    pub(crate) fn hiccup(&self, operation: &'static str, times: u32) {
+        self.fail(operation, times, ProviderError::retryable(operation, "hiccup"));
+    }
+
+    /// Refuses the next commit of one instance for good.
+    pub(crate) fn refuse_commit_of(&self, instance: &str) {
+        self.state.lock().unwrap().refused_instance = Some(instance.to_owned());
+    }
+
+    /// Hands out executions that the caller cannot replay.
+    pub(crate) fn ignore_filter(&self) {
+        self.state.lock().unwrap().ignores_filter = true;
+    }
+
+    /// Tells nobody of changes.
+    pub(crate) fn never_tell(&self) {
+        self.state.lock().unwrap().watches = false;
+    }
+
+    /// Has no management side.
+    pub(crate) fn without_management(&self) {
+        self.state.lock().unwrap().manages = false;
+    }
+
+    pub(crate) fn calls(&self, operation: &'static str) -> u32 {
+        self.state.lock().unwrap().calls.get(operation).copied().unwrap_or(0)
+    }
+
+    fn enter(&self, operation: &'static str) -> Res<()> {
+        let mut state = self.state.lock().unwrap();
+        *state.calls.entry(operation).or_insert(0) += 1;
+        match state.faults.get_mut(operation) {
+            Some((left, error)) if *left > 0 => {
+                *left -= 1;
+                Err(error.clone())
+            }
+            _healthy => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Provider for Faulty {
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Res<Option<(OrchestrationItem, String, u32)>> {
+        self.enter("fetch_orchestration_item")?;
+        let filter = filter.filter(|_| !self.state.lock().unwrap().ignores_filter);
+        self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Res<()> {
+        self.inner
+            .ack_orchestration_item(
+                lock_token,
+                execution_id,
+                history_delta,
+                worker_items,
+                orchestrator_items,
+                metadata,
+                cancelled_activities,
+            )
+            .await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        self.enter("abandon_orchestration_item")?;
+        self.inner.abandon_orchestration_item(token, delay, ignore_attempt).await?;
+        self.enter(GIVEN_BACK)
+    }
+
+    async fn read(&self, instance: &str) -> Res<Vec<Event>> {
+        self.enter("read")?;
+        self.inner.read(instance).await
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Res<Vec<Event>> {
+        self.inner.read_with_execution(instance, execution_id).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Res<()> {
+        self.inner.append_with_execution(instance, execution_id, new_events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Res<()> {
+        self.inner.enqueue_for_worker(item).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Res<Option<(WorkItem, String, u32)>> {
+        self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Res<()> {
+        self.enter("ack_work_item")?;
+        self.inner.ack_work_item(token, completion).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.enter("renew_work_item_lock")?;
+        self.inner.renew_work_item_lock(token, extend_for).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Res<usize> {
+        self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout).await
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Res<usize> {
+        self.inner.cleanup_orphaned_sessions(idle_timeout).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        self.enter("abandon_work_item")?;
+        self.inner.abandon_work_item(token, delay, ignore_attempt).await?;
+        self.enter(GIVEN_BACK)
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.enter("renew_orchestration_item_lock")?;
+        self.inner.renew_orchestration_item_lock(token, extend_for).await
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Res<()> {
+        self.enter("enqueue_for_orchestrator")?;
+        self.inner.enqueue_for_orchestrator(item, delay).await
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        let manages = self.state.lock().unwrap().manages;
+        self.inner.as_management_capability().filter(|_| manages)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Res<Option<(Option<String>, u64)>> {
+        self.enter("get_custom_status")?;
+        self.inner.get_custom_status(instance, last_seen_version).await
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Res<Option<String>> {
+        self.enter("get_kv_value")?;
+        self.inner.get_kv_value(instance, key).await
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Res<HashMap<String, String>> {
+        self.inner.get_kv_all_values(instance).await
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Res<Option<SystemStats>> {
+        self.inner.get_instance_stats(instance).await
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.inner.clock()
+    }
+
+    async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
+        self.enter("fetch_orchestration_items")?;
+        let filter = request.filter.filter(|_| !self.state.lock().unwrap().ignores_filter);
+        self.inner.fetch_orchestration_items(TurnFetch { filter, ..request }).await
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
+        self.enter("commit_turn")?;
+        if commit.history_delta.iter().any(|event| {
+            let refused = &mut self.state.lock().unwrap().refused_instance;
+            refused.take_if(|refused| *refused == event.instance_id).is_some()
+        }) {
+            return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
+        }
+        self.inner.commit_turn(commit).await
+    }
+
+    async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {
+        self.enter("fetch_work_items")?;
+        self.inner.fetch_work_items(request).await
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        let watches = self.state.lock().unwrap().watches;
+        self.inner.watch(scope).filter(|_| watches)
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
+        self.enter("read_outcome")?;
+        self.inner.read_outcome(instance).await
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
+        self.inner.read_start_event(instance).await
+    }
+}

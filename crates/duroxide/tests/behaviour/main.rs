@@ -1,0 +1,26 @@
+//! What people rely on, through the real runtime, the real client and the SQLite store.
+//!
+//! Tests never wait for luck: they wait for a signal or a stored fact, and move the clock.
+#![cfg(feature = "sqlite")]
+
+mod activities;
+mod builder;
+mod cancellation;
+mod children;
+mod client;
+mod continue_as_new;
+mod determinism;
+mod events;
+mod faults;
+mod faulty;
+
+mod kv;
+mod metrics;
+mod retry;
+mod sessions;
+mod shutdown;
+mod status;
+mod support;
+mod timers;
+mod turns;
+mod versions;

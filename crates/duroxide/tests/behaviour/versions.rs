@@ -1,0 +1,338 @@
+//! Versions of code and of recordings (2.2a, 12.2, 20.5, 20.7, 22, decisions 11, 23, 24).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::{DispatcherCapabilityFilter, Provider, ProviderAdmin, WorkItem};
+use duroxide::runtime::RuntimeOptions;
+use duroxide::runtime::registry::{OrchestrationRegistryBuilder, VersionPolicy};
+use duroxide::{
+    ErrorDetails, Event, EventKind, OrchestrationContext, PoisonMessageType, SemverRange,
+    current_build_version,
+};
+use semver::Version;
+
+use crate::faulty::{Faulty, GIVEN_BACK};
+use crate::support::{
+    Database, Mode, Node, USUAL, activities, count, in_every_mode, kinds, memory,
+    memory_with_clock, orchestrations, short_backoff, until,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+async fn says_version(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    Ok(ctx.orchestration_version())
+}
+
+async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let version = ctx.orchestration_version();
+    Ok(format!("{version} {}", ctx.schedule_wait("Go").await))
+}
+
+fn three_versions() -> OrchestrationRegistryBuilder {
+    orchestrations()
+        .register_versioned("V", "1.0.0", says_version)
+        .register_versioned("V", "1.2.0", says_version)
+        .register_versioned("V", "1.10.0", says_version)
+}
+
+fn range(min: &str, max: &str) -> Option<SemverRange> {
+    Some(SemverRange::new(Version::parse(min).unwrap(), Version::parse(max).unwrap()))
+}
+
+/// An instance that another build began: it waits for a signal.
+async fn recorded_by(store: &Arc<dyn Provider>, instance: &str, build: &str) {
+    store.enqueue_for_orchestrator(start_of(instance), None).await.unwrap();
+    let (_, token, _) = store
+        .fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, None)
+        .await
+        .unwrap()
+        .unwrap();
+    let event = |id, kind| {
+        let mut event = Event::with_event_id(id, instance, 1, None, kind);
+        event.duroxide_version = build.to_owned();
+        event
+    };
+    let start = EventKind::OrchestrationStarted {
+        name: "Wait".to_owned(),
+        version: "1.0.0".to_owned(),
+        input: String::new(),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: None,
+        initial_custom_status: None,
+    };
+    let waits = EventKind::ExternalSubscribed { name: "Go".to_owned() };
+    let metadata = duroxide::providers::ExecutionMetadata {
+        orchestration_name: Some("Wait".to_owned()),
+        orchestration_version: Some("1.0.0".to_owned()),
+        pinned_duroxide_version: Version::parse(build).ok(),
+        ..Default::default()
+    };
+    let events = vec![event(1, start), event(2, waits)];
+    store
+        .ack_orchestration_item(&token, 1, events, vec![], vec![], metadata, vec![])
+        .await
+        .unwrap();
+}
+
+fn start_of(instance: &str) -> WorkItem {
+    WorkItem::StartOrchestration {
+        instance: instance.to_owned(),
+        orchestration: "Wait".to_owned(),
+        input: String::new(),
+        version: None,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        execution_id: 1,
+    }
+}
+
+fn admin(node: &Node) -> &dyn ProviderAdmin {
+    node.store.as_management_capability().unwrap()
+}
+
+async fn policies_decide_new_starts_and_exact_versions_win(mode: Mode) {
+    let registry = three_versions();
+    let node = Node::start(mode, registry, activities()).await;
+    assert_eq!(node.run("latest", "V", "").await, "1.10.0");
+    node.client.start_orchestration_versioned("exact", "V", "1.2.0", "").await.unwrap();
+    assert_eq!(node.output("exact").await, "1.2.0");
+    node.stop().await;
+    let pinned = three_versions().set_policy("V", VersionPolicy::Exact(Version::new(1, 0, 0)));
+    let node = Node::start(mode, pinned, activities()).await;
+    assert_eq!(node.run("pinned", "V", "").await, "1.0.0");
+    assert_eq!(
+        node.client.get_instance_info("pinned").await.unwrap().orchestration_version,
+        "1.0.0"
+    );
+    node.stop().await;
+}
+
+/// A policy that changes while an instance runs changes nothing for it.
+async fn a_running_instance_keeps_its_version(mode: Mode) {
+    let store = memory().await;
+    let old = orchestrations().register_versioned("V", "1.0.0", waits);
+    let node = Node::on(&store, mode.options(), old, activities()).await;
+    node.begin("kept", "V", "").await;
+    node.until_kind("kept", "ExternalSubscribed").await;
+    node.stop().await;
+    let new = orchestrations().register_versioned("V", "1.0.0", waits).register_versioned(
+        "V",
+        "2.0.0",
+        says_version,
+    );
+    let node = Node::on(&store, mode.options(), new, activities()).await;
+    node.client.raise_event("kept", "Go", "on").await.unwrap();
+    assert_eq!(node.output("kept").await, "1.0.0 on");
+    assert_eq!(node.run("new", "V", "").await, "2.0.0");
+    node.stop().await;
+}
+
+async fn a_version_that_nobody_has_waits_and_then_fails(mode: Mode) {
+    for version in ["7.0.0", "not semver"] {
+        let options = RuntimeOptions {
+            max_attempts: 2,
+            unregistered_backoff: short_backoff(),
+            ..mode.options()
+        };
+        let node = Node::on(&memory().await, options, three_versions(), activities()).await;
+        node.client.start_orchestration_versioned("lost", "V", version, "in").await.unwrap();
+        let text = node.failure_text("lost").await;
+        assert_eq!(text, "poison: orchestration lost exceeded 3 attempts (max 2)");
+        match &node.history("lost").await[0].kind {
+            EventKind::OrchestrationStarted { version: recorded, input, .. } => {
+                assert_eq!((recorded.as_str(), input.as_str()), (version, "in"));
+            }
+            other => panic!("{other:?}"),
+        }
+        let deleted = node.client.delete_instance("lost", false).await.unwrap();
+        assert_eq!(deleted.instances_deleted, 1);
+        node.stop().await;
+    }
+}
+
+in_every_mode! {
+    policies_decide_new_starts_and_exact_versions_win,
+    a_running_instance_keeps_its_version,
+    a_version_that_nobody_has_waits_and_then_fails,
+}
+
+#[tokio::test]
+async fn an_unregistered_orchestration_waits_for_a_node_that_has_it() {
+    let (store, clock) = memory_with_clock().await;
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let without = Node::on(&store, USUAL.options(), orchestrations(), activities()).await;
+    without.begin("waits", "V", "").await;
+    until(|| faulty.calls(GIVEN_BACK) == 1).await;
+    without.stop().await;
+    let with = Node::on(&store, USUAL.options(), three_versions(), activities()).await;
+    clock.advance(SECOND);
+    assert_eq!(with.output("waits").await, "1.10.0");
+    with.stop().await;
+}
+
+#[tokio::test]
+async fn each_execution_is_pinned_to_the_build_that_began_it() {
+    async fn again(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.schedule_wait("Go").await;
+        ctx.continue_as_new("").await
+    }
+    let store = memory().await;
+    recorded_by(&store, "old", "0.1.31").await;
+    let registry = orchestrations().register("Wait", again);
+    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
+    let build = current_build_version().to_string();
+    assert_eq!(spread(&node).await, [("0.1.31".to_owned(), 1)]);
+    node.client.raise_event("old", "Go", "").await.unwrap();
+    node.until("old", |history| history[0].execution_id == 2).await;
+    assert_eq!(spread(&node).await, [(build.clone(), 1)]);
+    assert_eq!(node.history("old").await[0].duroxide_version, build);
+    node.stop().await;
+}
+
+async fn spread(node: &Node) -> Vec<(String, u64)> {
+    let direct = admin(node).get_running_duroxide_version_spread().await.unwrap();
+    let asked = node.client.get_running_duroxide_version_spread().await.unwrap();
+    assert_eq!(direct, asked);
+    asked.into_iter().collect()
+}
+
+#[tokio::test]
+async fn a_node_takes_only_executions_that_it_can_replay() {
+    let store = memory().await;
+    for (instance, build) in [("old", "0.1.20"), ("middle", "0.1.31"), ("future", "99.0.0")] {
+        recorded_by(&store, instance, build).await;
+    }
+    let registry = || orchestrations().register("Wait", waits);
+    let default = Node::on(&store, USUAL.options(), registry(), activities()).await;
+    for instance in ["future", "old"] {
+        default.client.raise_event(instance, "Go", "on").await.unwrap();
+    }
+    assert_eq!(default.output("old").await, "1.0.0 on");
+    assert_eq!(count(&default.history("future").await, "ExternalEvent"), 0);
+    default.stop().await;
+
+    let narrow =
+        RuntimeOptions { supported_replay_versions: range("0.1.30", "0.1.31"), ..USUAL.options() };
+    let narrow = Node::on(&store, narrow, registry(), activities()).await;
+    narrow.client.raise_event("middle", "Go", "on").await.unwrap();
+    assert_eq!(narrow.output("middle").await, "1.0.0 on");
+    narrow.stop().await;
+
+    let wide =
+        RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..USUAL.options() };
+    let wide = Node::on(&store, wide, registry(), activities()).await;
+    assert_eq!(wide.output("future").await, "1.0.0 on");
+    wide.stop().await;
+}
+
+#[tokio::test]
+async fn disjoint_ranges_are_all_honoured_by_the_store() {
+    let store = memory().await;
+    for (instance, build) in [("a", "1.0.0"), ("b", "2.0.0"), ("c", "3.0.0")] {
+        recorded_by(&store, instance, build).await;
+    }
+    let client = duroxide::Client::new(store.clone());
+    for instance in ["a", "b", "c"] {
+        client.raise_event(instance, "Go", "").await.unwrap();
+    }
+    let ranges = [range("1.0.0", "1.9.9"), range("3.0.0", "3.0.0")];
+    let filter = DispatcherCapabilityFilter {
+        supported_duroxide_versions: ranges.into_iter().flatten().collect(),
+    };
+    let mut taken = Vec::new();
+    while let Some((item, _, _)) = store
+        .fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, Some(&filter))
+        .await
+        .unwrap()
+    {
+        taken.push(item.instance);
+    }
+    assert_eq!(taken, ["a", "c"]);
+}
+
+#[tokio::test]
+async fn an_incompatible_execution_that_is_handed_out_anyway_ends_as_poison() {
+    let (store, clock) = memory_with_clock().await;
+    recorded_by(&store, "future", "99.0.0").await;
+    let faulty = Faulty::new(store);
+    faulty.ignore_filter();
+    let store: Arc<dyn Provider> = faulty.clone();
+    let options = RuntimeOptions { max_attempts: 2, ..USUAL.options() };
+    let registry = orchestrations().register("Wait", waits);
+    let node = Node::on(&store, options, registry, activities()).await;
+    node.client.raise_event("future", "Go", "on").await.unwrap();
+    for given_back in 1..=2 {
+        until(|| faulty.calls(GIVEN_BACK) == given_back).await;
+        assert_eq!(kinds(&node.history("future").await).len(), 2, "no code was run");
+        clock.advance(SECOND);
+    }
+    let text = node.failure_text("future").await;
+    assert_eq!(text, "poison: orchestration future exceeded 3 attempts (max 2)");
+    let metrics = node.runtime.observability_handle().unwrap().metrics_provider();
+    assert_eq!(metrics.get_incompatible_version_abandoned(), 2);
+    assert_eq!(node.stop_and_count().await.orch_poison, 1);
+}
+
+#[tokio::test]
+async fn a_history_that_cannot_be_read_is_given_back_and_fails_in_the_end() {
+    let file = Database::new();
+    let (store, clock) = file.open().await;
+    recorded_by(&store, "broken", &current_build_version().to_string()).await;
+    file.execute("UPDATE history SET event_data = '{' WHERE event_id = 2");
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let options = RuntimeOptions { max_attempts: 2, ..USUAL.options() };
+    let registry = orchestrations().register("Wait", waits);
+    let node = Node::on(&store, options, registry, activities()).await;
+    node.client.raise_event("broken", "Go", "on").await.unwrap();
+    for given_back in 1..=2 {
+        until(|| faulty.calls(GIVEN_BACK) == given_back).await;
+        clock.advance(SECOND);
+    }
+    match node.failure("broken").await {
+        ErrorDetails::Poison {
+            attempt_count: 3,
+            max_attempts: 2,
+            message_type: PoisonMessageType::FailedDeserialization { instance, .. },
+            ..
+        } => assert_eq!(instance, "broken"),
+        other => panic!("{other:?}"),
+    }
+    let added = file.number("SELECT max(event_id) + 100000 * count(*) FROM history");
+    assert_eq!(added, 99_999 + 300_000, "event 99999 is the only one added to two");
+    // It is over, although its history is still unreadable: nothing comes back for it.
+    node.client.raise_event("broken", "Go", "late").await.unwrap();
+    node.until_drained().await;
+    node.stop().await;
+}
+
+/// A node with a wide range drains what nobody else takes, unreadable or not (seed: wide range).
+#[tokio::test]
+async fn a_wide_range_drains_what_no_other_node_takes() {
+    let file = Database::new();
+    let (store, clock) = file.open().await;
+    recorded_by(&store, "future", "99.0.0").await;
+    file.execute(
+        "UPDATE history SET event_data = replace(event_data, 'ExternalSubscribed', 'Unheard')",
+    );
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let registry = || orchestrations().register("Wait", waits);
+    let options = RuntimeOptions { max_attempts: 1, ..USUAL.options() };
+    let usual = Node::on(&store, options.clone(), registry(), activities()).await;
+    usual.client.cancel_instance("future", "stuck").await.unwrap();
+    assert_eq!(usual.client.get_queue_depths().await.unwrap().orchestrator_queue, 1);
+    usual.stop().await;
+    let wide = RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..options };
+    let wide = Node::on(&store, wide, registry(), activities()).await;
+    until(|| faulty.calls(GIVEN_BACK) == 1).await;
+    clock.advance(SECOND);
+    let text = wide.failure_text("future").await;
+    assert!(text.contains("history deserialization failed after 2 attempts (max 1)"), "{text}");
+    wide.stop().await;
+}

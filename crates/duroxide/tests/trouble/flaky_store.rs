@@ -1,0 +1,262 @@
+//! A provider that fails at random, in every way that the contract allows.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide::providers::{
+    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
+    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem,
+};
+use duroxide::{Event, SystemStats};
+
+/// What may be done to a call.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    None,
+    /// Fails without having been done; may be tried again.
+    Busy,
+    /// Is done, but the answer is lost.
+    Lost,
+    /// Fails without having been done, for good.
+    Refused,
+}
+
+/// How bad it gets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Mood {
+    /// Whether commits of turns may be refused for good.
+    pub(crate) refuse_turns: bool,
+}
+
+pub(crate) struct FlakyStore {
+    inner: Arc<dyn Provider>,
+    mood: Mood,
+    random: AtomicU64,
+    calm: AtomicBool,
+    injected: AtomicUsize,
+}
+
+type Res<T> = Result<T, ProviderError>;
+
+impl FlakyStore {
+    pub(crate) fn on(inner: Arc<dyn Provider>, mood: Mood) -> Arc<Self> {
+        Arc::new(Self {
+            inner,
+            mood,
+            random: AtomicU64::new(42),
+            calm: AtomicBool::new(false),
+            injected: AtomicUsize::new(0),
+        })
+    }
+
+    /// No more faults.
+    pub(crate) fn calm(&self) {
+        self.calm.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn injected(&self) -> usize {
+        self.injected.load(Ordering::SeqCst)
+    }
+
+    fn fault(&self) -> Fault {
+        if self.calm.load(Ordering::SeqCst) {
+            return Fault::None;
+        }
+        let step = self.random.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::SeqCst);
+        let mixed = (step ^ (step >> 31)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        match (mixed >> 40) % 100 {
+            0..6 => Fault::Busy,
+            6..10 => Fault::Lost,
+            10..12 => Fault::Refused,
+            _ => Fault::None,
+        }
+    }
+
+    async fn shaken<T>(&self, operation: &str, call: impl Future<Output = Res<T>>) -> Res<T> {
+        let error = match self.fault() {
+            Fault::None => return call.await,
+            Fault::Busy => ProviderError::retryable(operation, "injected: busy"),
+            Fault::Refused => ProviderError::permanent(operation, "injected: refused"),
+            Fault::Lost => {
+                call.await?;
+                ProviderError::retryable(operation, "injected: answer lost")
+            }
+        };
+        self.injected.fetch_add(1, Ordering::SeqCst);
+        Err(error)
+    }
+
+    /// Like [`shaken`](Self::shaken) for a caller that would rightly take a refusal as final.
+    async fn shaken_softly<T>(
+        &self,
+        operation: &str,
+        call: impl Future<Output = Res<T>>,
+    ) -> Res<T> {
+        self.shaken(operation, call).await.map_err(|error| match error.message.as_str() {
+            "injected: refused" => ProviderError::retryable(operation, "injected: busy"),
+            _ => error,
+        })
+    }
+}
+
+#[async_trait]
+impl Provider for FlakyStore {
+    async fn fetch_orchestration_item(
+        &self,
+        lock: Duration,
+        poll: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Res<Option<(OrchestrationItem, String, u32)>> {
+        self.shaken("fetch", self.inner.fetch_orchestration_item(lock, poll, filter)).await
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        token: &str,
+        execution: u64,
+        delta: Vec<Event>,
+        work: Vec<WorkItem>,
+        messages: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled: Vec<ScheduledActivityIdentifier>,
+    ) -> Res<()> {
+        let inner = &self.inner;
+        let call = inner
+            .ack_orchestration_item(token, execution, delta, work, messages, metadata, cancelled);
+        self.shaken("ack", call).await
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        let call = self.inner.abandon_orchestration_item(token, delay, ignore_attempt);
+        self.shaken("abandon", call).await
+    }
+
+    async fn read(&self, instance: &str) -> Res<Vec<Event>> {
+        self.shaken("read", self.inner.read(instance)).await
+    }
+
+    async fn read_with_execution(&self, instance: &str, execution: u64) -> Res<Vec<Event>> {
+        self.shaken("read", self.inner.read_with_execution(instance, execution)).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution: u64,
+        events: Vec<Event>,
+    ) -> Res<()> {
+        self.inner.append_with_execution(instance, execution, events).await
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Res<()> {
+        self.shaken("enqueue", self.inner.enqueue_for_worker(item)).await
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock: Duration,
+        poll: Duration,
+        session: Option<&SessionFetchConfig>,
+        tags: &TagFilter,
+    ) -> Res<Option<(WorkItem, String, u32)>> {
+        self.shaken("fetch", self.inner.fetch_work_item(lock, poll, session, tags)).await
+    }
+
+    async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Res<()> {
+        self.shaken("ack_work_item", self.inner.ack_work_item(token, completion)).await
+    }
+
+    async fn renew_work_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.shaken("renew", self.inner.renew_work_item_lock(token, extend_for)).await
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owners: &[&str],
+        extend_for: Duration,
+        idle: Duration,
+    ) -> Res<usize> {
+        self.shaken("renew", self.inner.renew_session_lock(owners, extend_for, idle)).await
+    }
+
+    async fn cleanup_orphaned_sessions(&self, idle: Duration) -> Res<usize> {
+        self.shaken("cleanup", self.inner.cleanup_orphaned_sessions(idle)).await
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        let call = self.inner.abandon_work_item(token, delay, ignore_attempt);
+        self.shaken("abandon", call).await
+    }
+
+    async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.shaken("renew", self.inner.renew_orchestration_item_lock(token, extend_for)).await
+    }
+
+    async fn enqueue_for_orchestrator(&self, item: WorkItem, delay: Option<Duration>) -> Res<()> {
+        self.shaken_softly("enqueue", self.inner.enqueue_for_orchestrator(item, delay)).await
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen: u64,
+    ) -> Res<Option<(Option<String>, u64)>> {
+        self.shaken("status", self.inner.get_custom_status(instance, last_seen)).await
+    }
+
+    async fn get_kv_value(&self, instance: &str, key: &str) -> Res<Option<String>> {
+        self.shaken("value", self.inner.get_kv_value(instance, key)).await
+    }
+
+    async fn get_kv_all_values(&self, instance: &str) -> Res<HashMap<String, String>> {
+        self.shaken("values", self.inner.get_kv_all_values(instance)).await
+    }
+
+    async fn get_instance_stats(&self, instance: &str) -> Res<Option<SystemStats>> {
+        self.shaken("stats", self.inner.get_instance_stats(instance)).await
+    }
+
+    async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
+        self.shaken("fetch", self.inner.fetch_orchestration_items(request)).await
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
+        let call = self.inner.commit_turn(commit);
+        match self.mood.refuse_turns {
+            true => self.shaken("commit_turn", call).await,
+            false => self.shaken_softly("commit_turn", call).await,
+        }
+    }
+
+    async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {
+        self.shaken("fetch", self.inner.fetch_work_items(request)).await
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        self.inner.watch(scope)
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
+        self.shaken_softly("read_outcome", self.inner.read_outcome(instance)).await
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
+        self.shaken("read_start_event", self.inner.read_start_event(instance)).await
+    }
+}

@@ -1,0 +1,190 @@
+//! A node that is easily put into trouble, and a client that sees whether it goes on.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide::providers::Provider;
+use duroxide::providers::sqlite::SqliteProvider;
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::runtime::{Runtime, UnregisteredBackoffConfig};
+use duroxide::{
+    ActivityContext, Client, ClientError, OrchestrationContext, OrchestrationRegistry,
+    OrchestrationStatus, RuntimeOptions,
+};
+
+use crate::logs;
+
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+/// Pause between two looks at something that cannot be waited for.
+pub(crate) const LOOK: Duration = Duration::from_millis(5);
+
+/// A node and a client on one store.
+pub(crate) struct Stand {
+    pub(crate) client: Client,
+    pub(crate) runtime: Arc<Runtime>,
+}
+
+impl Stand {
+    pub(crate) async fn on(store: Arc<dyn Provider>) -> Self {
+        Self::with(store, options()).await
+    }
+
+    pub(crate) async fn with(store: Arc<dyn Provider>, options: RuntimeOptions) -> Self {
+        logs::collect();
+        let runtime = Runtime::start_with_options(
+            Arc::clone(&store),
+            activities(),
+            orchestrations(),
+            options,
+        )
+        .await;
+        Self { client: Client::new(store), runtime }
+    }
+
+    /// Runs an ordinary workflow to its end.
+    pub(crate) async fn assert_goes_on(&self, instance: &str) {
+        self.client.start_orchestration(instance, "One", "fine").await.unwrap();
+        assert_eq!(self.output(instance).await, "fine", "{instance}");
+    }
+
+    pub(crate) async fn end(&self, instance: &str) -> OrchestrationStatus {
+        self.client.wait_for_orchestration(instance, PATIENCE).await.unwrap()
+    }
+
+    pub(crate) async fn output(&self, instance: &str) -> String {
+        match self.end(instance).await {
+            OrchestrationStatus::Completed { output, .. } => output,
+            other => panic!("{instance}: {other:?}"),
+        }
+    }
+
+    pub(crate) async fn failure(&self, instance: &str) -> String {
+        // While its history cannot be read, asking for it is an error of its own.
+        let mut ended = self.client.wait_for_orchestration(instance, PATIENCE).await;
+        while matches!(&ended, Err(error) if error.to_string().contains("deserialization failed")) {
+            tokio::time::sleep(LOOK).await;
+            ended = self.client.wait_for_orchestration(instance, PATIENCE).await;
+        }
+        match ended.unwrap() {
+            OrchestrationStatus::Failed { details, .. } => details.display_message(),
+            other => panic!("{instance}: {other:?}"),
+        }
+    }
+
+    /// Waits until an instance has taken its first turn.
+    pub(crate) async fn started(&self, instance: &str) {
+        while self.client.get_orchestration_status(instance).await.unwrap()
+            == OrchestrationStatus::NotFound
+        {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.runtime.shutdown(None).await;
+    }
+}
+
+/// Few attempts and short leases, so that giving up is seen soon.
+pub(crate) fn options() -> RuntimeOptions {
+    RuntimeOptions {
+        max_attempts: 2,
+        orchestrator_lock_timeout: Duration::from_secs(1),
+        worker_lock_timeout: Duration::from_secs(1),
+        unregistered_backoff: UnregisteredBackoffConfig {
+            base_delay: Duration::from_millis(20),
+            max_delay: Duration::from_millis(40),
+        },
+        ..RuntimeOptions::default()
+    }
+}
+
+pub(crate) fn activities() -> ActivityRegistry {
+    ActivityRegistry::builder()
+        .register("Echo", |_ctx: ActivityContext, input: String| async move { Ok(input) })
+        .build()
+}
+
+pub(crate) fn orchestrations() -> OrchestrationRegistry {
+    OrchestrationRegistry::builder()
+        .register("One", |ctx: OrchestrationContext, input: String| async move {
+            ctx.schedule_activity("Echo", input).await
+        })
+        .register("Wait", |ctx: OrchestrationContext, _input: String| async move {
+            let said = ctx.schedule_wait("go").await;
+            ctx.schedule_activity("Echo", said).await
+        })
+        .register("Stranger", |ctx: OrchestrationContext, input: String| async move {
+            ctx.schedule_activity("NobodyHasThis", input).await
+        })
+        .register("Steps", |ctx: OrchestrationContext, input: String| async move {
+            let calls = (0..3).map(|call| ctx.schedule_activity("Echo", format!("{input}{call}")));
+            let joined: Result<Vec<String>, String> =
+                ctx.join(calls.collect()).await.into_iter().collect();
+            ctx.schedule_timer(Duration::from_millis(20)).await;
+            let last = ctx.schedule_activity("Echo", "end").await?;
+            Ok(format!("{} {last}", joined?.join(" ")))
+        })
+        .build()
+}
+
+/// A database file that is gone with this value.
+pub(crate) struct Place {
+    pub(crate) folder: tempfile::TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { folder: tempfile::tempdir().unwrap() }
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("store.db")
+    }
+
+    pub(crate) async fn open(&self) -> Arc<SqliteProvider> {
+        Arc::new(SqliteProvider::new(text(&self.file()), None).await.unwrap())
+    }
+
+    /// A connection beside the provider's own.
+    pub(crate) fn beside(&self) -> rusqlite::Connection {
+        let connection = rusqlite::Connection::open(self.file()).unwrap();
+        connection.busy_timeout(PATIENCE).unwrap();
+        connection
+    }
+
+    /// Changes exactly one row behind the provider's back.
+    pub(crate) fn damage(&self, sql: &str) {
+        assert_eq!(self.beside().execute(sql, []).unwrap(), 1, "{sql}");
+    }
+}
+
+pub(crate) fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Repeats a call that fails for a passing reason, as a program would.
+pub(crate) async fn insist<T, F>(mut call: impl FnMut() -> F) -> T
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    for _ in 0..10_000 {
+        match call().await {
+            Ok(done) => return done,
+            Err(error) if error.is_retryable() => tokio::time::sleep(LOOK).await,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    panic!("the trouble does not pass");
+}
+
+/// Waits for something that happens behind the scenes.
+pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
+    let wait = async {
+        while !happened() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    assert!(tokio::time::timeout(PATIENCE, wait).await.is_ok(), "never happened: {what}");
+}
