@@ -13,6 +13,8 @@ use crate::op::{INSTANCES, Op};
 use crate::state;
 
 const BEGIN_MS: u64 = 1_700_000_000_000;
+/// As long as what the reference writes, because sizes are compared as well.
+const SPOIL_SQL: &str = "UPDATE history SET event_data = 'not an event' WHERE instance_id = ?1";
 
 /// Where SQLite keeps its data. Only a file can be meddled with.
 #[derive(Debug, Clone, Copy)]
@@ -75,8 +77,7 @@ impl World {
         self.memory.corrupt_history(instance);
         let conn = rusqlite::Connection::open(file(&self.folder)).unwrap();
         conn.busy_timeout(Duration::from_secs(20)).unwrap();
-        conn.execute("UPDATE history SET event_data = '{' WHERE instance_id = ?1", [instance])
-            .unwrap();
+        conn.execute(SPOIL_SQL, [instance]).unwrap();
     }
 }
 
