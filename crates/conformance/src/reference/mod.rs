@@ -14,6 +14,7 @@
 
 mod admin;
 mod commit;
+mod factory;
 mod fetch;
 mod fetch_wait;
 mod history;
@@ -28,4 +29,5 @@ mod store;
 mod turn_lock;
 mod worker_queue;
 
+pub use factory::ReferenceFactory;
 pub use provider::MemoryProvider;
