@@ -155,7 +155,8 @@ fn oldest_eligible(
                 .conn
                 .prepare_cached(sql)?
                 .query_row(params![tx.now, owner, tag], |row| row.get(0))
-                .optional()?;
+                .optional()?
+                .flatten();
             oldest = oldest.into_iter().chain(id).min();
         }
     }
@@ -169,7 +170,8 @@ fn oldest_of_any_tag(tx: &Tx<'_>, owner: Option<&str>) -> Result<Option<i64>, Jo
             .conn
             .prepare_cached(sql)?
             .query_row(params![tx.now, owner], |row| row.get(0))
-            .optional()?;
+            .optional()?
+            .flatten();
         oldest = oldest.into_iter().chain(id).min();
     }
     Ok(oldest)
@@ -192,12 +194,14 @@ pub(crate) const READY_SQL: &str = concat!(
     " ORDER BY q.id LIMIT 1"
 );
 
+// The lowest id, not the earliest end: a lease that was renewed does not lose its place. The
+// aggregate needs no sort.
 pub(crate) const EXPIRED_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
      WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3
          AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.locked_until LIMIT 1"
+    " LIMIT 1"
 );
 
 pub(crate) const READY_ANY_SQL: &str = concat!(
@@ -208,10 +212,10 @@ pub(crate) const READY_ANY_SQL: &str = concat!(
 );
 
 pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_lease
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
      WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.locked_until LIMIT 1"
+    " LIMIT 1"
 );
 
 fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
