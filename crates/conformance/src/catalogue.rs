@@ -80,12 +80,12 @@ macro_rules! __catalogue_entries {
         $found:ident $category:ident
         $($name:ident $(needs($($ability:ident),+))? $(via $wrapper:ident)?;)*
     ) => {
-        $($found.push($crate::Validation {
+        $found.extend_from_slice(&[$($crate::Validation {
             category: stringify!($category),
             name: stringify!($name),
             needs: &[$($($crate::__ability!($ability)),+)?],
             run: $crate::__runner!($category $name $($wrapper)?),
-        });)*
+        }),*]);
     };
 }
 

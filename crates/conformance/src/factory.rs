@@ -44,8 +44,10 @@ pub trait ProviderFactory: Sync + Send {
         tokio::time::sleep(by).await;
     }
 
-    /// Whether backend and factory have an ability. [`run_all_validations`](crate::run_all_validations)
-    /// skips, and reports as skipped, what needs one that is missing.
+    /// Whether backend and factory have an ability.
+    ///
+    /// [`run_all_validations`](crate::run_all_validations) skips, and reports as skipped, what
+    /// needs one that is missing.
     fn can(&self, ability: Ability) -> bool {
         let _everything_unless_said_otherwise = ability;
         true

@@ -14,3 +14,12 @@ pub(crate) const RETRIES_MAX: usize = 50;
 
 /// How long a change may take to be seen by whoever waits for it.
 pub(crate) const WAKE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How much later than its poll timeout a fetch may return on a busy machine.
+pub(crate) const POLL_OVERRUN_MAX: Duration = Duration::from_secs(3);
+
+/// Out of how many fetches the fastest must return at once.
+pub(crate) const SHORT_POLL_TRIES: usize = 5;
+
+/// Lets a spawned fetch reach its wait.
+pub(crate) const SETTLE_TIME: Duration = Duration::from_millis(20);

@@ -15,15 +15,21 @@
 /// # impl ProviderFactory for MyFactory {
 /// #     async fn create_provider(&self) -> Arc<dyn Provider> { unreachable!() }
 /// # }
-/// duroxide_conformance::provider_conformance_tests!(MyFactory);
+/// mod my_backend {
+///     use super::MyFactory;
+///
+///     duroxide_conformance::provider_conformance_tests!(MyFactory);
+/// }
 ///
 /// mod another_backend {
 ///     use super::MyFactory;
+///
 ///     duroxide_conformance::provider_conformance_tests!(
 ///         MyFactory,
 ///         without = [corruption, waiting]
 ///     );
 /// }
+/// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! provider_conformance_tests {

@@ -1,0 +1,90 @@
+//! A watch sees every change in its scope. It may wake for less, never sleep through more.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{ChangeScope, ChangeWatch};
+
+use crate::ProviderFactory;
+use crate::limits::WAKE_TIME_MAX;
+use crate::support::{
+    Must, Store, activity, commit, completed, heard, signal, start_item, started,
+};
+
+fn watch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, scope: ChangeScope<'_>) -> ChangeWatch {
+    store.provider.watch(scope).expect("a provider that tells of changes gives out watches")
+}
+
+/// The watch must end; `change` happened after it was made.
+async fn must_see(watch: &mut ChangeWatch, change: &str) {
+    if tokio::time::timeout(WAKE_TIME_MAX, watch.changed()).await.is_err() {
+        panic!("a watch slept through {change}");
+    }
+}
+
+/// Whatever may make a turn fetchable is seen: messages, results, commits and turns given back.
+pub async fn a_watch_sees_what_makes_turns_fetchable<F: ProviderFactory + ?Sized>(factory: &F) {
+    const SCOPE: ChangeScope<'_> = ChangeScope::OrchestratorQueue;
+    let store = Store::open(factory).await;
+    let mut seen = watch(&store, SCOPE);
+    store.send(start_item("a")).await;
+    must_see(&mut seen, "a message").await;
+
+    let turn = store.turn_of("a").await;
+    store.send(signal("a", "waits")).await;
+    let mut seen = watch(&store, SCOPE);
+    let own = commit(&turn, vec![started("a", 1)]);
+    store.ack(own).await.must("a commit");
+    must_see(&mut seen, "a commit that frees waiting messages").await;
+
+    let turn = store.turn_of("a").await;
+    let mut seen = watch(&store, SCOPE);
+    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+    given_back.must("giving back a turn");
+    must_see(&mut seen, "a turn given back").await;
+
+    store.send_work(activity("a", 2)).await;
+    let work = store.work().await;
+    let mut seen = watch(&store, SCOPE);
+    let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
+    finished.must("finishing an activity");
+    must_see(&mut seen, "the result of an activity").await;
+}
+
+/// Whatever may make an activity fetchable is seen.
+pub async fn a_watch_sees_what_makes_work_fetchable<F: ProviderFactory + ?Sized>(factory: &F) {
+    const SCOPE: ChangeScope<'_> = ChangeScope::WorkerQueue;
+    let store = Store::open(factory).await;
+    let mut seen = watch(&store, SCOPE);
+    store.send_work(activity("a", 1)).await;
+    must_see(&mut seen, "an activity").await;
+
+    let work = store.work().await;
+    let mut seen = watch(&store, SCOPE);
+    let given_back = store.provider.abandon_work_item(&work.token, None, false).await;
+    given_back.must("giving back an activity");
+    must_see(&mut seen, "an activity given back").await;
+
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let mut seen = watch(&store, SCOPE);
+    let mut scheduling = commit(&turn, vec![started("a", 1)]);
+    scheduling.worker_items = vec![activity("a", 2)];
+    store.ack(scheduling).await.must("a commit with an activity");
+    must_see(&mut seen, "an activity of a commit").await;
+}
+
+/// Every commit of an instance is seen, each on its own, also one that happened before the wait.
+pub async fn a_watch_sees_every_commit_of_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let mut seen = watch(&store, ChangeScope::Instance("a"));
+    store.create("a").await;
+    must_see(&mut seen, "the creation of its instance").await;
+    for event_id in 2..=3 {
+        // A store may tell of one change twice; what is left is taken before the next.
+        while tokio::time::timeout(Duration::from_millis(50), seen.changed()).await.is_ok() {}
+        store.send(signal("a", "next")).await;
+        let turn = store.turn_of("a").await;
+        store.ack(commit(&turn, vec![heard("a", 1, event_id)])).await.must("a commit");
+        must_see(&mut seen, "a commit of its instance").await;
+    }
+}

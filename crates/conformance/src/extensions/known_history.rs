@@ -1,0 +1,171 @@
+//! Fetching without the history that the caller holds. A provider may always send everything.
+
+use std::sync::Arc;
+
+use duroxide_core::Event;
+use duroxide_core::providers::{FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
+
+use super::batches::wish;
+use crate::ProviderFactory;
+use crate::support::{Must, Store, Turn, commit, heard, signal, start_item, started};
+
+struct Held(HistoryMark);
+
+impl KnownHistory for Held {
+    fn mark(&self, _instance: &str) -> Option<HistoryMark> {
+        Some(self.0)
+    }
+}
+
+/// Sends a message and fetches the turn as a caller that holds the history up to the mark.
+async fn turn_with<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    mark: HistoryMark,
+) -> FetchedTurn {
+    store.send(signal("a", "next")).await;
+    let known: Arc<dyn KnownHistory> = Arc::new(Held(mark));
+    let request = TurnFetch { known: Some(known), ..wish(1, store.lease()) };
+    let batch = store.provider.fetch_orchestration_items(request).await;
+    let mut batch = batch.must("fetching with known history");
+    assert_eq!(batch.len(), 1, "one turn is fetchable");
+    batch.remove(0)
+}
+
+/// Commits events to the fetched turn.
+async fn commit_to<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    turn: FetchedTurn,
+    events: Vec<Event>,
+) {
+    let FetchedTurn { item, lock_token: token, attempt_count: attempt, .. } = turn;
+    let turn = Turn { item, token, attempt };
+    store.ack(commit(&turn, events)).await.must("a commit after a short fetch");
+}
+
+/// Creates "a" with three events. The mark is past the second; `None` if the provider has none.
+async fn create_marked<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+) -> (Option<HistoryMark>, Vec<Event>) {
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let events = vec![started("a", 1), heard("a", 1, 2), heard("a", 1, 3)];
+    let committed = store.provider.commit_turn(Arc::new(commit(&turn, events.clone()))).await;
+    let incarnation = committed.must("committing a turn").incarnation;
+    let mark =
+        incarnation.map(|incarnation| HistoryMark { incarnation, execution_id: 1, event_id: 2 });
+    (mark, events)
+}
+
+// What a provider without incarnations is asked with: it must not rely on any mark.
+const FOREIGN: HistoryMark = HistoryMark { incarnation: 1, execution_id: 1, event_id: 2 };
+
+#[track_caller]
+fn assert_whole(turn: &FetchedTurn, events: &[Event], what: &str) {
+    assert_eq!(turn.history_after, 0, "{what} counts for nothing");
+    assert_eq!(turn.item.history, events, "{what} counts for nothing");
+}
+
+/// What is left out and what is sent make the whole history.
+pub async fn known_history_is_left_out_exactly<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let (mark, mut events) = create_marked(&store).await;
+    for event_id in 4..=5 {
+        let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
+        assert_eq!(turn.item.history_error, None);
+        match (mark, turn.history_after) {
+            (_, 0) => assert_eq!(turn.item.history, events, "everything is sent"),
+            (Some(mark), after) => {
+                assert_eq!(after, mark.event_id, "what is left out ends at the mark");
+                assert_eq!(turn.item.history, events[2..], "what follows the mark is sent");
+            }
+            (None, after) => panic!("left out up to {after} although no mark was given out"),
+        }
+        let delta = vec![heard("a", 1, event_id)];
+        commit_to(&store, turn, delta.clone()).await;
+        events.extend(delta);
+    }
+    assert_eq!(store.history("a").await, events, "leaving out is not losing");
+}
+
+/// A mark of another execution, another incarnation or a later event counts for nothing.
+pub async fn a_mark_that_does_not_fit_counts_for_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let (mark, events) = create_marked(&store).await;
+    let mark = mark.unwrap_or(FOREIGN);
+    for (wrong, what) in [
+        (HistoryMark { execution_id: 2, ..mark }, "a mark of another execution"),
+        (HistoryMark { event_id: 99, ..mark }, "a mark past the end"),
+        (HistoryMark { incarnation: mark.incarnation ^ 1, ..mark }, "another incarnation's mark"),
+    ] {
+        let turn = turn_with(&store, wrong).await;
+        assert_whole(&turn, &events, what);
+        commit_to(&store, turn, vec![]).await;
+    }
+}
+
+/// A mark of an earlier execution counts for nothing once the instance has moved on.
+pub async fn a_mark_of_an_earlier_execution_counts_for_nothing<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let (mark, _) = create_marked(&store).await;
+    store.send(signal("a", "next")).await;
+    let turn = store.turn_of("a").await;
+    let events = vec![started("a", 2), heard("a", 2, 2), heard("a", 2, 3)];
+    let moved = TurnCommit { execution_id: 2, ..commit(&turn, events.clone()) };
+    store.ack(moved).await.must("a commit to the next execution");
+    let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
+    assert_eq!(turn.item.execution_id, 2);
+    assert_whole(&turn, &events, "a mark of an earlier execution");
+}
+
+/// An instance that was deleted and created again is another one: old marks count for nothing.
+pub async fn a_recreated_instance_is_another_one<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let (old, _) = create_marked(&store).await;
+    store.admin().delete_instance("a", true).await.must("deleting by force");
+    let (new, events) = create_marked(&store).await;
+    if let (Some(old), Some(new)) = (old, new) {
+        assert_ne!(old.incarnation, new.incarnation, "an incarnation is never used again");
+    }
+    let turn = turn_with(&store, old.unwrap_or(FOREIGN)).await;
+    assert_whole(&turn, &events, "a mark of the deleted instance");
+}
+
+/// All commits of an instance answer with the same incarnation; other instances have others.
+pub async fn an_incarnation_stays_with_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let mut incarnations = Vec::new();
+    for instance in ["a", "b"] {
+        store.send(start_item(instance)).await;
+        for event_id in 1..=3 {
+            let turn = store.turn_of(instance).await;
+            let event =
+                if event_id == 1 { started(instance, 1) } else { heard(instance, 1, event_id) };
+            let committed = store.provider.commit_turn(Arc::new(commit(&turn, vec![event]))).await;
+            incarnations.push(committed.must("committing a turn").incarnation);
+            if event_id < 3 {
+                store.send(signal(instance, "next")).await;
+            }
+        }
+    }
+    assert!(incarnations[..3].iter().all(|found| *found == incarnations[0]), "{incarnations:?}");
+    assert!(incarnations[3..].iter().all(|found| *found == incarnations[3]), "{incarnations:?}");
+    if incarnations[0].is_some() {
+        assert_ne!(incarnations[0], incarnations[3], "two instances share an incarnation");
+    }
+}
+
+/// A damaged history is reported also to a caller that holds a part of it.
+pub async fn a_damaged_history_is_reported_despite_a_mark<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let (mark, _) = create_marked(&store).await;
+    store.factory.corrupt_instance_history("a").await;
+    let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
+    assert!(turn.item.history_error.is_some(), "the third event cannot be decoded");
+    assert_eq!(turn.item.history, vec![], "a damaged history is not handed out in parts");
+    assert_eq!(turn.history_after, 0, "what the caller holds cannot be relied on");
+    assert_eq!(turn.item.messages, vec![signal("a", "next")]);
+}

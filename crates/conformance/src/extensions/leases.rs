@@ -1,0 +1,81 @@
+//! Leases of turns, as strict as those of activities.
+
+use std::time::Duration;
+
+use crate::ProviderFactory;
+use crate::support::{Must, Store, commit, named, signal, start_item, started};
+
+/// The renewal of a turn counts from now, neither from the beginning of the lease nor its end.
+pub async fn a_renewed_turn_lease_counts_from_now<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    store.pass(store.lease() * 3 / 5).await;
+    let renewed = store.provider.renew_orchestration_item_lock(&turn.token, store.lease()).await;
+    renewed.must("renewing a live lease");
+    store.pass(store.lease() / 2).await;
+    store.no_turn("the lease was renewed beyond its first end").await;
+    store.pass(store.lease() * 7 / 10).await;
+    assert_eq!(store.turn_of("a").await.attempt, 2, "it ends one length after the renewal");
+}
+
+/// A renewed turn can be committed after the end of its first lease.
+pub async fn a_renewed_turn_can_be_committed<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    for _ in 0..3 {
+        store.pass(store.lease() * 3 / 5).await;
+        let lease = store.lease();
+        let renewed = store.provider.renew_orchestration_item_lock(&turn.token, lease).await;
+        renewed.must("renewing a live lease");
+    }
+    store.ack(commit(&turn, vec![started("a", 1)])).await.must("a commit under a renewed lease");
+    assert_eq!(store.history("a").await.len(), 1);
+}
+
+/// A turn whose lease ended can still be given back while nobody else has taken it.
+pub async fn an_ended_turn_can_be_given_back<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    store.expire().await;
+    let delay = Some(store.lease() * 2);
+    let given_back = store.provider.abandon_orchestration_item(&turn.token, delay, true).await;
+    given_back.must("giving back a turn whose lease has ended");
+    store.no_turn("it was given back with a delay").await;
+    store.pass(store.lease() * 2).await;
+    store.expire().await;
+    assert_eq!(store.turn_of("a").await.attempt, 1, "the attempt was taken back");
+}
+
+/// A turn that someone else has taken cannot be given back by its old holder.
+pub async fn a_stolen_turn_cannot_be_given_back<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    store.send(signal("a", "1")).await;
+    let old = store.turn_of("a").await;
+    store.expire().await;
+    let new = store.turn_of("a").await;
+    let given_back = store.provider.abandon_orchestration_item(&old.token, None, true).await;
+    given_back.must_fail("giving back what someone else holds");
+    store.no_turn("the new holder keeps its lease").await;
+    store.ack(commit(&new, vec![])).await.must("the commit of the new holder");
+    store.no_turn("the message is consumed").await;
+}
+
+/// Each fetch chooses the length of its lease.
+pub async fn a_lease_is_as_long_as_asked_for<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let long = store.lease() * 3;
+    let fetched = store.provider.fetch_orchestration_item(long, Duration::ZERO, None).await;
+    let (_, token, _) = fetched.must("fetching a turn").expect("a turn must be fetchable");
+    store.expire().await;
+    store.no_turn("the lease was asked to be three times as long").await;
+    let acked = store
+        .provider
+        .ack_orchestration_item(&token, 1, vec![started("a", 1)], vec![], vec![], named(), vec![])
+        .await;
+    acked.must("a commit within a long lease");
+}

@@ -1,0 +1,113 @@
+//! What operators see is exact: real times, newest first, every waiting row counted.
+
+use duroxide_core::providers::TurnCommit;
+
+use crate::ProviderFactory;
+use crate::support::{Must, Store, activity, commit, ended, heard, signal, start_item, started};
+
+/// Listings are newest first and the same each time, also for instances of one moment.
+pub async fn listings_are_newest_first<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let tick = store.lease() / 5;
+    // Names neither rise nor fall with time, so that no other order looks like the right one.
+    for instance in ["m", "z", "a", "q"] {
+        store.create(instance).await;
+        store.pass(tick).await;
+    }
+    let newest_first = ["q", "a", "z", "m"];
+    let admin = store.admin();
+    assert_eq!(admin.list_instances().await.must("listing instances"), newest_first);
+    let running = admin.list_instances_by_status("Running").await.must("listing by status");
+    assert_eq!(running, newest_first);
+    for instance in ["t1", "t3", "t2"] {
+        store.create(instance).await;
+    }
+    let listed = admin.list_instances().await.must("listing instances");
+    assert_eq!(listed[3..], newest_first, "younger instances come before");
+    for _ in 0..3 {
+        let again = admin.list_instances().await.must("listing instances");
+        assert_eq!(again, listed, "the order is the same each time");
+    }
+}
+
+/// Times are milliseconds of the provider's clock: when it was created, changed, started, ended.
+pub async fn times_are_real_milliseconds<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let before_start = store.now_ms();
+    store.create("a").await;
+    let after_start = store.now_ms();
+    store.pass(store.lease()).await;
+    let before_end = store.now_ms();
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    let ending = TurnCommit {
+        metadata: ended("Completed", "done"),
+        ..commit(&turn, vec![heard("a", 1, 2)])
+    };
+    store.ack(ending).await.must("a commit that completes");
+    let after_end = store.now_ms();
+    let (start, end) = (before_start..=after_start, before_end..=after_end);
+
+    let info = store.admin().get_instance_info("a").await.must("reading instance info");
+    assert!(start.contains(&info.created_at), "created at {}, not in {start:?}", info.created_at);
+    assert!(end.contains(&info.updated_at), "updated at {}, not in {end:?}", info.updated_at);
+    let execution = store.admin().get_execution_info("a", 1).await.must("reading execution info");
+    let started_at = execution.started_at;
+    assert!(start.contains(&started_at), "started at {started_at}, not in {start:?}");
+    let completed_at = execution.completed_at.expect("a completed execution has an end");
+    assert!(end.contains(&completed_at), "completed at {completed_at}, not in {end:?}");
+}
+
+/// Depths count every waiting row: visible, hidden, held, given back and abandoned by its holder.
+pub async fn queue_depths_count_every_row<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let depths = async || {
+        let depths = store.admin().get_queue_depths().await.must("asking for depths");
+        assert_eq!(depths.timer_queue, 0, "timers are messages");
+        (depths.orchestrator_queue, depths.worker_queue)
+    };
+    assert_eq!(depths().await, (0, 0));
+    store.create("a").await;
+    assert_eq!(depths().await, (0, 0), "a commit consumes its messages");
+    store.send(signal("a", "1")).await;
+    store.send_after(signal("a", "hidden"), store.lease() * 4).await;
+    store.send_work(activity("a", 2)).await;
+    store.send_work(activity("a", 3)).await;
+    assert_eq!(depths().await, (2, 2), "visible and hidden");
+
+    let turn = store.turn_of("a").await;
+    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+    given_back.must("giving back a turn");
+    let work = store.work().await;
+    let given_back = store.provider.abandon_work_item(&work.token, None, false).await;
+    given_back.must("giving back an activity");
+    assert_eq!(depths().await, (2, 2), "given back");
+
+    let _held = (store.turn_of("a").await, store.work().await);
+    store.expire().await;
+    assert_eq!(depths().await, (2, 2), "the lease has ended");
+    let turn = store.turn_of("a").await;
+    store.ack(commit(&turn, vec![])).await.must("a commit");
+    let work = store.work().await;
+    store.provider.ack_work_item(&work.token, None).await.must("finishing an activity");
+    assert_eq!(depths().await, (1, 1), "what is done is no longer counted");
+}
+
+/// Totals count instances by the status of their current execution, each once.
+pub async fn totals_are_exact<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("running").await;
+    for (instance, status) in [("done", "Completed"), ("broken", "Failed")] {
+        store.send(start_item(instance)).await;
+        let turn = store.turn_of(instance).await;
+        let events = vec![started(instance, 1), heard(instance, 1, 2)];
+        let ending = TurnCommit { metadata: ended(status, "out"), ..commit(&turn, events) };
+        store.ack(ending).await.must("a commit that ends an instance");
+    }
+    let totals = store.admin().get_system_metrics().await.must("asking for totals");
+    assert_eq!(totals.total_instances, 3);
+    assert_eq!(totals.total_executions, 3);
+    assert_eq!(totals.total_events, 5);
+    let by_status = (totals.running_instances, totals.completed_instances, totals.failed_instances);
+    assert_eq!(by_status, (1, 1, 1));
+}

@@ -1,0 +1,166 @@
+//! Messages are kept whole, go to the right instance, and all come at once.
+
+use duroxide_core::ErrorDetails;
+use duroxide_core::providers::{TurnCommit, WorkItem};
+
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, activity, child_start_item, commit, completed, create_instance_with_parent, heard,
+    queued, signal, start_item, timer,
+};
+
+fn details() -> ErrorDetails {
+    ErrorDetails::Infrastructure {
+        operation: "test".to_owned(),
+        message: "broken".to_owned(),
+        retryable: true,
+    }
+}
+
+/// One message of every kind for "a", with every field set.
+fn every_kind(now_ms: u64) -> Vec<WorkItem> {
+    let instance = || "a".to_owned();
+    let (parent_execution_id, parent_id) = (1, 4);
+    vec![
+        child_start_item("a", "parent"),
+        start_item("a"),
+        completed("a", 2),
+        WorkItem::ActivityFailed {
+            instance: instance(),
+            execution_id: 1,
+            id: 3,
+            details: details(),
+        },
+        timer("a", 5, now_ms),
+        signal("a", "1"),
+        WorkItem::SubOrchCompleted {
+            parent_instance: instance(),
+            parent_execution_id,
+            parent_id,
+            result: "done".to_owned(),
+        },
+        WorkItem::SubOrchFailed {
+            parent_instance: instance(),
+            parent_execution_id,
+            parent_id,
+            details: details(),
+        },
+        WorkItem::CancelInstance { instance: instance(), reason: "enough".to_owned() },
+        WorkItem::ContinueAsNew {
+            instance: instance(),
+            orchestration: "TestOrch".to_owned(),
+            input: "next".to_owned(),
+            version: Some("2.0.0".to_owned()),
+            parent_instance: Some("parent".to_owned()),
+            parent_id: Some(2),
+            parent_execution_id: Some(1),
+            carry_forward_events: vec![("queue".to_owned(), "unread".to_owned())],
+            initial_custom_status: Some("status".to_owned()),
+        },
+        queued("a", "2"),
+    ]
+}
+
+/// Every kind of message comes back as it was sent, directly or by a commit.
+pub async fn every_message_comes_back_as_it_was_sent<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let messages = every_kind(store.now_ms());
+    for message in &messages {
+        store.send(message.clone()).await;
+    }
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, messages, "sent directly");
+    let echo = TurnCommit { orchestrator_items: messages.clone(), ..commit(&turn, vec![]) };
+    store.ack(echo).await.must("a commit with messages of every kind");
+    assert_eq!(store.turn_of("a").await.item.messages, messages, "sent by a commit");
+}
+
+/// A turn holds every visible message, however many there are.
+pub async fn a_turn_holds_all_visible_messages<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let messages: Vec<_> = (0..250).map(|number| queued("a", &number.to_string())).collect();
+    for message in &messages {
+        store.send(message.clone()).await;
+    }
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, messages, "all of them, oldest first");
+    store.ack(commit(&turn, vec![])).await.must("a commit");
+    store.no_turn("all are consumed").await;
+}
+
+/// A delayed message is hidden for its delay and does not hold up others.
+pub async fn a_delayed_message_is_hidden<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let delay = store.lease() * 2;
+    store.send_after(signal("a", "delayed"), delay).await;
+    store.no_turn("the delay has just begun").await;
+    store.send(signal("a", "now")).await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, vec![signal("a", "now")]);
+    store.ack(commit(&turn, vec![])).await.must("a commit");
+    store.pass(delay / 2).await;
+    store.no_turn("the delay is not over").await;
+    store.pass(delay / 2).await;
+    store.expire().await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, vec![signal("a", "delayed")]);
+    assert_eq!(turn.attempt, 1, "hiding is not an attempt");
+}
+
+/// An activity does not belong into the orchestrator queue: refused when it is sent there, left
+/// out of a commit.
+pub async fn an_activity_is_no_message<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let sent = store.provider.enqueue_for_orchestrator(activity("a", 2), None).await;
+    sent.must_fail_for_good("sending an activity to an orchestration");
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    let mixed = TurnCommit {
+        orchestrator_items: vec![activity("a", 2), signal("a", "2")],
+        ..commit(&turn, vec![])
+    };
+    store.ack(mixed).await.must("a commit with an activity among its messages");
+    assert_eq!(store.turn_of("a").await.item.messages, vec![signal("a", "2")]);
+    store.no_work("it was not meant for a worker").await;
+}
+
+/// A message does not belong into the worker queue, and only a result finishes an activity.
+pub async fn a_message_is_no_activity<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let sent = store.provider.enqueue_for_worker(signal("a", "1")).await;
+    sent.must_fail_for_good("sending a message to a worker");
+    store.send_work(activity("a", 2)).await;
+    let work = store.work().await;
+    let finished = store.provider.ack_work_item(&work.token, Some(signal("a", "1"))).await;
+    finished.must_fail_for_good("finishing an activity with something that is no result");
+    store.no_turn("nothing was sent").await;
+    let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
+    finished.must("finishing an activity with its result");
+}
+
+/// A commit may send messages to other instances; each goes where it is addressed.
+pub async fn messages_go_to_their_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("parent").await;
+    create_instance_with_parent(&*store.provider, "child", "parent").await;
+    store.send(signal("child", "1")).await;
+    let child = store.turn_of("child").await;
+    let result = WorkItem::SubOrchCompleted {
+        parent_instance: "parent".to_owned(),
+        parent_execution_id: 1,
+        parent_id: 2,
+        result: "done".to_owned(),
+    };
+    let ending = TurnCommit {
+        orchestrator_items: vec![result.clone()],
+        ..commit(&child, vec![heard("child", 1, 2)])
+    };
+    store.ack(ending).await.must("a commit that tells the parent");
+    assert_eq!(store.turn_of("parent").await.item.messages, vec![result]);
+    store.no_turn("the child has no message").await;
+}

@@ -1,0 +1,30 @@
+//! What is new in this contract: batches, known history, waiting for changes, parking, and what
+//! the decisions of this project promise beyond the published suite.
+
+mod batches;
+mod changes;
+mod commits;
+mod known_history;
+mod leases;
+mod listings;
+mod messages;
+mod outcomes;
+mod unknown_instances;
+mod versions;
+mod waiting;
+mod work_batches;
+
+mod list;
+
+pub use batches::*;
+pub use changes::*;
+pub use commits::*;
+pub use known_history::*;
+pub use leases::*;
+pub use listings::*;
+pub use messages::*;
+pub use outcomes::*;
+pub use unknown_instances::*;
+pub use versions::*;
+pub use waiting::*;
+pub use work_batches::*;

@@ -1,0 +1,119 @@
+//! Messages for instances that do not exist wait without getting into anybody's way.
+
+use duroxide_core::providers::{ParkedMessage, TurnCommit, WorkItem};
+
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, child_start_item, commit, completed, named, queued, signal, start_item, started,
+};
+
+async fn parked<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    limit: u32,
+) -> Vec<ParkedMessage> {
+    store.admin().list_parked_messages(limit).await.must("listing parked messages")
+}
+
+/// Messages for unknown instances hold up nobody else, however many there are.
+pub async fn an_unknown_instance_blocks_nobody<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for number in 0..60 {
+        store.send(signal(&format!("ghost-{number}"), "1")).await;
+    }
+    store.send(start_item("a")).await;
+    assert_eq!(store.turn_of("a").await.attempt, 1);
+    store.no_turn("nobody else can run").await;
+    store.send(start_item("b")).await;
+    assert_eq!(store.turn_of("b").await.attempt, 1);
+}
+
+/// A message that came before its instance is delivered with the start, first come first; waiting
+/// is not an attempt.
+pub async fn an_early_message_waits_for_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let early = vec![signal("a", "early"), completed("a", 9)];
+    for message in &early {
+        store.send(message.clone()).await;
+        store.no_turn("the instance does not exist").await;
+    }
+    store.no_turn("the instance still does not exist").await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, [early, vec![start_item("a")]].concat());
+    assert_eq!(turn.attempt, 1, "waiting is not an attempt");
+    assert_eq!(turn.item.orchestration_name, "TestOrch", "the start says what it is");
+}
+
+/// The same when the start comes from another instance's commit.
+pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let cancel = WorkItem::CancelInstance { instance: "child".into(), reason: "early".into() };
+    store.send(cancel.clone()).await;
+    store.no_turn("the child does not exist").await;
+    store.send(start_item("parent")).await;
+    let parent = store.turn_of("parent").await;
+    let start = child_start_item("child", "parent");
+    let starting = TurnCommit {
+        orchestrator_items: vec![start.clone()],
+        ..commit(&parent, vec![started("parent", 1)])
+    };
+    store.ack(starting).await.must("a commit that starts a child");
+    assert_eq!(store.turn_of("child").await.item.messages, vec![cancel, start]);
+}
+
+/// A start that was given back with a delay is about to exist: what comes meanwhile waits with it.
+pub async fn a_message_waits_for_a_hidden_start<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let held = store.turn_of("a").await;
+    let delay = Some(store.lease() * 2);
+    let given_back = store.provider.abandon_orchestration_item(&held.token, delay, false).await;
+    given_back.must("giving back a start with a delay");
+    let meanwhile = vec![queued("a", "1"), signal("a", "2")];
+    for message in &meanwhile {
+        store.send(message.clone()).await;
+        store.no_turn("the start is hidden").await;
+    }
+    store.pass(store.lease() * 2).await;
+    store.expire().await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, [vec![start_item("a")], meanwhile].concat(), "nothing is lost");
+}
+
+/// Operators see what waits: instance, kind, time; oldest first, as many as asked for.
+pub async fn parked_messages_are_listed<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    assert_eq!(parked(&store, 10).await, vec![]);
+    let began = store.now_ms();
+    store.send(signal("ghost", "1")).await;
+    store.pass(store.lease()).await;
+    store.send(completed("other", 2)).await;
+    store.no_turn("nobody can run").await;
+    let listed = parked(&store, 10).await;
+    let found: Vec<_> =
+        listed.iter().map(|found| (found.instance_id.as_str(), found.kind.as_str())).collect();
+    assert_eq!(found, [("ghost", "ExternalRaised"), ("other", "ActivityCompleted")]);
+    assert!(listed[0].enqueued_at >= began, "the time is when it was sent, in milliseconds");
+    assert!(listed[1].enqueued_at > listed[0].enqueued_at, "each has its own time");
+    assert!(listed[1].enqueued_at <= store.now_ms());
+    assert_eq!(parked(&store, 1).await, listed[..1], "the limit counts");
+    assert_eq!(parked(&store, 0).await, vec![], "the limit counts");
+
+    store.send(start_item("ghost")).await;
+    let turn = store.turn_of("ghost").await;
+    let own = TurnCommit { metadata: named(), ..commit(&turn, vec![started("ghost", 1)]) };
+    store.ack(own).await.must("a first commit");
+    assert_eq!(parked(&store, 10).await, listed[1..], "what was delivered is no longer parked");
+}
+
+/// Messages of known instances, hidden ones and starts are not parked.
+pub async fn what_can_run_is_not_parked<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    store.send(signal("a", "1")).await;
+    store.send_after(signal("a", "hidden"), store.lease()).await;
+    store.send(start_item("b")).await;
+    assert_eq!(parked(&store, 10).await, vec![]);
+    while store.try_turn().await.is_some() {}
+    assert_eq!(parked(&store, 10).await, vec![], "what is held is not parked");
+}

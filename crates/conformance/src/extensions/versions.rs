@@ -1,0 +1,116 @@
+//! Pins of executions: every range of a filter counts, and versions order as semver orders them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, ExecutionMetadata, SemverRange, TurnCommit,
+};
+use semver::Version;
+
+use crate::ProviderFactory;
+use crate::support::{Must, Store, commit, ended, named, signal, start_item, started};
+
+fn version(text: &str) -> Version {
+    Version::parse(text).expect("the validation writes correct versions")
+}
+
+/// A filter with one range for each pair.
+fn filter(ranges: &[(&str, &str)]) -> DispatcherCapabilityFilter {
+    let ranges = ranges.iter().map(|(min, max)| SemverRange::new(version(min), version(max)));
+    DispatcherCapabilityFilter { supported_duroxide_versions: ranges.collect() }
+}
+
+/// A running instance that is pinned, with a message waiting.
+async fn pinned<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &str, pin: &str) {
+    pin_with(store, instance, named(), pin).await;
+    store.send(signal(instance, "1")).await;
+}
+
+async fn pin_with<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    instance: &str,
+    metadata: ExecutionMetadata,
+    pin: &str,
+) {
+    store.send(start_item(instance)).await;
+    let turn = store.turn_of(instance).await;
+    let metadata = ExecutionMetadata { pinned_duroxide_version: Some(version(pin)), ..metadata };
+    let mut start = started(instance, 1);
+    start.duroxide_version = pin.to_owned();
+    let first = TurnCommit { metadata, ..commit(&turn, vec![start]) };
+    store.ack(first).await.must("a commit with a pin");
+}
+
+/// Whether the filter hands the instance out. It is given back at once.
+async fn fits<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    filter: &DispatcherCapabilityFilter,
+) -> bool {
+    let lease = store.lease();
+    let fetched =
+        store.provider.fetch_orchestration_item(lease, Duration::ZERO, Some(filter)).await;
+    let Some((_, token, _)) = fetched.must("fetching with a filter") else { return false };
+    let given_back = store.provider.abandon_orchestration_item(&token, None, true).await;
+    given_back.must("giving back a turn");
+    true
+}
+
+/// An instance fits if any range of the filter holds its pin, whatever the order of the ranges.
+pub async fn every_range_of_a_filter_counts<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    pinned(&store, "a", "2.5.0").await;
+    let (low, mid, high) = (("1.0.0", "1.9.9"), ("2.5.0", "2.5.0"), ("4.0.0", "5.0.0"));
+    for ranges in [[low, mid, high], [mid, low, high], [high, low, mid]] {
+        assert!(fits(&store, &filter(&ranges)).await, "2.5.0 is in one of {ranges:?}");
+    }
+    assert!(!fits(&store, &filter(&[low, high])).await, "2.5.0 lies between the ranges");
+}
+
+/// Components compare as numbers of any size.
+pub async fn versions_compare_as_numbers<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    pinned(&store, "a", "1.10.4294967296").await;
+    for (min, max, expected) in [
+        ("1.9.0", "1.11.0", true),
+        ("1.0.0", "1.9.0", false),
+        ("1.2.0", "1.10.0", false),
+        ("1.10.4294967295", "1.10.4294967296", true),
+        ("1.10.4294967297", "1.11.0", false),
+        ("0.0.0", "1.10.4294967295", false),
+    ] {
+        let found = fits(&store, &filter(&[(min, max)])).await;
+        assert_eq!(found, expected, "1.10.4294967296 in {min} to {max}");
+    }
+}
+
+/// A pre-release comes before its release.
+pub async fn pre_releases_compare_as_semver_says<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    pinned(&store, "a", "1.0.0-beta.2").await;
+    for (min, max, expected) in [
+        ("1.0.0", "2.0.0", false),
+        ("0.9.0", "1.0.0", true),
+        ("1.0.0-beta.10", "1.0.0", false),
+        ("1.0.0-alpha", "1.0.0-beta.2", true),
+        ("0.0.0", "1.0.0-beta.1", false),
+    ] {
+        let found = fits(&store, &filter(&[(min, max)])).await;
+        assert_eq!(found, expected, "1.0.0-beta.2 in {min} to {max}");
+    }
+}
+
+/// The spread counts running instances by the pin of their current execution.
+pub async fn the_version_spread_counts_running_instances<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let spread = store.admin().get_running_duroxide_version_spread().await;
+    assert_eq!(spread.must("asking for the spread"), BTreeMap::new());
+    pin_with(&store, "a", named(), "1.0.0").await;
+    pin_with(&store, "b", named(), "2.0.0").await;
+    pin_with(&store, "c", named(), "2.0.0").await;
+    pin_with(&store, "d", ended("Completed", "done"), "2.0.0").await;
+    pin_with(&store, "e", ended("Failed", "broken"), "3.0.0").await;
+    let spread = store.admin().get_running_duroxide_version_spread().await;
+    let expected = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2)];
+    assert_eq!(spread.must("asking for the spread"), BTreeMap::from(expected));
+}
