@@ -1,0 +1,169 @@
+//! Nothing is left behind that could touch a later instance of the same id.
+
+use std::time::Duration;
+
+use duroxide_core::EventKind;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, ExecutionMetadata, TurnCommit, WorkItem,
+};
+
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, activity, commit, completed, named, next_events, queued, signal, start_item,
+    started, timer,
+};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn delete<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &str) -> u64 {
+    let deleted = store.admin().delete_instance(instance, true).await;
+    deleted.must("deleting by force").queue_messages_deleted
+}
+
+/// Queued messages and leases go with the instance; its id can be used again by another one.
+pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("reused").await;
+    store.send_work(activity("reused", 2)).await;
+    store.send_work(activity("reused", 3)).await;
+    store.work().await;
+    store.woken("reused").await;
+    store.send(signal("reused", "under the lease")).await;
+    assert_eq!(delete(&store, "reused").await, 4, "two messages and two activities");
+    store.no_work("the activities were deleted").await;
+    store.expire().await;
+    store.no_work("the leased activity was deleted too").await;
+    store.no_turn("the messages were deleted").await;
+
+    let mut start = start_item("reused");
+    if let WorkItem::StartOrchestration { orchestration, .. } = &mut start {
+        "Another".clone_into(orchestration);
+    }
+    store.send(start.clone()).await;
+    let turn = store.turn_of("reused").await;
+    assert_eq!(turn.item.orchestration_name, "Another");
+    assert_eq!(turn.item.messages, vec![start]);
+    assert_eq!((turn.item.history.len(), turn.item.execution_id), (0, 1));
+    let metadata = ExecutionMetadata { orchestration_name: Some("Another".to_owned()), ..named() };
+    let first = TurnCommit { metadata, ..commit(&turn, vec![started("reused", 1)]) };
+    store.ack(first).await.must("the first commit of the new instance");
+    let info = store.admin().get_instance_info("reused").await.must("info of an instance");
+    assert_eq!((info.orchestration_name.as_str(), info.current_execution_id), ("Another", 1));
+}
+
+/// A deleted lease does not block the id that it was for.
+pub async fn test_delete_forgets_what_waited_for_it<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("reused").await;
+    store.woken("reused").await;
+    delete(&store, "reused").await;
+    // The lease that was deleted would have lasted until now.
+    store.send(start_item("reused")).await;
+    let turn = store.turn_of("reused").await;
+    assert_eq!(turn.attempt, 1);
+
+    // A message for an id that is not there waits, or not; once deleted it does not come back.
+    store.send(signal("ghost", "early")).await;
+    store.no_turn("nobody has started it").await;
+    let parked = store.admin().list_parked_messages(10).await.must("listing parked messages");
+    if !parked.is_empty() {
+        assert_eq!(parked[0].instance_id, "ghost");
+        assert_eq!(delete(&store, "ghost").await, 1, "the message that waited");
+        store.send(start_item("ghost")).await;
+        let turn = store.turn_of("ghost").await;
+        assert_eq!(turn.item.messages, vec![start_item("ghost")]);
+    }
+}
+
+/// Status text, its version and the pin of the deleted instance are not those of the next one.
+pub async fn test_delete_clears_custom_status_and_pin<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create_pinned("reused", "9.0.0").await;
+    let shown = EventKind::CustomStatusUpdated { status: Some("old".to_owned()) };
+    store.record("reused", vec![shown]).await;
+    delete(&store, "reused").await;
+    let status = store.provider.get_custom_status("reused", 0).await;
+    assert_eq!(status.must("reading a custom status"), None);
+    let stats = store.provider.get_instance_stats("reused").await.must("reading stats");
+    assert_eq!(stats, None);
+
+    store.create("reused").await;
+    let status = store.provider.get_custom_status("reused", 0).await;
+    assert_eq!(status.must("reading a custom status"), None, "the new one has shown nothing");
+    store.send(signal("reused", "next")).await;
+    let filter = DispatcherCapabilityFilter::default_for_current_build();
+    let lease = store.lease();
+    let fetched =
+        store.provider.fetch_orchestration_item(lease, Duration::ZERO, Some(&filter)).await;
+    assert!(fetched.must("fetching with a filter").is_some(), "the new one has no pin");
+}
+
+/// Timers, hidden messages and activities with session or tag are deleted like all others.
+pub async fn test_delete_removes_messages_of_every_kind<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("reused").await;
+    store.send(timer("reused", 2, store.now_ms() + 60_000)).await;
+    store.send_after(signal("reused", "later"), HOUR).await;
+    store.send(queued("reused", "now")).await;
+    let told = WorkItem::SubOrchCompleted {
+        parent_instance: "reused".to_owned(),
+        parent_execution_id: 1,
+        parent_id: 3,
+        result: "from a child".to_owned(),
+    };
+    store.send(told).await;
+    let mut special = activity("reused", 4);
+    if let WorkItem::ActivityExecute { session_id, tag, .. } = &mut special {
+        *session_id = Some("session".to_owned());
+        *tag = Some("tag".to_owned());
+    }
+    store.send_work(special).await;
+    assert_eq!(delete(&store, "reused").await, 5);
+    let depths = store.admin().get_queue_depths().await.must("queue depths");
+    assert_eq!((depths.orchestrator_queue, depths.worker_queue), (0, 0));
+}
+
+/// A turn in flight cannot bring a deleted instance back.
+pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("busy").await;
+    let turn = store.woken("busy").await;
+    delete(&store, "busy").await;
+    let shown = EventKind::CustomStatusUpdated { status: Some("back".to_owned()) };
+    let late = TurnCommit {
+        worker_items: vec![activity("busy", 9)],
+        orchestrator_items: vec![start_item("other")],
+        ..commit(&turn, next_events(&turn, vec![shown]))
+    };
+    store.ack(late.clone()).await.must_fail_for_good("a commit of a deleted instance");
+    assert_eq!(store.instances().await, [""; 0]);
+    assert_eq!(store.history("busy").await, vec![]);
+    store.no_work("the commit was refused").await;
+    store.no_turn("the commit was refused").await;
+    let renewed = store.provider.renew_orchestration_item_lock(&turn.token, HOUR).await;
+    renewed.must_fail("renewing the lease of a deleted instance");
+
+    // Neither can it write into the next one of the same id.
+    store.create("busy").await;
+    store.ack(late).await.must_fail_for_good("a commit of a deleted instance");
+    assert_eq!(store.history("busy").await.len(), 1, "only its own start");
+    let status = store.provider.get_custom_status("busy", 0).await;
+    assert_eq!(status.must("reading a custom status"), None);
+}
+
+/// An activity of a deleted instance cannot tell its result to the next one of the same id.
+pub async fn test_stale_activity_after_delete_recreate<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("reused").await;
+    store.send_work(activity("reused", 2)).await;
+    let work = store.work().await;
+    delete(&store, "reused").await;
+    store.create("reused").await;
+    let late = store.provider.ack_work_item(&work.token, Some(completed("reused", 2))).await;
+    late.must_fail_for_good("finishing an activity of a deleted instance");
+    let renewed = store.provider.renew_work_item_lock(&work.token, HOUR).await;
+    renewed.must_fail("renewing an activity of a deleted instance");
+    store.no_turn("the new instance is told nothing").await;
+    let turn = store.woken("reused").await;
+    assert_eq!(turn.item.messages, vec![signal("reused", "wake")]);
+}

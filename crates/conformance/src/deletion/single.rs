@@ -1,0 +1,80 @@
+//! One instance.
+
+use crate::ProviderFactory;
+use crate::support::{Must, Store, activity, signal};
+
+/// An instance that completed, failed or was cancelled can be deleted, and what is reported is
+/// what was there.
+pub async fn test_delete_terminal_instances<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for instance in ["completed", "failed", "cancelled", "chain"] {
+        store.create(instance).await;
+    }
+    store.complete("completed", "done").await;
+    store.fail("failed", "why").await;
+    store.fail("cancelled", "canceled: enough").await;
+    store.continue_as_new("chain").await;
+    store.complete("chain", "done").await;
+    for (instance, executions, events) in
+        [("completed", 1, 2), ("failed", 1, 2), ("cancelled", 1, 2), ("chain", 2, 4)]
+    {
+        let deleted = store.admin().delete_instance(instance, false).await;
+        let deleted = deleted.must("deleting a finished instance");
+        assert_eq!(deleted.instances_deleted, 1);
+        assert_eq!(deleted.executions_deleted, executions, "executions of {instance}");
+        assert_eq!(deleted.events_deleted, events, "events of {instance}");
+        assert_eq!(deleted.queue_messages_deleted, 0);
+        assert_eq!(store.history(instance).await, vec![]);
+        store.admin().get_instance_info(instance).await.must_fail("info of a deleted instance");
+    }
+    assert_eq!(store.instances().await, [""; 0]);
+    let totals = store.admin().get_system_metrics().await.must("totals");
+    assert_eq!((totals.total_executions, totals.total_events), (0, 0));
+}
+
+/// A running instance is deleted only by force.
+pub async fn test_delete_running_rejected_force_succeeds<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("busy").await;
+    let refused = store.admin().delete_instance("busy", false).await;
+    let error = refused.must_fail_for_good("deleting a running instance");
+    assert!(error.message.to_lowercase().contains("running"), "{error}");
+    assert_eq!(store.instances().await, ["busy"], "a refusal changes nothing");
+    assert_eq!(store.history("busy").await.len(), 1, "a refusal changes nothing");
+    let deleted = store.admin().delete_instance("busy", true).await.must("deleting by force");
+    assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 1));
+    assert_eq!(store.instances().await, [""; 0]);
+}
+
+/// What is not there cannot be deleted, by force or not.
+pub async fn test_delete_nonexistent_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for force in [false, true] {
+        let refused = store.admin().delete_instance("nobody", force).await;
+        let error = refused.must_fail_for_good("deleting an unknown instance");
+        assert!(error.message.to_lowercase().contains("not found"), "{error}");
+    }
+}
+
+/// Deleting an instance leaves all others as they were, also those with similar ids.
+pub async fn test_delete_leaves_other_instances<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let others = ["or", "order ", "ORDER", "order::1", "order%", "orde_"];
+    for instance in others.into_iter().chain(["order"]) {
+        store.create(instance).await;
+        store.send_work(activity(instance, 2)).await;
+    }
+    for instance in others {
+        store.send(signal(instance, "kept")).await;
+    }
+    let deleted = store.admin().delete_instance("order", true).await.must("deleting by force");
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 1));
+    let mut expected = others.map(str::to_owned);
+    expected.sort();
+    assert_eq!(store.instances().await, expected);
+    let depths = store.admin().get_queue_depths().await.must("queue depths");
+    assert_eq!((depths.orchestrator_queue, depths.worker_queue), (6, 6));
+    for instance in others {
+        assert_eq!(store.history(instance).await.len(), 1, "history of '{instance}'");
+    }
+}
