@@ -194,13 +194,14 @@ pub(crate) const READY_SQL: &str = concat!(
     " ORDER BY q.id LIMIT 1"
 );
 
-// The oldest of all expired ones, not the one that expired first: a lease that was renewed does
-// not change the order of a session. Expired leases are few, so looking at each is cheap.
+// The lowest id, not the earliest end: a lease that was renewed does not lose its place. The
+// aggregate needs no sort.
 pub(crate) const EXPIRED_SQL: &str = concat!(
     "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3 AND ",
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3
+         AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " AND q.visible_at <= ?1"
+    " LIMIT 1"
 );
 
 pub(crate) const READY_ANY_SQL: &str = concat!(
@@ -212,9 +213,9 @@ pub(crate) const READY_ANY_SQL: &str = concat!(
 
 pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
     "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND ",
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " AND q.visible_at <= ?1"
+    " LIMIT 1"
 );
 
 fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, commit, named, signal, start_item, started};
+use crate::support::{Must, Store, activity, commit, named, signal, start_item, started};
 
 /// The renewal of a turn counts from now, neither from the beginning of the lease nor its end.
 pub async fn a_renewed_turn_lease_counts_from_now<F: ProviderFactory + ?Sized>(factory: &F) {
@@ -78,4 +78,21 @@ pub async fn a_lease_is_as_long_as_asked_for<F: ProviderFactory + ?Sized>(factor
         .ack_orchestration_item(&token, 1, vec![started("a", 1)], vec![], vec![], named(), vec![])
         .await;
     acked.must("a commit within a long lease");
+}
+
+/// Activities whose leases ended come oldest first, whichever lease ended first.
+pub async fn ended_work_comes_oldest_first<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for id in 1..=3 {
+        store.send_work(activity("a", id)).await;
+    }
+    let oldest = store.work().await;
+    let _held = (store.work().await, store.work().await);
+    let renewed = store.provider.renew_work_item_lock(&oldest.token, store.lease() * 2).await;
+    renewed.must("renewing a live lease");
+    store.expire().await;
+    store.expire().await;
+    for id in 1..=3 {
+        assert_eq!(store.work().await.item, activity("a", id), "oldest first");
+    }
 }

@@ -32,6 +32,7 @@ macro_rules! __extensions {
             an_ended_turn_can_be_given_back;
             a_stolen_turn_cannot_be_given_back;
             a_lease_is_as_long_as_asked_for;
+            ended_work_comes_oldest_first;
             every_message_comes_back_as_it_was_sent;
             a_turn_holds_all_visible_messages;
             a_delayed_message_is_hidden;
