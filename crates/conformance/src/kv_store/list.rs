@@ -1,4 +1,4 @@
-//! What belongs to this category.
+//! The list of this category, in a file of its own because its functions are in many.
 
 /// The validations of this category.
 #[doc(hidden)]
