@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::handle::encode;
 use super::{Client, ClientError};
-use crate::model::WorkItem;
+use crate::model::{WorkItem, syscall};
 
 impl Client {
     /// Raises a positional signal: it reaches the wait that stands for it, and is kept only as
@@ -15,12 +15,16 @@ impl Client {
         event_name: impl Into<String>,
         data: impl Into<String>,
     ) -> Result<(), ClientError> {
-        self.send(WorkItem::ExternalRaised {
-            instance: instance.into(),
-            name: event_name.into(),
-            data: data.into(),
-        })
-        .await
+        let name = event_name.into();
+        if name.starts_with(syscall::PREFIX) {
+            let message = format!(
+                "event name '{name}' uses the reserved prefix '{}'; choose another name",
+                syscall::PREFIX
+            );
+            return Err(ClientError::InvalidInput { message });
+        }
+        let (instance, data) = (instance.into(), data.into());
+        self.send(WorkItem::ExternalRaised { instance, name, data }).await
     }
 
     /// Like [`raise_event`](Self::raise_event) with an encoded payload.

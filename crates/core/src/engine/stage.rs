@@ -56,7 +56,7 @@ impl Execution {
     }
 
     fn stage_answer(&mut self, message: WorkItem, answered: &mut HashSet<u64>) {
-        let described = describe(&message);
+        let described = message.variant_name();
         let Some(answer) = Answer::of(message) else { return };
         if answer.execution_id != self.execution_id() {
             warn!(
@@ -136,7 +136,7 @@ impl Execution {
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.ctx.shared.instance_id,
-            work_item = describe(message),
+            work_item = message.variant_name(),
             why,
             "dropped a message"
         );
@@ -191,21 +191,5 @@ impl Answer {
             | WorkItem::QueueMessage { .. } => return None,
         };
         Some(Self { execution_id, id, asked, kind })
-    }
-}
-
-fn describe(message: &WorkItem) -> &'static str {
-    match message {
-        WorkItem::StartOrchestration { .. } => "StartOrchestration",
-        WorkItem::ActivityExecute { .. } => "ActivityExecute",
-        WorkItem::ActivityCompleted { .. } => "ActivityCompleted",
-        WorkItem::ActivityFailed { .. } => "ActivityFailed",
-        WorkItem::TimerFired { .. } => "TimerFired",
-        WorkItem::ExternalRaised { .. } => "ExternalRaised",
-        WorkItem::SubOrchCompleted { .. } => "SubOrchCompleted",
-        WorkItem::SubOrchFailed { .. } => "SubOrchFailed",
-        WorkItem::CancelInstance { .. } => "CancelInstance",
-        WorkItem::ContinueAsNew { .. } => "ContinueAsNew",
-        WorkItem::QueueMessage { .. } => "QueueMessage",
     }
 }

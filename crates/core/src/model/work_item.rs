@@ -173,6 +173,23 @@ impl WorkItem {
         }
     }
 
+    /// Name of the variant.
+    pub fn variant_name(&self) -> &'static str {
+        match self {
+            Self::StartOrchestration { .. } => "StartOrchestration",
+            Self::ActivityExecute { .. } => "ActivityExecute",
+            Self::ActivityCompleted { .. } => "ActivityCompleted",
+            Self::ActivityFailed { .. } => "ActivityFailed",
+            Self::TimerFired { .. } => "TimerFired",
+            Self::ExternalRaised { .. } => "ExternalRaised",
+            Self::SubOrchCompleted { .. } => "SubOrchCompleted",
+            Self::SubOrchFailed { .. } => "SubOrchFailed",
+            Self::CancelInstance { .. } => "CancelInstance",
+            Self::ContinueAsNew { .. } => "ContinueAsNew",
+            Self::QueueMessage { .. } => "QueueMessage",
+        }
+    }
+
     /// Whether the message can begin an execution.
     pub fn is_start(&self) -> bool {
         matches!(self, Self::StartOrchestration { .. } | Self::ContinueAsNew { .. })

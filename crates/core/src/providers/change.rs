@@ -63,8 +63,8 @@ struct Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut instances = self.shared.instances();
-        // Our own receiver still counts, because fields drop after this.
-        if instances.get(&self.instance).is_some_and(|sender| sender.receiver_count() <= 1) {
+        // Our own receiver is gone by now: fields drop in order, and it stands first.
+        if instances.get(&self.instance).is_some_and(|sender| sender.receiver_count() == 0) {
             instances.remove(&self.instance);
         }
     }
@@ -115,5 +115,33 @@ impl ChangeHub {
     /// How many instances are being watched.
     pub fn watched_instances(&self) -> usize {
         self.shared.instances().len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_watcher_is_woken_although_another_one_of_the_same_instance_left() {
+        let hub = ChangeHub::default();
+        let leaves = hub.watch(ChangeScope::Instance("a"));
+        let mut stays = hub.watch(ChangeScope::Instance("a"));
+        drop(leaves);
+        hub.notify(ChangeScope::Instance("a"));
+        tokio::time::timeout(std::time::Duration::from_secs(5), stays.changed())
+            .await
+            .expect("the change is told");
+    }
+
+    #[test]
+    fn the_last_watcher_of_an_instance_takes_its_entry_along() {
+        let hub = ChangeHub::default();
+        let first = hub.watch(ChangeScope::Instance("a"));
+        let second = hub.watch(ChangeScope::Instance("a"));
+        drop(first);
+        assert_eq!(hub.watched_instances(), 1);
+        drop(second);
+        assert_eq!(hub.watched_instances(), 0);
     }
 }

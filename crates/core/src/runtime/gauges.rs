@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tracing::debug;
 
+use super::limits::BACKGROUND_INTERVAL_MIN;
 use super::node::Node;
 use crate::providers::ProviderError;
 
@@ -20,7 +21,7 @@ pub(crate) async fn start(node: &Arc<Node>) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
     tasks.spawn(async move {
-        let interval = node.options.observability.gauge_poll_interval;
+        let interval = node.options.observability.gauge_poll_interval.max(BACKGROUND_INTERVAL_MIN);
         while node.tasks.unless_stopped(tokio::time::sleep(interval)).await.is_some() {
             node.tasks.unless_stopped(refresh(&node)).await;
         }

@@ -58,19 +58,23 @@ impl Keeper {
 
     async fn renew_until_lost(self) {
         let interval = lease_renewal_interval(self.length);
-        let mut expires = Instant::now() + self.length;
+        // `None` when the end lies further away than time can be counted.
+        let mut expires = Instant::now().checked_add(self.length);
         let mut pause = if self.doubtful { Duration::ZERO } else { interval };
         loop {
             tokio::time::sleep(pause).await;
             let asked = Instant::now();
             match self.renew().await {
                 Ok(()) => {
-                    expires = asked + self.length;
+                    expires = asked.checked_add(self.length);
                     pause = interval;
                 }
                 // Only a permanent answer says that the lease is gone; trouble of the store does
                 // not, until the lease has really run out.
-                Err(error) if error.is_retryable() && Instant::now() < expires => {
+                Err(error)
+                    if error.is_retryable()
+                        && expires.is_none_or(|expires| Instant::now() < expires) =>
+                {
                     warn!(
                         target: "duroxide::runtime",
                         leased = ?self.leased, %error,

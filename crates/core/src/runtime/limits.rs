@@ -52,6 +52,9 @@ pub const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// No lease is renewed more often: a lease of zero would be renewed without pause.
 pub const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
+/// No background task runs more often, whatever the options say: it would run without pause.
+pub const BACKGROUND_INTERVAL_MIN: Duration = Duration::from_millis(100);
+
 /// How often one turn may be polled without a new event. Code that wakes itself for ever would
 /// otherwise hold its dispatcher slot for ever.
 pub const POLLS_PER_SETTLE_MAX: usize = 100_000;

@@ -24,8 +24,10 @@ pub(crate) struct Node {
     pub(crate) running: RunningActivities,
     pub(crate) sessions: SessionCount,
     pub(crate) tasks: Tasks,
-    /// Tells the nodes of a cluster apart in logs and session owners.
+    /// Tells the nodes of a cluster apart in logs.
     pub(crate) id: String,
+    /// Tells them apart where it matters: four digits may meet twice.
+    pub(crate) unique_id: String,
 }
 
 impl Node {
@@ -45,7 +47,10 @@ impl Node {
 
     /// Who owns the sessions that this slot takes.
     pub(crate) fn session_owner(&self, slot: usize) -> String {
-        self.options.worker_node_id.clone().unwrap_or_else(|| self.worker_id(slot))
+        match &self.options.worker_node_id {
+            Some(owner) => owner.clone(),
+            None => format!("work-{slot}-{}", self.unique_id),
+        }
     }
 }
 

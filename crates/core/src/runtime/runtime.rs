@@ -21,6 +21,9 @@ use crate::model::event::BUILD_VERSION;
 use crate::providers::Provider;
 use crate::providers::instrumented::InstrumentedProvider;
 
+/// Digits by which logs tell nodes apart.
+const RUNTIME_ID_DIGITS: usize = 4;
+
 /// A running node: fetches turns and activities from a store and runs them.
 ///
 /// Dropping the last handle does not stop it; [`shutdown`](Self::shutdown) does.
@@ -64,6 +67,7 @@ impl Runtime {
             Err(error) => panic!("observability: {error}"),
         };
         let metrics = Arc::clone(observability.metrics_provider());
+        let unique_id = Uuid::new_v4().simple().to_string();
         let node = Arc::new(Node {
             clock: history_store.clock(),
             provider: Arc::new(InstrumentedProvider::new(history_store, Some(metrics))),
@@ -75,7 +79,8 @@ impl Runtime {
             running: RunningActivities::default(),
             sessions: SessionCount::new(options.max_sessions_per_runtime),
             tasks: Tasks::default(),
-            id: Uuid::new_v4().simple().to_string()[..4].to_owned(),
+            id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
+            unique_id,
             options,
         });
         log_start(&node);

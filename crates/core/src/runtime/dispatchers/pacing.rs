@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{error, warn};
 
-use crate::providers::ProviderError;
+use crate::providers::{ChangeWatch, ProviderError};
 use crate::runtime::limits::{FETCH_RETRY_MAX, FETCH_RETRY_STEP};
 use crate::runtime::tasks::Tasks;
 
@@ -27,14 +27,22 @@ impl Pacing {
         self.failures = 0;
     }
 
-    /// Nothing was found: a provider that cannot wait is not asked again at once.
-    pub(super) async fn idle(&self, asked: Instant, tasks: &Tasks) {
+    /// Nothing was found: a provider that cannot wait is not asked again at once. A watch that was
+    /// made before asking ends the pause when there is reason to ask.
+    pub(super) async fn idle(&self, asked: Instant, changes: Option<ChangeWatch>, tasks: &Tasks) {
         let left = self.interval_min.saturating_sub(asked.elapsed());
         if left.is_zero() {
-            tokio::task::yield_now().await;
-        } else {
-            tasks.unless_stopped(tokio::time::sleep(left)).await;
+            return tokio::task::yield_now().await;
         }
+        let changed = async {
+            match changes {
+                Some(mut changes) => changes.changed().await,
+                None => std::future::pending().await,
+            }
+        };
+        // Both a change and the end of the pause are reasons to ask.
+        let pause = tokio::time::timeout(left, changed);
+        tasks.unless_stopped(pause).await.unwrap_or(Ok(())).unwrap_or_default();
     }
 
     /// The fetch failed: wait longer each time, as long as the trouble is a passing one.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::process::process;
-use crate::providers::{FetchedTurn, KnownHistory, ProviderError, TurnFetch};
+use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
 use crate::runtime::limits::ITEMS_PER_FETCH_MAX;
 use crate::runtime::node::Node;
@@ -25,6 +25,7 @@ async fn dispatch(node: Arc<Node>) {
     let mut pacing = Pacing::new("orchestration", node.options.dispatcher_min_poll_interval);
     while let Some(mut free) = node.tasks.unless_stopped(slots.take(ITEMS_PER_FETCH_MAX)).await {
         let asked = Instant::now();
+        let changes = node.provider.watch(ChangeScope::OrchestratorQueue);
         let Some(fetched) = node.tasks.unless_stopped(fetch(&node, free.len())).await else {
             return;
         };
@@ -32,7 +33,7 @@ async fn dispatch(node: Arc<Node>) {
             Ok(turns) if turns.is_empty() => {
                 pacing.succeeded();
                 drop(free);
-                pacing.idle(asked, &node.tasks).await;
+                pacing.idle(asked, changes, &node.tasks).await;
             }
             Ok(turns) => {
                 pacing.succeeded();

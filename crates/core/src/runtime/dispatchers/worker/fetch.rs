@@ -6,7 +6,9 @@ use tokio::time::Instant;
 
 use super::{process, sessions};
 use crate::model::WorkItem;
-use crate::providers::{FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot};
+use crate::providers::{
+    ChangeScope, FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot,
+};
 use crate::runtime::dispatchers::pacing::Pacing;
 use crate::runtime::node::Node;
 use crate::runtime::slots::{Slot, Slots};
@@ -27,6 +29,7 @@ async fn dispatch(node: Arc<Node>) {
     let slots_max = node.options.worker_concurrency;
     while let Some(free) = node.tasks.unless_stopped(slots.take(slots_max)).await {
         let asked = Instant::now();
+        let changes = node.provider.watch(ChangeScope::WorkerQueue);
         let fetched = tokio::select! {
             biased;
             fetched = node.tasks.unless_stopped(fetch(&node, &free)) => fetched,
@@ -39,7 +42,7 @@ async fn dispatch(node: Arc<Node>) {
             Ok(work) if work.is_empty() => {
                 pacing.succeeded();
                 drop(free);
-                pacing.idle(asked, &node.tasks).await;
+                pacing.idle(asked, changes, &node.tasks).await;
             }
             Ok(work) => {
                 pacing.succeeded();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
+use super::report::Stored;
 use super::running::Registered;
 use super::{report, run};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
@@ -141,7 +142,7 @@ impl InHand<'_> {
             },
             message: work.as_json(),
         };
-        if report::store(self, report::failed(&work, details)).await {
+        if report::store(self, report::failed(&work, details)).await == Stored::Durable {
             self.node.metrics().record_activity_poison();
         }
     }

@@ -7,6 +7,7 @@ use tracing::{debug, warn};
 use super::process::{InHand, Work};
 use super::run::Outcome;
 use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
+use crate::providers::ProviderError;
 use crate::runtime::dispatchers::returning::persist;
 use crate::runtime::limits::WORK_RETURN_DELAY;
 
@@ -21,28 +22,35 @@ pub(super) async fn report(in_hand: &InHand<'_>, work: &Work, outcome: Outcome, 
         Outcome::Aborted => return,
     };
     log_outcome(in_hand, work, &completion, took);
-    if store(in_hand, completion).await {
-        record(in_hand, work, word, took);
-    } else if in_hand.registered.unwanted.is_cancelled() {
+    match store(in_hand, completion).await {
+        Stored::Durable => record(in_hand, work, word, took),
         // Cancelled while it was ending; that is no fault of the infrastructure.
-        record(in_hand, work, "cancelled", took);
-    } else {
-        in_hand.node.metrics().record_activity_infra_error();
+        Stored::Unwanted => record(in_hand, work, "cancelled", took),
+        Stored::Failed => in_hand.node.metrics().record_activity_infra_error(),
     }
 }
 
-/// Removes the activity and enqueues its completion. False if that failed; the activity then runs
-/// again, unless it was cancelled.
-pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> bool {
+/// What became of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stored {
+    Durable,
+    /// The activity was cancelled, or is someone else's by now.
+    Unwanted,
+    /// It could not be stored; the activity runs again.
+    Failed,
+}
+
+/// Removes the activity and enqueues its completion.
+pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> Stored {
     let length = in_hand.node.options.worker_lock_timeout;
     let stored = persist("ack_work_item", &in_hand.lease, length, || {
         in_hand.node.provider.ack_work_item(&in_hand.lock_token, Some(completion.clone()))
     })
     .await;
-    let Err(error) = stored else { return true };
-    if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
+    let Err(error) = stored else { return Stored::Durable };
+    if is_unwanted(in_hand, &error).await {
         debug!(target: "duroxide::runtime", %error, "result of an unwanted activity discarded");
-        return false;
+        return Stored::Unwanted;
     }
     warn!(
         target: "duroxide::runtime",
@@ -50,7 +58,22 @@ pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> bool {
         "the result of an activity could not be stored; it is given back"
     );
     in_hand.give_back(WORK_RETURN_DELAY, false).await;
-    false
+    Stored::Failed
+}
+
+/// Whether a refusal means that the lease is gone. Another node's turn may have cancelled the
+/// activity without our having heard of it.
+async fn is_unwanted(in_hand: &InHand<'_>, refusal: &ProviderError) -> bool {
+    if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
+        return true;
+    }
+    let length = in_hand.node.options.worker_lock_timeout;
+    let provider = &in_hand.node.provider;
+    !refusal.is_retryable()
+        && provider
+            .renew_work_item_lock(&in_hand.lock_token, length)
+            .await
+            .is_err_and(|error| !error.is_retryable())
 }
 
 fn completed(work: &Work, result: String) -> WorkItem {

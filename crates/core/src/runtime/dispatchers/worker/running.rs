@@ -16,7 +16,9 @@ pub(crate) struct RunningActivities {
 
 #[derive(Debug, Default)]
 struct Running {
-    tokens: HashMap<ScheduledActivityIdentifier, CancellationToken>,
+    tokens: HashMap<ScheduledActivityIdentifier, (u64, CancellationToken)>,
+    /// Tells a redelivered activity from its earlier run, which may still be ending here.
+    run_next: u64,
     /// Cancelled when they were not running here: perhaps fetched a moment ago.
     missed: VecDeque<ScheduledActivityIdentifier>,
 }
@@ -25,6 +27,7 @@ struct Running {
 #[derive(Debug)]
 pub(crate) struct Registered {
     id: ScheduledActivityIdentifier,
+    run: u64,
     /// Fires when a turn committed on this node no longer wants the activity.
     pub(crate) unwanted: CancellationToken,
     /// A turn may have cancelled it before it was registered; the lease tells.
@@ -40,13 +43,15 @@ impl RunningActivities {
     pub(crate) fn register(&self, id: ScheduledActivityIdentifier) -> Registered {
         let unwanted = CancellationToken::new();
         let mut running = self.lock();
-        running.tokens.insert(id.clone(), unwanted.clone());
+        let run = running.run_next;
+        running.run_next += 1;
+        running.tokens.insert(id.clone(), (run, unwanted.clone()));
         let missed = running.missed.iter().position(|missed| *missed == id);
         if let Some(position) = missed {
             running.missed.remove(position);
         }
         let doubtful = missed.is_some();
-        Registered { id, unwanted, doubtful, shared: Arc::clone(&self.shared) }
+        Registered { id, run, unwanted, doubtful, shared: Arc::clone(&self.shared) }
     }
 
     /// Tells activities that a committed turn no longer wants them.
@@ -56,7 +61,7 @@ impl RunningActivities {
         }
         let mut running = self.lock();
         for id in ids {
-            if let Some(token) = running.tokens.get(id) {
+            if let Some((_, token)) = running.tokens.get(id) {
                 token.cancel();
             } else {
                 if running.missed.len() >= CANCELLATIONS_REMEMBERED_MAX {
@@ -71,6 +76,36 @@ impl RunningActivities {
 impl Drop for Registered {
     fn drop(&mut self) {
         let mut running = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
-        running.tokens.remove(&self.id);
+        if running.tokens.get(&self.id).is_some_and(|(run, _)| *run == self.run) {
+            running.tokens.remove(&self.id);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id() -> ScheduledActivityIdentifier {
+        let instance = "order".to_owned();
+        ScheduledActivityIdentifier { instance, execution_id: 1, activity_id: 2 }
+    }
+
+    #[test]
+    fn the_end_of_an_earlier_run_does_not_unregister_the_next() {
+        let running = RunningActivities::default();
+        let first = running.register(id());
+        let second = running.register(id());
+        drop(first);
+        running.cancel(&[id()]);
+        assert!(second.unwanted.is_cancelled());
+    }
+
+    #[test]
+    fn a_cancellation_that_came_before_the_registration_makes_it_doubtful_once() {
+        let running = RunningActivities::default();
+        running.cancel(&[id()]);
+        assert!(running.register(id()).doubtful);
+        assert!(!running.register(id()).doubtful);
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
+use crate::runtime::limits::BACKGROUND_INTERVAL_MIN;
 use crate::runtime::node::Node;
 use crate::runtime::options::lease_renewal_interval;
 
@@ -17,7 +18,9 @@ async fn keep(node: Arc<Node>) {
     let interval = lease_renewal_interval(node.options.session_lock_timeout);
     let mut swept = Instant::now();
     loop {
-        let pause = interval.min(node.options.session_cleanup_interval);
+        let pause = interval
+            .min(node.options.session_cleanup_interval)
+            .max(BACKGROUND_INTERVAL_MIN.min(interval));
         if node.tasks.unless_stopped(tokio::time::sleep(pause)).await.is_none() {
             return;
         }
