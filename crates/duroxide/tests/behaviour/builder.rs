@@ -5,7 +5,7 @@ use std::time::Duration;
 use duroxide::runtime::{DuroxideRuntime, Runtime, RuntimeBuildError, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus};
 
-use crate::support::{PATIENCE, activities, memory, orchestrations};
+use crate::support::{Node, PATIENCE, activities, memory, orchestrations};
 
 async fn greet(ctx: OrchestrationContext, name: String) -> Result<String, String> {
     ctx.schedule_activity("Greet", name).await
@@ -62,4 +62,25 @@ async fn a_node_without_a_store_has_one_in_memory() {
     assert!(runtime.get_orchestration_descriptor("nobody").await.is_none());
     assert_eq!(runtime.metrics_snapshot().unwrap().orch_starts, 0);
     runtime.shutdown(None).await;
+}
+
+#[tokio::test]
+async fn times_too_long_to_count_mean_never() {
+    let options = RuntimeOptions {
+        orchestrator_lock_timeout: Duration::MAX,
+        worker_lock_timeout: Duration::from_secs(u64::MAX / 2),
+        session_idle_timeout: Duration::MAX,
+        dispatcher_min_poll_interval: Duration::MAX,
+        dispatcher_long_poll_timeout: Duration::from_millis(1),
+        ..RuntimeOptions::default()
+    };
+    let node = Node::on(
+        &memory().await,
+        options,
+        orchestrations().register("Greet", greet),
+        activities().register("Greet", greeting),
+    )
+    .await;
+    assert_eq!(node.run("hello", "Greet", "World").await, "Hello, World!");
+    node.stop().await;
 }

@@ -1,5 +1,6 @@
 //! Cancelled instances and dropped futures (8, 11.7, 11.10, 11.11, 19, decision 10).
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duroxide::runtime::RuntimeOptions;
@@ -11,7 +12,8 @@ use crate::support::{
 };
 
 /// How soon an activity on the same node knows that nobody wants it.
-const PROMPT: Duration = Duration::from_secs(1);
+/// Without being told it would be half a lease, 15 s.
+const PROMPT: Duration = Duration::from_secs(5);
 
 async fn works(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.schedule_activity("Work", "").await
@@ -236,4 +238,35 @@ async fn an_activity_that_does_not_stop_is_aborted_after_its_grace() {
         node.client.wait_for_orchestration(instance, PATIENCE).await.unwrap();
     }
     node.stop().await;
+}
+
+#[tokio::test]
+async fn an_activity_that_another_node_cancelled_is_no_infrastructure_error() {
+    let (begun, mut begins) = tokio::sync::mpsc::channel::<()>(1);
+    let enough = Arc::new(tokio::sync::Notify::new());
+    let ends = Arc::clone(&enough);
+    let work = move |_: ActivityContext, _: String| {
+        let (begun, ends) = (begun.clone(), Arc::clone(&ends));
+        async move {
+            begun.send(()).await.map_err(|error| error.to_string())?;
+            ends.notified().await;
+            Ok("too late".to_owned())
+        }
+    };
+    let store = memory().await;
+    let turns = RuntimeOptions { worker_concurrency: 0, ..USUAL.options() };
+    let work_only = RuntimeOptions { orchestration_concurrency: 0, ..USUAL.options() };
+    let decides =
+        Node::on(&store, turns, orchestrations().register("Race", races), activities()).await;
+    let acts =
+        Node::on(&store, work_only, orchestrations(), activities().register("Work", work)).await;
+    decides.begin("race", "Race", "").await;
+    begins.recv().await.unwrap();
+    decides.until_kind("race", "ExternalSubscribed").await;
+    decides.client.raise_event("race", "Enough", "enough").await.unwrap();
+    assert_eq!(decides.output("race").await, "enough");
+    enough.notify_one();
+    decides.stop().await;
+    let counted = acts.stop_and_count().await;
+    assert_eq!((counted.activity_infra_errors, counted.activity_success), (0, 0));
 }

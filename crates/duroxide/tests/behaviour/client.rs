@@ -233,6 +233,8 @@ async fn errors_say_what_is_wrong() {
 
     let unsaid = client.start_orchestration_typed("x", "Echo", Unspeakable).await.unwrap_err();
     assert_eq!(unsaid.to_string(), "Invalid input: encode: cannot be said");
+    let raised = client.raise_event("any", "__duroxide_syscall:foreign_wake", "1").await;
+    assert!(raised.unwrap_err().to_string().contains("reserved prefix"));
     for reserved in ["sub::1", "a::sub::2"] {
         let refused = client.start_orchestration(reserved, "Echo", "").await.unwrap_err();
         assert!(matches!(refused, ClientError::InvalidInput { .. }), "{refused:?}");
