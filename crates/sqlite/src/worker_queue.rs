@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::{self, NewMessage};
-use crate::sessions;
+use crate::sessions::{self, NewClaim};
 use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
@@ -106,6 +106,8 @@ pub(crate) struct RawWork {
     pub(crate) text: String,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
+    /// The session that was claimed together with it.
+    new_claim: Option<NewClaim>,
 }
 
 /// Leases one activity for each slot, in order, as long as there are any.
@@ -126,13 +128,17 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
 
 /// Gives back activities that nobody took, as if they had not been fetched.
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
-    for work in batch.work {
+    for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
         match abandon(tx, &work.lock_token, untouched) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(()) | Err(JobError::Refused(_)) => {}
             Err(error) => return Err(error),
         }
+    }
+    // After all activities are back: one that is still leased keeps its session.
+    for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
+        sessions::release(tx, claim)?;
     }
     Ok(())
 }
@@ -244,10 +250,11 @@ fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<Raw
             Ok((stored_text(row, 0)?, stored_attempts(row, 1)?, stored_id(row, 2)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
-    if let (Some(session_id), Some(owner)) = (session_id, owner) {
-        sessions::claim(tx, &session_id, owner)?;
-    }
-    Ok(RawWork { slot, id, text, lock_token, attempt_count })
+    let new_claim = match (session_id, owner) {
+        (Some(session_id), Some(owner)) => sessions::claim(tx, session_id, owner)?,
+        (Some(_), None) | (None, _) => None,
+    };
+    Ok(RawWork { slot, id, text, lock_token, attempt_count, new_claim })
 }
 
 /// Removes an activity under a live lease and enqueues its completion.
