@@ -14,6 +14,7 @@ use crate::history::NewEvent;
 use crate::kv::KvChange;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::NewMessage;
+use crate::stored_text::stored_integer;
 use crate::worker_queue::NewWork;
 use crate::writer::Tx;
 use crate::{history, kv, orchestrator_queue, turn_lock, worker_queue};
@@ -157,7 +158,8 @@ fn update_instance(
             "UPDATE instances SET
                  orchestration_name = coalesce(?2, orchestration_name),
                  orchestration_version = coalesce(?3, orchestration_version),
-                 current_execution_id = max(current_execution_id, ?4),
+                 current_execution_id = CASE typeof(current_execution_id)
+                     WHEN 'integer' THEN max(current_execution_id, ?4) ELSE ?4 END,
                  updated_at = ?5,
                  custom_status = CASE WHEN ?6 THEN ?7 ELSE custom_status END,
                  custom_status_version = custom_status_version + ?6
@@ -174,9 +176,10 @@ fn update_instance(
                 i64::from(commit.custom_status.is_some()),
                 commit.custom_status.as_ref().and_then(Option::as_ref),
             ],
-            |row| row.get(0),
+            |row| stored_integer(row, 0),
         )
-        .optional()?;
+        .optional()?
+        .flatten();
     Ok(incarnation.map(from_db))
 }
 

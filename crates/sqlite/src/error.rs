@@ -158,6 +158,9 @@ pub(crate) enum JobError {
     /// A stored or given value has no readable form.
     #[error("Serialization error: {0}")]
     Malformed(#[from] serde_json::Error),
+    /// A stored row holds something else than we wrote; the text says which.
+    #[error("Deserialization error: {0}")]
+    Damaged(String),
     /// The request makes no sense or comes too late; trying again does not help.
     #[error("{0}")]
     Refused(String),
@@ -180,9 +183,19 @@ impl JobError {
         match self {
             Self::Storage(error) => classify(operation, error),
             Self::Unavailable(message) => ProviderError::retryable(operation, message),
-            Self::Malformed(_) | Self::Refused(_) | Self::Broken(_) => {
+            Self::Malformed(_) | Self::Damaged(_) | Self::Refused(_) | Self::Broken(_) => {
                 ProviderError::permanent(operation, self.to_string())
             }
+        }
+    }
+
+    /// Whether a stored value cannot be read, which concerns nobody but its owner. A damaged file
+    /// or a failing disk is something else.
+    pub(crate) fn is_damage(&self) -> bool {
+        match self {
+            Self::Storage(error) => is_conversion(error),
+            Self::Malformed(_) | Self::Damaged(_) => true,
+            Self::Refused(_) | Self::Unavailable(_) | Self::Broken(_) => false,
         }
     }
 }
@@ -224,16 +237,24 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
             }
             _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
         },
-        // A column that holds another type than we wrote, or a statement that does not fit the
-        // tables: it will be the same next time.
-        Error::FromSqlConversionFailure(..)
-        | Error::IntegralValueOutOfRange(..)
-        | Error::InvalidColumnType(..)
-        | Error::Utf8Error(..) => {
+        // It will be the same next time.
+        _ if is_conversion(error) => {
             ProviderError::permanent(operation, format!("Deserialization error: {error}"))
         }
         _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
     }
+}
+
+/// Whether a column holds another type than we wrote.
+fn is_conversion(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error;
+    matches!(
+        error,
+        Error::FromSqlConversionFailure(..)
+            | Error::IntegralValueOutOfRange(..)
+            | Error::InvalidColumnType(..)
+            | Error::Utf8Error(..)
+    )
 }
 
 #[cfg(test)]
@@ -256,6 +277,15 @@ mod tests {
         let error = failure(rusqlite::ffi::SQLITE_CONSTRAINT).during("ack");
         assert!(!error.is_retryable());
         assert!(error.message.starts_with("Constraint violation: "), "{error}");
+    }
+
+    #[test]
+    fn only_a_value_that_cannot_be_read_is_damage() {
+        for code in [rusqlite::ffi::SQLITE_BUSY, rusqlite::ffi::SQLITE_CORRUPT] {
+            assert!(!failure(code).is_damage());
+        }
+        let out_of_range = rusqlite::Error::IntegralValueOutOfRange(0, -1);
+        assert!(JobError::Storage(out_of_range).is_damage());
     }
 
     #[test]

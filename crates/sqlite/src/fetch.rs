@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
-use crate::stored_text::stored_text;
+use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
 use crate::{history, kv, limits, orchestrator_queue, turn_lock};
@@ -49,6 +49,8 @@ pub(crate) struct RawTurn {
     pub(crate) kv_snapshot: HashMap<String, KvEntry>,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
+    /// Why nothing of what is stored about the instance is handed out.
+    pub(crate) damage: Option<String>,
 }
 
 /// Which code an instance runs.
@@ -155,6 +157,7 @@ fn fits(
     if filter.supported_duroxide_versions.is_empty() {
         return Ok(false);
     }
+    // A pin that is no text counts as none, so that the instance can go on.
     let pin: Option<String> = conn
         .prepare_cached(
             "SELECT e.duroxide_version FROM instances i
@@ -162,38 +165,82 @@ fn fits(
                  ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
              WHERE i.instance_id = ?1",
         )?
-        .query_row([instance], |row| row.get(0))
+        .query_row([instance], |row| stored_id(row, 0))
         .optional()?
         .flatten();
     // Pins are written from parsed versions, so one that cannot be parsed is none of ours.
     Ok(pin.and_then(|pin| Version::parse(&pin).ok()).is_none_or(|pin| filter.is_compatible(&pin)))
 }
 
+/// Locks an instance and reads what its turn needs.
+///
+/// Rows that cannot be read must not fail the fetch, which others share. Their turn is handed out
+/// without them, so that attempts are counted and the runtime can end the instance. Nothing has to
+/// be undone for that: what reads such rows has not written yet.
 fn take_turn(
     tx: &mut Tx<'_>,
     request: &TurnRequest,
     instance: String,
 ) -> Result<Option<RawTurn>, JobError> {
-    let Some(identity) = identify(tx, &instance)? else { return Ok(None) };
+    let mut damage = None;
+    let identity = match identify(tx, &instance) {
+        Err(error) if error.is_damage() => {
+            damage = Some(error);
+            Some(identity_of_damaged(tx.conn, &instance)?)
+        }
+        identified => identified?,
+    };
+    let Some(identity) = identity else { return Ok(None) };
     let lock_token = format!("lock_{}", Uuid::new_v4());
     if !turn_lock::take(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
         return Ok(None);
     }
     let (messages, attempt_count) = tag_messages(tx, &instance, &lock_token)?;
     let mark = request.known.as_ref().and_then(|known| known.mark(&instance));
-    let history_after = held_history(tx.conn, &instance, &identity, mark)?;
-    let history = history::texts_after(tx.conn, &instance, identity.execution_id, history_after)?;
-    let kv_snapshot = kv::snapshot(tx.conn, &instance)?;
+    let stored = match damage {
+        Some(error) => Err(error),
+        None => read_stored(tx.conn, &instance, &identity, mark),
+    };
+    let (stored, damage) = match stored {
+        Err(error) if error.is_damage() => {
+            tracing::error!(%instance, %error, "a row of an instance cannot be read");
+            (Stored::default(), Some(format!("a row of the instance cannot be read: {error}")))
+        }
+        stored => (stored?, None),
+    };
     Ok(Some(RawTurn {
         instance,
         identity,
-        history,
-        history_after,
+        history: stored.history,
+        history_after: stored.history_after,
         messages,
-        kv_snapshot,
+        kv_snapshot: stored.kv_snapshot,
         lock_token,
         attempt_count,
+        damage,
     }))
+}
+
+/// What is stored about the current execution.
+#[derive(Default)]
+struct Stored {
+    history: Vec<String>,
+    history_after: u64,
+    kv_snapshot: HashMap<String, KvEntry>,
+}
+
+fn read_stored(
+    conn: &Connection,
+    instance: &str,
+    identity: &Identity,
+    mark: Option<HistoryMark>,
+) -> Result<Stored, JobError> {
+    let history_after = held_history(conn, instance, identity, mark)?;
+    Ok(Stored {
+        history: history::texts_after(conn, instance, identity.execution_id, history_after)?,
+        history_after,
+        kv_snapshot: kv::snapshot(conn, instance)?,
+    })
 }
 
 /// The last event that the caller holds of exactly this execution of exactly this instance.
@@ -227,7 +274,7 @@ fn tag_messages(
     let mut rows = statement.query(params![instance, token, tx.now])?;
     while let Some(row) = rows.next()? {
         messages.push((row.get(0)?, stored_text(row, 1)?));
-        attempt_count = attempt_count.max(row.get(2)?);
+        attempt_count = attempt_count.max(stored_attempts(row, 2)?);
     }
     messages.sort_unstable_by_key(|(id, _)| *id);
     Ok((messages, attempt_count))
@@ -269,13 +316,26 @@ fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobErro
 fn identity_from_history(conn: &Connection, instance: &str) -> Result<Option<Identity>, JobError> {
     let execution_id = history::last_execution(conn, instance)?;
     let Some(execution_id) = execution_id else { return Ok(None) };
+    identity_of_execution(conn, instance, execution_id).map(Some)
+}
+
+/// The row of the instance cannot be read; its history may be.
+fn identity_of_damaged(conn: &Connection, instance: &str) -> Result<Identity, JobError> {
+    identity_of_execution(conn, instance, history::current_execution(conn, instance)?)
+}
+
+fn identity_of_execution(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Identity, JobError> {
     let start = history::first_text(conn, instance, execution_id)?;
     let start = start.and_then(|text| serde_json::from_str::<Event>(&text).ok());
     let (name, version) = match start.map(|event| event.kind) {
         Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
         _ => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
     };
-    Ok(Some(Identity { name, version, execution_id, incarnation: None }))
+    Ok(Identity { name, version, execution_id, incarnation: None })
 }
 
 fn identity_from_message(text: &str) -> Option<Identity> {
@@ -296,7 +356,8 @@ const UNKNOWN: &str = "unknown";
 
 /// The next time at which a message becomes visible or a lease runs out.
 fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
-    let due: Option<i64> = conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| row.get(0))?;
+    let due: Option<i64> =
+        conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
     Ok(due.map(from_db))
 }
 

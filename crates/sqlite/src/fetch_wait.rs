@@ -113,9 +113,10 @@ impl<'a> Wait<'a> {
 }
 
 fn decode_turn(turn: RawTurn) -> FetchedTurn {
-    let (history, history_error) = match history::decode(&turn.history) {
-        Ok(events) => (events, None),
-        Err(error) => (Vec::<Event>::new(), Some(error.to_string())),
+    let (history, history_error) = match (turn.damage, history::decode(&turn.history)) {
+        (None, Ok(events)) => (events, None),
+        (None, Err(error)) => (Vec::<Event>::new(), Some(error.to_string())),
+        (Some(damage), _) => (Vec::new(), Some(damage)),
     };
     let instance = turn.instance;
     let messages = turn.messages.iter().filter_map(|(id, text)| {

@@ -7,7 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
-use crate::stored_text::stored_text;
+use crate::stored_text::{stored_integer, stored_text};
 use crate::writer::Tx;
 
 /// An event in its stored form.
@@ -118,7 +118,7 @@ pub(crate) fn has_event(
 pub(crate) fn last_execution(conn: &Connection, instance: &str) -> Result<Option<u64>, JobError> {
     let last: Option<i64> = conn
         .prepare_cached("SELECT max(execution_id) FROM history WHERE instance_id = ?1")?
-        .query_row([instance], |row| row.get(0))?;
+        .query_row([instance], |row| stored_integer(row, 0))?;
     Ok(last.map(from_db))
 }
 
@@ -137,12 +137,13 @@ pub(crate) fn first_text(
         .optional()?)
 }
 
-/// The current execution of an instance; the first if it is unknown.
+/// The current execution of an instance; if that is unknown or damaged, the last or the first.
 pub(crate) fn current_execution(conn: &Connection, instance: &str) -> Result<u64, JobError> {
     let stored: Option<i64> = conn
         .prepare_cached("SELECT current_execution_id FROM instances WHERE instance_id = ?1")?
-        .query_row([instance], |row| row.get(0))
-        .optional()?;
+        .query_row([instance], |row| stored_integer(row, 0))
+        .optional()?
+        .flatten();
     match stored {
         Some(execution_id) => Ok(from_db(execution_id)),
         None => Ok(last_execution(conn, instance)?.unwrap_or(INITIAL_EXECUTION_ID)),

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
+use crate::stored_text::stored_text;
 use crate::writer::Tx;
 
 /// One change of the running execution.
@@ -107,9 +108,11 @@ pub(crate) fn snapshot(
         .prepare_cached(
             "SELECT key, value, last_updated_at_ms FROM kv_store WHERE instance_id = ?1",
         )?
-        .query_map([instance], |row| {
-            let entry = KvEntry { value: row.get(1)?, last_updated_at_ms: from_db(row.get(2)?) };
-            Ok((row.get(0)?, entry))
+        .query_and_then([instance], |row| {
+            let key = stored_text(row, 0)?;
+            let last_updated_at_ms = from_db(row.get(2).map_err(|error| damaged(&key, error))?);
+            let value = row.get(1).map_err(|error| damaged(&key, error))?;
+            Ok::<_, JobError>((key, KvEntry { value, last_updated_at_ms }))
         })?
         .collect::<Result<_, _>>()?)
 }
@@ -123,14 +126,25 @@ pub(crate) fn value(
     let written: Option<Option<String>> = conn
         .prepare_cached("SELECT value FROM kv_delta WHERE instance_id = ?1 AND key = ?2")?
         .query_row([instance, key], |row| row.get(0))
-        .optional()?;
+        .optional()
+        .map_err(|error| damaged(key, error))?;
     match written {
         Some(value) => Ok(value),
         None => Ok(conn
             .prepare_cached("SELECT value FROM kv_store WHERE instance_id = ?1 AND key = ?2")?
             .query_row([instance, key], |row| row.get(0))
-            .optional()?),
+            .optional()
+            .map_err(|error| damaged(key, error))?),
     }
+}
+
+/// Names the key whose value cannot be read; other errors stay what they are.
+fn damaged(key: &str, error: rusqlite::Error) -> JobError {
+    let error = JobError::from(error);
+    if !error.is_damage() {
+        return error;
+    }
+    JobError::Damaged(format!("the value of key '{key}' cannot be read: {error}"))
 }
 
 /// All live values.
@@ -146,6 +160,10 @@ pub(crate) fn values(
              WHERE s.instance_id = ?1 AND NOT EXISTS (
                  SELECT 1 FROM kv_delta d WHERE d.instance_id = ?1 AND d.key = s.key)",
         )?
-        .query_map([instance], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .query_and_then([instance], |row| {
+            let key = stored_text(row, 0)?;
+            let value = row.get(1).map_err(|error| damaged(&key, error))?;
+            Ok::<_, JobError>((key, value))
+        })?
         .collect::<Result<_, _>>()?)
 }

@@ -48,7 +48,7 @@ pub(crate) const WRITER_CACHE_KIB: u32 = 64_000;
 /// Page cache of each read connection.
 pub(crate) const READER_CACHE_KIB: u32 = 8_000;
 
-/// A wait for work is never longer than this, so that sums of times cannot overflow.
+/// A wait is never longer than this, so that sums of times cannot overflow.
 pub(crate) const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Characters of a payload that a dump shows.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use crate::error::JobError;
 use crate::number::to_db;
-use crate::stored_text::stored_text;
+use crate::stored_text::{stored_integer, stored_text};
 use crate::writer::Tx;
 
 /// A message in its stored form.
@@ -163,7 +163,7 @@ fn hidden_start(conn: &Connection, instance: &str, now: i64) -> Result<Option<i6
     while let Some(row) = rows.next()? {
         let text = stored_text(row, 1)?;
         if serde_json::from_str::<WorkItem>(&text).is_ok_and(|item| item.is_start()) {
-            return Ok(Some(row.get(0)?));
+            return Ok(stored_integer(row, 0)?);
         }
     }
     Ok(None)

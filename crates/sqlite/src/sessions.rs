@@ -9,12 +9,25 @@ use crate::error::JobError;
 use crate::fetch::lease_length;
 use crate::writer::Tx;
 
-/// Leases a session to the owner that has just taken one of its activities.
+/// A session that an owner did not hold before.
+#[derive(Debug)]
+pub(crate) struct NewClaim {
+    session_id: String,
+    owner_id: String,
+    claimed_at: i64,
+}
+
+/// Leases a session to the owner that has just taken one of its activities; gives the claim if
+/// nobody held the session.
 pub(crate) fn claim(
     tx: &Tx<'_>,
-    session_id: &str,
+    session_id: String,
     owner: &SessionFetchConfig,
-) -> Result<(), JobError> {
+) -> Result<Option<NewClaim>, JobError> {
+    let held = tx
+        .conn
+        .prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1 AND locked_until > ?2")?
+        .exists(params![session_id, tx.now])?;
     let until = tx.now.saturating_add(lease_length(owner.lock_timeout));
     tx.conn
         .prepare_cached(
@@ -24,6 +37,24 @@ pub(crate) fn claim(
              SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4",
         )?
         .execute(params![session_id, owner.owner_id, until, tx.now])?;
+    let owner_id = owner.owner_id.clone();
+    Ok((!held).then_some(NewClaim { session_id, owner_id, claimed_at: tx.now }))
+}
+
+/// Takes a claim back, unless the owner has used the session since.
+pub(crate) fn release(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<(), JobError> {
+    let released = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM sessions
+             WHERE session_id = ?1 AND worker_id = ?2 AND last_activity_at = ?3 AND NOT EXISTS (
+                 SELECT 1 FROM worker_queue q WHERE q.session_id = ?1
+                     AND q.lock_token IS NOT NULL AND q.locked_until > ?4)",
+        )?
+        .execute(params![claim.session_id, claim.owner_id, claim.claimed_at, tx.now])?;
+    if released > 0 {
+        tx.changes.worker_queue();
+    }
     Ok(())
 }
 

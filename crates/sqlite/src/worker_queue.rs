@@ -9,8 +9,8 @@ use uuid::Uuid;
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::{self, NewMessage};
-use crate::sessions;
-use crate::stored_text::stored_text;
+use crate::sessions::{self, NewClaim};
+use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::turn_lock::GiveBack;
 use crate::writer::Tx;
 
@@ -106,6 +106,8 @@ pub(crate) struct RawWork {
     pub(crate) text: String,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
+    /// The session that was claimed together with it.
+    new_claim: Option<NewClaim>,
 }
 
 /// Leases one activity for each slot, in order, as long as there are any.
@@ -126,13 +128,17 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
 
 /// Gives back activities that nobody took, as if they had not been fetched.
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
-    for work in batch.work {
+    for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
         match abandon(tx, &work.lock_token, untouched) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(()) | Err(JobError::Refused(_)) => {}
             Err(error) => return Err(error),
         }
+    }
+    // After all activities are back: one that is still leased keeps its session.
+    for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
+        sessions::release(tx, claim)?;
     }
     Ok(())
 }
@@ -232,7 +238,8 @@ pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
 fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
     let lock_token = format!("lock_{}", Uuid::new_v4());
     let until = tx.now.saturating_add(request.lock_for);
-    let (text, attempt_count, session_id): (String, u32, Option<String>) = tx
+    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
+    let (text, attempt_count, session_id) = tx
         .conn
         .prepare_cached(
             "UPDATE worker_queue
@@ -240,13 +247,14 @@ fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<Raw
              WHERE id = ?1 RETURNING work_item, attempt_count, session_id",
         )?
         .query_row(params![id, lock_token, until], |row| {
-            Ok((stored_text(row, 0)?, row.get(1)?, row.get(2)?))
+            Ok((stored_text(row, 0)?, stored_attempts(row, 1)?, stored_id(row, 2)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
-    if let (Some(session_id), Some(owner)) = (session_id, owner) {
-        sessions::claim(tx, &session_id, owner)?;
-    }
-    Ok(RawWork { slot, id, text, lock_token, attempt_count })
+    let new_claim = match (session_id, owner) {
+        (Some(session_id), Some(owner)) => sessions::claim(tx, session_id, owner)?,
+        (Some(_), None) | (None, _) => None,
+    };
+    Ok(RawWork { slot, id, text, lock_token, attempt_count, new_claim })
 }
 
 /// Removes an activity under a live lease and enqueues its completion.
@@ -261,7 +269,7 @@ pub(crate) fn finish(
             "DELETE FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2
              RETURNING session_id",
         )?
-        .query_row(params![token, tx.now], |row| row.get(0))
+        .query_row(params![token, tx.now], |row| stored_id(row, 0))
         .optional()?;
     let Some(session_id) = session_id else { return Err(lost_lease()) };
     if let Some(session_id) = session_id {
@@ -281,7 +289,9 @@ pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(),
             "UPDATE worker_queue SET locked_until = ?3
              WHERE lock_token = ?1 AND locked_until > ?2 RETURNING session_id",
         )?
-        .query_row(params![token, tx.now, tx.now.saturating_add(extend_for)], |row| row.get(0))
+        .query_row(params![token, tx.now, tx.now.saturating_add(extend_for)], |row| {
+            stored_id(row, 0)
+        })
         .optional()?;
     match session_id {
         Some(Some(session_id)) => sessions::touch(tx, &session_id),
@@ -316,7 +326,8 @@ fn lost_lease() -> JobError {
 
 /// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
 fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
-    let due: Option<i64> = conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| row.get(0))?;
+    let due: Option<i64> =
+        conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
     Ok(due.map(from_db))
 }
 

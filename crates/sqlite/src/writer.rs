@@ -118,7 +118,7 @@ impl Writer {
         answer.await.map_err(|_| SqliteError::Closed)?
     }
 
-    /// Tells the thread that there is a new watch.
+    /// Tells the thread that someone began to wait, so that it chooses its pause anew.
     pub(crate) fn look_around(&self) {
         // If the thread has stopped, nothing changes any more.
         drop(self.commands.send(Command::LookAround));
@@ -126,7 +126,10 @@ impl Writer {
 
     /// While the guard lives, commits of other processes are looked for eagerly.
     pub(crate) fn wait_guard(&self) -> WaitGuard {
-        self.waiting.fetch_add(1, Ordering::Relaxed);
+        // The thread chose its pause when nobody waited; those who come later find it eager.
+        if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.look_around();
+        }
         WaitGuard { waiting: Arc::clone(&self.waiting) }
     }
 
@@ -307,7 +310,8 @@ impl WriterThread {
         if self.location == Location::Memory {
             return inbox.recv().map(Some);
         }
-        match inbox.recv_timeout(self.poll * self.poll_factor()) {
+        let pause = self.poll.saturating_mul(self.poll_factor());
+        match inbox.recv_timeout(pause.min(limits::POLL_TIMEOUT_MAX)) {
             Ok(command) => {
                 self.quiet_looks = 0;
                 Ok(Some(command))

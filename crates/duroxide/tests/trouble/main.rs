@@ -2,6 +2,7 @@
 
 mod corrupt_history;
 mod corrupt_queues;
+mod corrupt_rows;
 mod files;
 mod flaky;
 mod flaky_store;

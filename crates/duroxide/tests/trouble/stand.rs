@@ -115,6 +115,9 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
             let said = ctx.schedule_wait("go").await;
             ctx.schedule_activity("Echo", said).await
         })
+        .register("Parent", |ctx: OrchestrationContext, child: String| async move {
+            ctx.schedule_sub_orchestration_with_id("Wait", child, "").await
+        })
         .register("Stranger", |ctx: OrchestrationContext, input: String| async move {
             ctx.schedule_activity("NobodyHasThis", input).await
         })

@@ -1,6 +1,7 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
 mod capability;
+mod damaged;
 mod deletion;
 mod group_commit;
 mod kv;

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter, TurnFetch};
 use duroxide_sqlite::SqliteProvider;
@@ -58,6 +59,42 @@ async fn a_new_file_can_be_opened_by_many_at_once() {
     }
     let provider = SqliteProvider::new(&url, None).await.unwrap();
     assert_eq!(provider.get_queue_depths().await.unwrap().worker_queue, 8);
+}
+
+/// The product with the factor for idle times overflowed and ended the storage thread.
+#[tokio::test]
+async fn the_longest_poll_interval_is_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let provider = SqliteProvider::builder(&url(&folder))
+        .cross_process_poll_interval(Duration::MAX)
+        .open()
+        .await
+        .unwrap();
+    for instance in ["a", "b"] {
+        create(&provider, instance).await;
+    }
+}
+
+/// The storage thread chose its long pause for idle times before the caller was seen to wait.
+#[tokio::test]
+async fn whoever_begins_to_wait_soon_hears_of_others() {
+    const INTERVAL: Duration = Duration::from_millis(300);
+    let store = Store::new().await;
+    let slow = SqliteProvider::builder(&store.url()).cross_process_poll_interval(INTERVAL);
+    let slow = slow.open().await.unwrap();
+    let wait = async {
+        let fetch = TurnFetch { poll_timeout: PATIENCE, ..wish(1) };
+        slow.fetch_orchestration_items(fetch).await.unwrap()
+    };
+    let send = async {
+        // Real time: the thread has to be asleep by then.
+        tokio::time::sleep(INTERVAL / 3).await;
+        store.provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+        Instant::now()
+    };
+    let (turns, sent) = tokio::join!(wait, send);
+    assert_eq!(turns.len(), 1);
+    assert!(sent.elapsed() < INTERVAL * 10, "{:?}", sent.elapsed());
 }
 
 /// Runs only inside the process that the test below starts.

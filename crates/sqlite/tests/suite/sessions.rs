@@ -112,3 +112,44 @@ async fn an_owner_that_is_named_twice_counts_once() {
     let renewed = provider.renew_session_lock(&["w1", "w1"], SESSION, SESSION).await.unwrap();
     assert_eq!(renewed, 1);
 }
+
+/// Begins a fetch, lets the writer lease what it finds, and goes away without taking it.
+async fn take_and_vanish(store: &Store, by: &str, leased: i64) {
+    let owner = owner(by);
+    let tags = TagFilter::DefaultOnly;
+    let mut fetch = store.provider.fetch_work_item(LEASE, NOW, Some(&owner), &tags);
+    // The first poll sends the job, which cannot run yet; a second would take its answer.
+    let gate = store.sql();
+    gate.execute_batch("BEGIN IMMEDIATE").unwrap();
+    tokio::select! {
+        biased;
+        _ = &mut fetch => panic!("the database was locked"),
+        () = std::future::ready(()) => {}
+    }
+    gate.execute_batch("COMMIT").unwrap();
+    let sql = "SELECT count(*) FROM worker_queue WHERE lock_token IS NOT NULL";
+    while store.count(sql) < leased {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_fetch_that_nobody_took_does_not_keep_its_session() {
+    let store = Store::new().await;
+    store.provider.enqueue_for_worker(in_session(1, "s")).await.unwrap();
+    take_and_vanish(&store, "w1", 1).await;
+    assert_eq!(take(&*store.provider, Some("w2")).await.unwrap().0, in_session(1, "s"));
+}
+
+#[tokio::test]
+async fn a_fetch_that_nobody_took_leaves_a_session_that_was_held_before() {
+    let store = Store::new().await;
+    for id in 1..=2 {
+        store.provider.enqueue_for_worker(in_session(id, "s")).await.unwrap();
+    }
+    let (_, token) = take(&*store.provider, Some("w1")).await.unwrap();
+    take_and_vanish(&store, "w1", 2).await;
+    store.provider.ack_work_item(&token, None).await.unwrap();
+    assert!(take(&*store.provider, Some("w2")).await.is_none());
+    assert_eq!(take(&*store.provider, Some("w1")).await.unwrap().0, in_session(2, "s"));
+}

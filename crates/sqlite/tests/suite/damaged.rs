@@ -1,0 +1,128 @@
+//! Rows that hold something else than we wrote: their owner is told, everyone else goes on.
+
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, FetchedTurn, Provider, ProviderAdmin, SemverRange,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch,
+};
+
+use crate::support::*;
+
+/// Damages an instance, wakes it and another one, and gives both turns.
+async fn turns_after(sql: &str) -> [FetchedTurn; 2] {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "bad").await;
+    create(provider, "good").await;
+    for instance in ["bad", "good"] {
+        provider.enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
+    }
+    assert_eq!(store.sql().execute(sql, []).unwrap(), 1, "{sql}");
+    let supported_duroxide_versions =
+        vec![SemverRange::new("0.0.0".parse().unwrap(), "9.9.9".parse().unwrap())];
+    let filter = DispatcherCapabilityFilter { supported_duroxide_versions };
+    let fetch = TurnFetch { filter: Some(&filter), ..wish(2) };
+    let mut turns = provider.fetch_orchestration_items(fetch).await.unwrap();
+    turns.sort_by(|one, other| one.item.instance.cmp(&other.item.instance));
+    let turns: [_; 2] = turns.try_into().unwrap();
+    assert_eq!((turns[1].item.instance.as_str(), turns[1].item.history.len()), ("good", 1));
+    assert_eq!(turns[1].item.history_error, None);
+    // The damaged one can be ended like any other.
+    let end = TurnCommit {
+        metadata: ended("Failed"),
+        ..commit(&turns[0].lock_token, vec![heard("bad", 9)])
+    };
+    provider.store_turn(end).await.unwrap();
+    provider.delete_instance("bad", false).await.unwrap();
+    turns
+}
+
+#[tokio::test]
+async fn an_instance_with_a_damaged_row_gets_a_turn_that_says_so() {
+    for sql in [
+        "UPDATE instances SET orchestration_name = x'ff00' WHERE instance_id = 'bad'",
+        "UPDATE instances SET orchestration_version = x'ff00' WHERE instance_id = 'bad'",
+        "UPDATE instances SET current_execution_id = x'ff00' WHERE instance_id = 'bad'",
+        "UPDATE instances SET incarnation = x'ff00' WHERE instance_id = 'bad'",
+        "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
+         VALUES ('bad', 'z', x'ff00', 0)",
+        "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
+         VALUES ('bad', 'z', 'v', x'ff00')",
+    ] {
+        let [bad, _] = turns_after(sql).await;
+        let error = bad.item.history_error.expect(sql);
+        assert!(error.starts_with("a row of the instance cannot be read"), "{error}");
+        assert!(bad.item.history.is_empty() && bad.item.kv_snapshot.is_empty());
+        assert_eq!((bad.item.execution_id, bad.attempt_count), (1, 1), "{sql}");
+        assert_eq!((bad.item.orchestration_name.as_str(), bad.item.messages.len()), ("Test", 1));
+    }
+}
+
+#[tokio::test]
+async fn a_pin_that_cannot_be_read_counts_as_none() {
+    for pin in ["x'ff00'", "CAST(x'ff00' AS TEXT)"] {
+        let sql =
+            format!("UPDATE executions SET duroxide_version = {pin} WHERE instance_id = 'bad'");
+        let [bad, _] = turns_after(&sql).await;
+        assert_eq!((bad.item.history_error, bad.item.history.len()), (None, 1));
+    }
+}
+
+#[tokio::test]
+async fn attempts_that_make_no_sense_are_too_many() {
+    let sql = "UPDATE orchestrator_queue SET attempt_count = 99999999999 WHERE instance_id = 'bad'";
+    let [bad, good] = turns_after(sql).await;
+    assert_eq!((bad.attempt_count, good.attempt_count), (u32::MAX, 1));
+}
+
+#[tokio::test]
+async fn a_damaged_time_does_not_keep_anyone_from_waiting() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    for queue in ["orchestrator_queue", "worker_queue"] {
+        let sql = format!("UPDATE {queue} SET visible_at = x'ff00'");
+        assert_eq!(store.sql().execute(&sql, []).unwrap(), 1);
+    }
+    assert!(try_turn(provider).await.is_none());
+    let work = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
+    assert!(work.is_none());
+}
+
+#[tokio::test]
+async fn an_activity_with_damaged_columns_runs_and_stops_none_behind_it() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    for id in 1..=3 {
+        provider.enqueue_for_worker(activity("a", id)).await.unwrap();
+    }
+    let sql = store.sql();
+    sql.execute("UPDATE worker_queue SET session_id = x'ff00' WHERE activity_id = 1", []).unwrap();
+    sql.execute("UPDATE worker_queue SET attempt_count = 1e30 WHERE activity_id = 2", []).unwrap();
+    let owner = SessionFetchConfig { owner_id: "w".to_owned(), lock_timeout: LEASE };
+    for (id, attempts) in [(1, 1), (2, u32::MAX), (3, 1)] {
+        let fetched = provider.fetch_work_item(LEASE, NOW, Some(&owner), &TagFilter::Any).await;
+        let (item, token, attempt_count) = fetched.unwrap().unwrap();
+        assert_eq!((item, attempt_count), (activity("a", id), attempts));
+        provider.renew_work_item_lock(&token, LEASE).await.unwrap();
+        provider.ack_work_item(&token, Some(completed("a", id))).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_value_that_cannot_be_read_is_named() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    let sql = "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
+               VALUES ('a', 'colour', x'ff00', 0)";
+    store.sql().execute(sql, []).unwrap();
+    for error in [
+        provider.get_kv_value("a", "colour").await.unwrap_err(),
+        provider.get_kv_all_values("a").await.unwrap_err(),
+    ] {
+        assert!(!error.is_retryable());
+        assert!(error.message.contains("key 'colour' cannot be read"), "{error}");
+    }
+    assert_eq!(provider.get_kv_value("a", "other").await.unwrap(), None);
+}
