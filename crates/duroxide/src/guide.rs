@@ -14,3 +14,10 @@ pub mod timers {}
 
 #[doc = include_str!("../../../docs/versions.md")]
 pub mod versions {}
+
+#[doc = include_str!("../../../docs/provider-guide.md")]
+pub mod provider_guide {}
+
+#[cfg(feature = "provider-test")]
+#[doc = include_str!("../../../docs/provider-testing.md")]
+pub mod provider_testing {}

@@ -15,6 +15,6 @@ pub use duroxide_conformance::queue_semantics::*;
 pub use duroxide_conformance::{
     Ability, Outcome, ProviderFactory, Report, Validation, ValidationFuture, all, bulk_deletion,
     capability_filtering, custom_status, deletion, extensions, kv_store, long_polling,
-    poison_message, provider_conformance_tests, prune, race_replay, run_all_validations,
+    poison_message, provider_conformance_tests, prune, race_replay, reference, run_all_validations,
     run_validation, sessions, tag_filtering,
 };

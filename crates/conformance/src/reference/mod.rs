@@ -1,6 +1,6 @@
 //! A storage backend that is meant to be read: the contract as code.
 //!
-//! Plain collections behind one mutex. Each operation is a function on [`store`]: it checks
+//! Plain collections behind one mutex. Each operation is a function on `store`: it checks
 //! everything, then changes what it must, so that a refusal changes nothing. Read `store` first,
 //! then `fetch` and `commit`; files carry the same names as those of the SQLite provider.
 //!
