@@ -104,17 +104,16 @@ pub(crate) fn snapshot(
     conn: &Connection,
     instance: &str,
 ) -> Result<HashMap<String, KvEntry>, JobError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT key, value, last_updated_at_ms FROM kv_store WHERE instance_id = ?1",
-        )?
-        .query_and_then([instance], |row| {
-            let key = stored_text(row, 0)?;
-            let last_updated_at_ms = from_db(row.get(2).map_err(|error| damaged(&key, error))?);
-            let value = row.get(1).map_err(|error| damaged(&key, error))?;
-            Ok::<_, JobError>((key, KvEntry { value, last_updated_at_ms }))
-        })?
-        .collect::<Result<_, _>>()?)
+    conn.prepare_cached(
+        "SELECT key, value, last_updated_at_ms FROM kv_store WHERE instance_id = ?1",
+    )?
+    .query_and_then([instance], |row| {
+        let key = stored_text(row, 0)?;
+        let last_updated_at_ms = from_db(row.get(2).map_err(|error| damaged(&key, error))?);
+        let value = row.get(1).map_err(|error| damaged(&key, error))?;
+        Ok::<_, JobError>((key, KvEntry { value, last_updated_at_ms }))
+    })?
+    .collect()
 }
 
 /// One live value.
@@ -152,18 +151,17 @@ pub(crate) fn values(
     conn: &Connection,
     instance: &str,
 ) -> Result<HashMap<String, String>, JobError> {
-    Ok(conn
-        .prepare_cached(
-            "SELECT key, value FROM kv_delta WHERE instance_id = ?1 AND value IS NOT NULL
+    conn.prepare_cached(
+        "SELECT key, value FROM kv_delta WHERE instance_id = ?1 AND value IS NOT NULL
              UNION ALL
              SELECT s.key, s.value FROM kv_store s
              WHERE s.instance_id = ?1 AND NOT EXISTS (
                  SELECT 1 FROM kv_delta d WHERE d.instance_id = ?1 AND d.key = s.key)",
-        )?
-        .query_and_then([instance], |row| {
-            let key = stored_text(row, 0)?;
-            let value = row.get(1).map_err(|error| damaged(&key, error))?;
-            Ok::<_, JobError>((key, value))
-        })?
-        .collect::<Result<_, _>>()?)
+    )?
+    .query_and_then([instance], |row| {
+        let key = stored_text(row, 0)?;
+        let value = row.get(1).map_err(|error| damaged(&key, error))?;
+        Ok::<_, JobError>((key, value))
+    })?
+    .collect()
 }
