@@ -1,7 +1,7 @@
 //! Proof that a storage backend keeps the contract, under the paths that tests import.
 //!
 //! [`provider_conformance_tests!`] makes a test of every validation;
-//! [`run_all_validations`](duroxide_conformance::run_all_validations) runs them in one go.
+//! [`run_all_validations`] runs them in one go.
 
 pub use duroxide_conformance::atomicity::*;
 pub use duroxide_conformance::cancellation::*;
