@@ -12,8 +12,8 @@ use crate::stand::{Stand, alone, median};
 const RUNS: usize = 100;
 const SYNCS: usize = 100;
 const LATENCY_MAX: Duration = Duration::from_millis(5);
-/// A workflow of one activity has seven commits that follow each other: its start, three leases, two
-/// turns and the result of the activity.
+/// A workflow of one activity has seven commits that follow each other: its start, three leases,
+/// two turns and the result of the activity.
 const SYNCS_MAX: u32 = 12;
 /// What the processor may take, in terms of the same workflow in memory.
 const MEMORY_MAX: u32 = 2;

@@ -115,6 +115,13 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
             let said = ctx.schedule_wait("go").await;
             ctx.schedule_activity("Echo", said).await
         })
+        .register("Chain", |ctx: OrchestrationContext, count: String| async move {
+            let steps: u32 = count.parse().map_err(|error| format!("{error}"))?;
+            for step in 0..steps {
+                ctx.schedule_activity("Echo", step.to_string()).await?;
+            }
+            Ok(count)
+        })
         .register("Stranger", |ctx: OrchestrationContext, input: String| async move {
             ctx.schedule_activity("NobodyHasThis", input).await
         })
