@@ -150,16 +150,26 @@ fn decode_turn(turn: RawTurn) -> FetchedTurn {
     }
 }
 
+/// An activity whose text cannot be read is handed out under a name that nobody has: it is tried
+/// as often as any other and then fails, so that its orchestration hears of it.
 fn decode_work(work: RawWork) -> Option<FetchedWork> {
-    let item = serde_json::from_str(&work.text)
-        .inspect_err(|error| {
-            tracing::error!(
-                row = work.id,
-                %error,
-                "an activity of the worker queue cannot be read and stays there"
-            );
-        })
-        .ok()?;
+    let item = match serde_json::from_str(&work.text) {
+        Ok(item) => item,
+        Err(error) => {
+            let row = work.id;
+            tracing::error!(row, %error, "an activity of the worker queue cannot be read");
+            let asked_by = work.asked_by?;
+            WorkItem::ActivityExecute {
+                instance: asked_by.instance,
+                execution_id: asked_by.execution_id,
+                id: asked_by.activity_id,
+                name: format!("unreadable activity (row {}: {error})", work.id),
+                input: work.text,
+                session_id: None,
+                tag: None,
+            }
+        }
+    };
     Some(FetchedWork {
         slot: work.slot,
         item,

@@ -3,7 +3,7 @@
 use duroxide_core::providers::{
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkSlot,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use crate::error::JobError;
@@ -106,6 +106,8 @@ pub(crate) struct RawWork {
     pub(crate) text: String,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
+    /// Who asked for it, by the row's own columns.
+    pub(crate) asked_by: Option<ScheduledActivityIdentifier>,
     /// The session that was claimed together with it.
     new_claim: Option<NewClaim>,
 }
@@ -239,22 +241,39 @@ fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<Raw
     let lock_token = format!("lock_{}", Uuid::new_v4());
     let until = tx.now.saturating_add(request.lock_for);
     // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
-    let (text, attempt_count, session_id) = tx
+    let (text, attempt_count, session_id, asked_by) = tx
         .conn
         .prepare_cached(
             "UPDATE worker_queue
              SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
-             WHERE id = ?1 RETURNING work_item, attempt_count, session_id",
+             WHERE id = ?1 RETURNING
+                 work_item, attempt_count, session_id, instance_id, execution_id, activity_id",
         )?
         .query_row(params![id, lock_token, until], |row| {
-            Ok((stored_text(row, 0)?, stored_attempts(row, 1)?, stored_id(row, 2)?))
+            let (text, attempts) = (stored_text(row, 0)?, stored_attempts(row, 1)?);
+            Ok((text, attempts, stored_id(row, 2)?, asked_by(row)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
     let new_claim = match (session_id, owner) {
         (Some(session_id), Some(owner)) => sessions::claim(tx, session_id, owner)?,
         (Some(_), None) | (None, _) => None,
     };
-    Ok(RawWork { slot, id, text, lock_token, attempt_count, new_claim })
+    Ok(RawWork { slot, id, text, lock_token, attempt_count, asked_by, new_claim })
+}
+
+/// Who asked for an activity; `None` if the columns do not say.
+fn asked_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifier>> {
+    let number = |column| {
+        Ok::<_, rusqlite::Error>(stored_integer(row, column)?.and_then(|n| u64::try_from(n).ok()))
+    };
+    let (instance, execution_id, activity_id) = (stored_id(row, 3)?, number(4)?, number(5)?);
+    Ok((|| {
+        Some(ScheduledActivityIdentifier {
+            instance: instance?,
+            execution_id: execution_id?,
+            activity_id: activity_id?,
+        })
+    })())
 }
 
 /// Removes an activity under a live lease and enqueues its completion.

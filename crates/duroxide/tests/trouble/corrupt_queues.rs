@@ -1,7 +1,9 @@
 //! Queue rows that cannot be read.
 
+use duroxide::RuntimeOptions;
+
 use crate::logs;
-use crate::stand::{Place, Stand, until};
+use crate::stand::{Place, Stand, options, until};
 
 const BAD: [&str; 4] = ["'{broken'", "x'ff00fe'", "CAST(x'ff00fe' AS TEXT)", "'{}'"];
 
@@ -61,5 +63,26 @@ async fn unreadable_activities_are_named_and_stop_no_others() {
     for round in 0..3 {
         stand.assert_goes_on(&format!("beside-activities-{round}")).await;
     }
+    stand.stop().await;
+}
+
+#[tokio::test]
+async fn an_unreadable_activity_fails_and_its_orchestration_hears_of_it() {
+    let place = Place::new();
+    let without_workers = RuntimeOptions { worker_concurrency: 0, ..options() };
+    let stand = Stand::with(place.open().await, without_workers).await;
+    stand.client.start_orchestration("torn", "Chain", "1").await.unwrap();
+    let waiting = "SELECT count(*) FROM worker_queue WHERE instance_id = 'torn'";
+    let beside = place.beside();
+    until("the activity is enqueued", || {
+        beside.query_row(waiting, [], |row| row.get::<_, i64>(0)).unwrap() == 1
+    })
+    .await;
+    stand.stop().await;
+    place.damage("UPDATE worker_queue SET work_item = '{broken' WHERE instance_id = 'torn'");
+    let stand = Stand::on(place.open().await).await;
+    stand.assert_goes_on("beside-torn").await;
+    let failure = stand.failure("torn").await;
+    assert!(failure.contains("unreadable activity (row 1"), "{failure}");
     stand.stop().await;
 }

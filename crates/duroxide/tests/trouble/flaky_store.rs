@@ -32,7 +32,14 @@ enum Fault {
 pub(crate) struct Mood {
     /// Whether commits of turns may be refused for good.
     pub(crate) refuse_turns: bool,
+    /// Nothing fails, but some turns are answered long after they were committed.
+    pub(crate) late_answers: bool,
 }
+
+/// One commit in so many is answered late.
+const LATE_EVERY: usize = 4;
+/// Long enough for the next turn to be fetched meanwhile.
+const LATE_BY: Duration = Duration::from_millis(40);
 
 pub(crate) struct FlakyStore {
     inner: Arc<dyn Provider>,
@@ -40,6 +47,8 @@ pub(crate) struct FlakyStore {
     random: AtomicU64,
     calm: AtomicBool,
     injected: AtomicUsize,
+    commits: AtomicUsize,
+    events_read: AtomicUsize,
 }
 
 type Res<T> = Result<T, ProviderError>;
@@ -50,8 +59,10 @@ impl FlakyStore {
             inner,
             mood,
             random: AtomicU64::new(42),
-            calm: AtomicBool::new(false),
+            calm: AtomicBool::new(mood.late_answers),
             injected: AtomicUsize::new(0),
+            commits: AtomicUsize::new(0),
+            events_read: AtomicUsize::new(0),
         })
     }
 
@@ -62,6 +73,11 @@ impl FlakyStore {
 
     pub(crate) fn injected(&self) -> usize {
         self.injected.load(Ordering::SeqCst)
+    }
+
+    /// Events of history that were handed out with turns.
+    pub(crate) fn events_read(&self) -> usize {
+        self.events_read.load(Ordering::SeqCst)
     }
 
     fn fault(&self) -> Fault {
@@ -233,11 +249,21 @@ impl Provider for FlakyStore {
     }
 
     async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
-        self.shaken("fetch", self.inner.fetch_orchestration_items(request)).await
+        let turns = self.shaken("fetch", self.inner.fetch_orchestration_items(request)).await?;
+        let events = turns.iter().map(|turn| turn.item.history.len()).sum();
+        self.events_read.fetch_add(events, Ordering::SeqCst);
+        Ok(turns)
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
         let call = self.inner.commit_turn(commit);
+        if self.mood.late_answers {
+            let committed = call.await;
+            if self.commits.fetch_add(1, Ordering::SeqCst) % LATE_EVERY == LATE_EVERY - 1 {
+                tokio::time::sleep(LATE_BY).await;
+            }
+            return committed;
+        }
         match self.mood.refuse_turns {
             true => self.shaken("commit_turn", call).await,
             false => self.shaken_softly("commit_turn", call).await,

@@ -118,6 +118,13 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
         .register("Parent", |ctx: OrchestrationContext, child: String| async move {
             ctx.schedule_sub_orchestration_with_id("Wait", child, "").await
         })
+        .register("Chain", |ctx: OrchestrationContext, count: String| async move {
+            let steps: u32 = count.parse().map_err(|error| format!("{error}"))?;
+            for step in 0..steps {
+                ctx.schedule_activity("Echo", step.to_string()).await?;
+            }
+            Ok(count)
+        })
         .register("Stranger", |ctx: OrchestrationContext, input: String| async move {
             ctx.schedule_activity("NobodyHasThis", input).await
         })

@@ -87,7 +87,7 @@ async fn recall(
 ) -> Result<(Option<Warm>, Vec<Event>), ProviderError> {
     let item = &mut fetched.item;
     let history = std::mem::take(&mut item.history);
-    let kept = node.warm.take(&item.instance);
+    let kept = node.warm.take_settled(&item.instance).await;
     if fetched.history_after == 0 {
         // The provider did not recognise what we hold, so it is of no use.
         return Ok((None, history));

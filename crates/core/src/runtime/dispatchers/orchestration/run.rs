@@ -33,6 +33,8 @@ struct Resolved {
 struct Ready {
     execution: Execution,
     facts: Arc<StartFacts>,
+    /// Known if the execution was kept.
+    incarnation: Option<u64>,
 }
 
 /// Takes the turn: brings the execution up to date, advances it, commits, keeps it warm.
@@ -40,7 +42,8 @@ pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Eve
     let ready = match warm {
         Some(mut warm) if turn.batch.start.is_none() => {
             warm.execution.replay(history);
-            Ready { execution: warm.execution, facts: warm.facts }
+            let incarnation = Some(warm.mark.incarnation);
+            Ready { execution: warm.execution, facts: warm.facts, incarnation }
         }
         _not_kept => {
             let Some(resolved) = resolve_code(&turn) else {
@@ -56,21 +59,26 @@ pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Eve
 }
 
 async fn advance(mut turn: InHand<'_>, ready: Ready) {
-    let Ready { mut execution, facts } = ready;
+    let Ready { mut execution, facts, incarnation } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
-    let execution_id = execution.execution_id();
+    let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
+    let mark = |incarnation| HistoryMark { incarnation, execution_id, event_id };
+    // Until the end of this turn: the next one may be fetched before the answer is here.
+    let _committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
+        let instance = turn.item.instance.clone();
+        turn.node.warm.commit_begins(instance, mark(incarnation), Arc::clone(&facts))
+    });
     let Some(committed) = commit::commit(&turn, &facts, execution_id, decided).await else {
         return;
     };
     report::report(&turn, &summary);
     if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
-        let event_id = execution.last_event_id();
-        let mark = HistoryMark { incarnation, execution_id, event_id };
-        turn.node.warm.put(turn.item.instance.clone(), Warm { execution, facts, mark });
+        let warm = Warm { execution, facts, mark: mark(incarnation) };
+        turn.node.warm.put(turn.item.instance.clone(), warm);
     }
 }
 
@@ -127,7 +135,7 @@ async fn open(
         Some(start) => Execution::begin(setup, start)?,
         None => Execution::open(setup, history)?,
     };
-    Ok(Ready { execution, facts })
+    Ok(Ready { execution, facts, incarnation: None })
 }
 
 /// Makes the instance take a turn in which the engine reports the foreign wake-up; without it, an
