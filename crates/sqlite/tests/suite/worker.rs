@@ -153,6 +153,25 @@ async fn an_unreadable_activity_does_not_hold_up_the_next() {
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
     provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
     store.sql().execute("UPDATE worker_queue SET work_item = '?' WHERE id = 1", []).unwrap();
+    // Under a name that nobody has: it is tried like any other, and its orchestration hears of it.
+    let (unreadable, ..) = take(provider, &TagFilter::Any).await.unwrap();
+    let WorkItem::ActivityExecute { instance, execution_id, id, name, .. } = unreadable else {
+        panic!("{unreadable:?}");
+    };
+    assert_eq!((instance.as_str(), execution_id, id), ("a", 1, 1));
+    assert!(name.starts_with("unreadable activity (row 1: "), "{name}");
+    let (item, ..) = take(provider, &TagFilter::Any).await.unwrap();
+    assert_eq!(item, activity("a", 2));
+}
+
+#[tokio::test]
+async fn an_unreadable_activity_of_nobody_stays_and_is_passed_over() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
+    let damage = "UPDATE worker_queue SET work_item = '?', instance_id = NULL WHERE id = 1";
+    store.sql().execute(damage, []).unwrap();
     let (item, ..) = take(provider, &TagFilter::Any).await.unwrap();
     assert_eq!(item, activity("a", 2));
     assert_eq!(store.count("SELECT count(*) FROM worker_queue"), 2);
