@@ -12,3 +12,5 @@ mod locked;
 mod logs;
 mod stand;
 mod unknown;
+#[cfg(unix)]
+mod unprivileged;
