@@ -46,6 +46,9 @@ async fn a_file_or_folder_without_write_permission_is_refused_with_advice() {
     let place = Place::new();
     drop(place.open().await);
     let (file, folder) = (place.file(), place.folder.path());
+    // The file is closed soon after the drop; until then its log is there to be written.
+    let log = folder.join(format!("{}-wal", file.file_name().unwrap().to_str().unwrap()));
+    until("the file is closed", || !log.exists()).await;
     for (path, mode, usual) in [(file.as_path(), 0o444, 0o644), (folder, 0o555, 0o755)] {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         let opened = SqliteProvider::new(text(&file), None).await;
