@@ -68,6 +68,11 @@ impl Event {
         self.source_event_id
     }
 
+    /// Whether the event begins its execution.
+    pub fn is_start(&self) -> bool {
+        matches!(self.kind, EventKind::OrchestrationStarted { .. })
+    }
+
     /// Whether the event ends its execution.
     pub fn is_terminal(&self) -> bool {
         matches!(

@@ -9,7 +9,7 @@ use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
     ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
-use crate::model::{Event, EventKind, ExecutionStatus, INITIAL_EXECUTION_ID};
+use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
 /// What operators need: listing, inspection, deletion and pruning.
 #[async_trait]
@@ -130,9 +130,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
         let mut spread = BTreeMap::new();
         for instance in self.list_instances_by_status(ExecutionStatus::Running.as_str()).await? {
             let history = self.read_history(&instance).await?;
-            let start = history
-                .into_iter()
-                .find(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+            let start = history.into_iter().find(Event::is_start);
             if let Some(start) = start {
                 *spread.entry(start.duroxide_version).or_insert(0) += 1;
             }

@@ -279,9 +279,7 @@ pub trait Provider: Any + Send + Sync {
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let history = self.read(instance).await?;
-        let started = history
-            .iter()
-            .any(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+        let started = history.iter().any(Event::is_start);
         let ended = history.into_iter().rev().find(|event| {
             matches!(
                 event.kind,
@@ -298,8 +296,6 @@ pub trait Provider: Any + Send + Sync {
     /// The start event of the latest execution, without the rest of its history.
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let history = self.read(instance).await?;
-        Ok(history
-            .into_iter()
-            .find(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. })))
+        Ok(history.into_iter().find(Event::is_start))
     }
 }

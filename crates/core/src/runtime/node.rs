@@ -35,6 +35,14 @@ impl Node {
         self.observability.metrics_provider()
     }
 
+    /// The versions that this node replays, for logs.
+    pub(crate) fn supported_range(&self) -> String {
+        let ranges = self.capabilities.supported_duroxide_versions.iter();
+        let ranges: Vec<String> =
+            ranges.map(|range| format!(">={}, <={}", range.min, range.max)).collect();
+        ranges.join(" | ")
+    }
+
     /// Name of a slot of the worker dispatcher.
     pub(crate) fn worker_id(&self, slot: usize) -> String {
         format!("work-{slot}-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))

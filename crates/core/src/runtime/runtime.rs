@@ -131,12 +131,9 @@ fn log_start(node: &Node) {
         node.provider.name(),
         node.provider.version()
     );
-    let ranges = node.capabilities.supported_duroxide_versions.iter();
-    let ranges: Vec<String> =
-        ranges.map(|range| format!(">={}, <={}", range.min, range.max)).collect();
     info!(
         target: "duroxide::runtime",
-        supported_range = ranges.join(" | "),
+        supported_range = node.supported_range(),
         "Orchestration dispatcher capability filter configured"
     );
 }

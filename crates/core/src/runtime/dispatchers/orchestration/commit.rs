@@ -8,7 +8,7 @@ use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::process::InHand;
 use super::report::{Summary, report};
 use crate::engine::{Turn, TurnResult};
-use crate::model::{ErrorDetails, Event, EventKind, ExecutionStatus, WorkItem};
+use crate::model::{ErrorDetails, Event, ExecutionStatus, WorkItem};
 use crate::providers::{
     CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit,
 };
@@ -40,7 +40,7 @@ pub(super) async fn commit(
     decided: Turn,
 ) -> Option<CommittedTurn> {
     let commit = assemble(turn, facts, execution_id, decided);
-    let start = commit.history_delta.first().filter(|event| is_start(event)).cloned();
+    let start = commit.history_delta.first().filter(|event| event.is_start()).cloned();
     let cancelled = commit.cancelled_activities.clone();
     match submit(turn, commit).await {
         Ok(committed) => {
@@ -176,7 +176,7 @@ fn metadata(facts: &StartFacts, decided: &Turn) -> ExecutionMetadata {
     let pinned = decided
         .events
         .iter()
-        .find(|event| is_start(event))
+        .find(|event| event.is_start())
         .and_then(|start| semver::Version::parse(&start.duroxide_version).ok());
     ExecutionMetadata {
         status: status.map(|status| status.as_str().to_owned()),
@@ -186,8 +186,4 @@ fn metadata(facts: &StartFacts, decided: &Turn) -> ExecutionMetadata {
         parent_instance_id: facts.parent.as_ref().map(|parent| parent.instance.clone()),
         pinned_duroxide_version: pinned,
     }
-}
-
-fn is_start(event: &Event) -> bool {
-    matches!(event.kind, EventKind::OrchestrationStarted { .. })
 }

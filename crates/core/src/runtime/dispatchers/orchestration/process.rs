@@ -188,15 +188,12 @@ impl InHand<'_> {
 
     fn warn_incompatible(&self, pin: &semver::Version) {
         self.node.metrics().record_orchestration_incompatible_version_abandoned();
-        let ranges = self.node.capabilities.supported_duroxide_versions.iter();
-        let ranges: Vec<String> =
-            ranges.map(|range| format!(">={}, <={}", range.min, range.max)).collect();
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.item.instance,
             execution_id = self.item.execution_id,
             pinned_version = %pin,
-            supported_range = ranges.join(" | "),
+            supported_range = self.node.supported_range(),
             "Execution pinned at incompatible version, abandoning (runtime-side check)"
         );
     }

@@ -4,7 +4,7 @@ use tracing::{debug, error, warn};
 
 use super::process::InHand;
 use crate::engine::{Execution, Turn, TurnResult};
-use crate::model::{ErrorDetails, EventKind};
+use crate::model::{ErrorDetails, Event};
 use crate::runtime::start_facts::StartFacts;
 
 /// What is worth saying about a turn.
@@ -42,10 +42,7 @@ impl Summary {
         decided: &Turn,
         now_ms: u64,
     ) -> Self {
-        let began = decided
-            .events
-            .first()
-            .is_some_and(|event| matches!(event.kind, EventKind::OrchestrationStarted { .. }));
+        let began = decided.events.first().is_some_and(Event::is_start);
         let initiated_by = match (began, execution_id, &facts.parent) {
             (false, _, _) => None,
             (true, 2.., _) => Some("continueAsNew"),
