@@ -107,6 +107,11 @@ impl ChangeHub {
     pub fn notify_all(&self) {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
+        self.notify_instances();
+    }
+
+    /// Reports that any instance may have changed.
+    pub fn notify_instances(&self) {
         for sender in self.shared.instances().values() {
             sender.send_replace(());
         }
