@@ -320,8 +320,8 @@ pub(crate) async fn abandon(
         .change(
             "UPDATE {schema}.worker_queue
              SET lock_token = NULL, locked_until = NULL,
-                 visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4, visible_at),
-                 attempt_count = greatest(attempt_count - $5, 0)
+                 visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, visible_at),
+                 attempt_count = greatest(attempt_count - $5::INTEGER, 0)
              WHERE id = $2 AND lock_token = $3
              RETURNING route",
             &[
