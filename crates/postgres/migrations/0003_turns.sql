@@ -65,6 +65,7 @@ BEGIN
             ORDER BY l.locked_until
         LOOP
             EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+            CONTINUE WHEN v_row.instance_id = ANY (v_left);
             IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
                 v_chosen := v_chosen || v_row.instance_id;
             END IF;
@@ -108,6 +109,8 @@ BEGIN
             EXIT;
         END IF;
         PERFORM {schema}.set_aside(v_now, v_chosen);
+        -- Nobody is handed out twice, not even under a lease that ends at once.
+        v_left := v_left || v_chosen;
     END LOOP;
     IF v_found = 0 THEN
         SELECT least(v_due, min(d.due)) INTO v_due FROM (

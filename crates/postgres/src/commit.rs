@@ -83,8 +83,6 @@ fn ends_execution(metadata: &ExecutionMetadata) -> bool {
 impl EncodedCommit {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
-        let token =
-            TurnToken::parse(&commit.lock_token).ok_or_else(turn_lock::unknown_token)?;
         let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
@@ -92,11 +90,13 @@ impl EncodedCommit {
             .iter()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
+        let events = NewEvent::encode_all(&commit.history_delta)?;
+        let token = TurnToken::parse(&commit.lock_token).ok_or_else(turn_lock::unknown_token)?;
         Ok(Self {
             token,
             again: false,
             execution_id: to_db(commit.execution_id),
-            events: NewEvent::encode_all(&commit.history_delta)?,
+            events,
             kv: kv::changes(&commit.history_delta),
             custom_status: last_custom_status(&commit.history_delta),
             work,

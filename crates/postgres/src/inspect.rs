@@ -208,11 +208,11 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
              ORDER BY f.event_id LIMIT 1)
          FROM {schema}.instances i
          CROSS JOIN LATERAL (
-             SELECT count(*) AS events, coalesce(sum(octet_length(event_data)), 0)::BIGINT AS bytes
+             SELECT count(*) AS events, coalesce(sum(length(event_data)), 0)::BIGINT AS bytes
              FROM {schema}.history
              WHERE instance_id = $1 AND execution_id = i.current_execution_id) AS h
          CROSS JOIN LATERAL (
-             SELECT count(*) AS keys, coalesce(sum(octet_length(value)), 0)::BIGINT AS bytes
+             SELECT count(*) AS keys, coalesce(sum(length(value)), 0)::BIGINT AS bytes
              FROM (
                  SELECT value FROM {schema}.kv_delta
                  WHERE instance_id = $1 AND value IS NOT NULL
