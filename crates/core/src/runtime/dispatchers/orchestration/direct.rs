@@ -63,6 +63,7 @@ async fn take_turn(
         enqueue_all(ended).await;
         return Vec::new();
     };
+    node.metrics().record_orch_dispatcher_items_fetched(1);
     for finished in &ended {
         finished.record_stored();
     }
@@ -103,7 +104,7 @@ async fn commit_turn(
     if !summary.is_terminal() {
         node.warm.put(instance.to_owned(), Warm { execution, facts, mark: after });
     }
-    Some(handover.assign(&turn.commit, &committed.leased))
+    Some(handover.assign(node, &turn.commit, &committed.leased))
 }
 
 async fn submit(node: &Node, turn: &Arc<DirectTurn>) -> Option<CommittedTurn> {

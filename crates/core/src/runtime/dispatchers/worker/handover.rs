@@ -93,13 +93,23 @@ impl Handover {
 
     /// Starts what the store has leased to this node, each in a task of its own.
     pub(crate) fn begin(self, node: &Arc<Node>, commit: &TurnCommit, leased: &[LeasedWork]) {
-        for assignment in self.assign(commit, leased) {
+        for assignment in self.assign(node, commit, leased) {
             begin(node, assignment);
         }
     }
 
     /// What the store has leased to this node, each with its slot.
-    pub(crate) fn assign(self, commit: &TurnCommit, leased: &[LeasedWork]) -> Vec<Assignment> {
+    pub(crate) fn assign(
+        self,
+        node: &Node,
+        commit: &TurnCommit,
+        leased: &[LeasedWork],
+    ) -> Vec<Assignment> {
+        if leased.is_empty() {
+            return Vec::new();
+        }
+        // Taken without a fetch, but taken all the same.
+        node.metrics().record_worker_dispatcher_items_fetched(leased.len() as u64);
         let mut planned = self.planned.into_iter();
         let mut assignments = Vec::with_capacity(leased.len());
         for work in leased {
