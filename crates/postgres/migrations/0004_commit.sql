@@ -1,18 +1,24 @@
 -- Commits turns. Each array of a kind has one element per row; `*_turn` counts from one. The first
 -- row of the answer is about the call: the time, and whether a committed instance has messages left.
--- The others say for each turn: 0 committed, 1 unknown token, 2 the lease has run out.
+-- The others say for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
+-- follow what is stored; and, with -1 for the turn, the row of each activity that was leased.
+--
+-- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
+-- mark and nobody and nothing stands before it.
 CREATE FUNCTION {schema}.commit_turns(
     p_now BIGINT, p_node BIGINT,
     t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_execution BIGINT[], t_name TEXT[],
     t_version TEXT[], t_parent TEXT[], t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
     t_status TEXT[], t_output TEXT[], t_ends BOOLEAN[], t_custom_set BOOLEAN[], t_custom TEXT[],
+    d_turn INTEGER[], d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
+    f_turn INTEGER[], f_id BIGINT[], f_token UUID[],
     e_turn INTEGER[], e_id BIGINT[], e_type TEXT[], e_data TEXT[],
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[],
     w_turn INTEGER[], w_instance TEXT[], w_execution BIGINT[], w_activity BIGINT[],
-    w_session TEXT[], w_route TEXT[], w_item TEXT[],
+    w_session TEXT[], w_route TEXT[], w_item TEXT[], w_token UUID[], w_lock_for BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[]
-) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_value BIGINT)
+) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_value BIGINT, o_token UUID)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
@@ -37,6 +43,10 @@ BEGIN
         WHERE q.instance_id = live.instance_id AND q.id = m.id
     )
     SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
+    IF cardinality(d_turn) > 0 THEN
+        v_live := v_live || {schema}.begin_direct_turns(
+            v_now, t_instance, d_turn, d_incarnation, d_execution, d_event, f_turn, f_id, f_token);
+    END IF;
     v_all := cardinality(v_live) = cardinality(t_instance);
 
     IF cardinality(v_live) > 0 THEN
@@ -83,13 +93,20 @@ BEGIN
                 WHERE t.ends AND t.turn = ANY (v_live)));
         END IF;
         IF cardinality(w_turn) > 0 THEN
-            INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id, execution_id,
-                activity_id, session_id, route)
-            SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
-                w.route
-            FROM unnest(w_turn, w_instance, w_execution, w_activity, w_session, w_route, w_item)
-                AS w (turn, instance_id, execution_id, activity_id, session_id, route, item)
-            WHERE v_all OR w.turn = ANY (v_live);
+            RETURN QUERY
+            WITH added AS (
+                INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
+                    execution_id, activity_id, session_id, route, lock_token, locked_until,
+                    attempt_count)
+                SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
+                    w.route, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER
+                FROM unnest(w_turn, w_instance, w_execution, w_activity, w_session, w_route,
+                        w_item, w_token, w_lock_for)
+                    AS w (turn, instance_id, execution_id, activity_id, session_id, route, item,
+                        token, lock_for)
+                WHERE v_all OR w.turn = ANY (v_live)
+                RETURNING worker_queue.id, worker_queue.lock_token)
+            SELECT -1, 0, a.id, a.lock_token FROM added a WHERE a.lock_token IS NOT NULL;
         END IF;
         IF cardinality(c_turn) > 0 THEN
             -- After the inserts: an activity that is scheduled and cancelled in one turn never
@@ -140,6 +157,7 @@ BEGIN
             WHEN t.again AND EXISTS (
                 SELECT 1 FROM {schema}.instances i
                 WHERE i.instance_id = t.instance_id AND i.last_turn = t.token) THEN 0
+            WHEN t.turn = ANY (d_turn) THEN 3
             WHEN EXISTS (
                 SELECT 1 FROM {schema}.instance_locks l
                 WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) THEN 2
@@ -147,9 +165,65 @@ BEGIN
         END,
         coalesce(v_incarnations[array_position(v_known, t.turn::INTEGER)], (
             SELECT i.incarnation FROM {schema}.instances i
-            WHERE t.again AND i.instance_id = t.instance_id AND i.last_turn = t.token))
+            WHERE t.again AND i.instance_id = t.instance_id AND i.last_turn = t.token)),
+        NULL::UUID
     FROM unnest(t_instance, t_token, t_again) WITH ORDINALITY
         AS t (instance_id, token, again, turn);
+END
+$body$;
+
+-- Which direct turns count. Ends the activities that they answer; a lost lease fails the call.
+CREATE FUNCTION {schema}.begin_direct_turns(
+    p_now BIGINT, t_instance TEXT[],
+    d_turn INTEGER[], d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
+    f_turn INTEGER[], f_id BIGINT[], f_token UUID[]
+) RETURNS INTEGER[]
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_turns INTEGER[];
+    v_ended BIGINT;
+    v_sessions TEXT[];
+BEGIN
+    -- Until the end of the transaction nobody hands the instance out. Somebody who is about to do
+    -- that now comes first.
+    SELECT array_agg(d.turn) INTO v_turns FROM unnest(d_turn) AS d (turn)
+    WHERE pg_try_advisory_xact_lock({schema}.instance_key(t_instance[d.turn]));
+    SELECT coalesce(array_agg(d.turn), '{}') INTO v_turns
+    FROM unnest(d_turn, d_incarnation, d_execution, d_event)
+        AS d (turn, incarnation, execution_id, event_id)
+    JOIN {schema}.instances i ON i.instance_id = t_instance[d.turn]
+    WHERE d.turn = ANY (v_turns)
+        AND i.incarnation = d.incarnation AND i.current_execution_id = d.execution_id
+        AND d.event_id = coalesce((
+            SELECT h.event_id FROM {schema}.history h
+            WHERE h.instance_id = i.instance_id AND h.execution_id = d.execution_id
+            ORDER BY h.event_id DESC LIMIT 1), 0)
+        AND NOT EXISTS (
+            SELECT 1 FROM {schema}.instance_locks l
+            WHERE l.instance_id = i.instance_id AND l.locked_until > p_now)
+        AND NOT EXISTS (
+            SELECT 1 FROM {schema}.orchestrator_queue q
+            WHERE q.instance_id = i.instance_id AND q.visible_at <= p_now AND NOT q.parked);
+    WITH held AS (
+        SELECT q.id FROM {schema}.worker_queue q
+        JOIN unnest(f_turn, f_id, f_token) AS f (turn, id, token)
+            ON q.id = f.id AND q.lock_token = f.token
+        WHERE q.locked_until > p_now AND f.turn = ANY (v_turns)
+        ORDER BY q.id FOR UPDATE OF q
+    ), ended AS (
+        DELETE FROM {schema}.worker_queue q USING held WHERE q.id = held.id
+        RETURNING q.session_id
+    )
+    SELECT count(*), array_agg(DISTINCT e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
+    INTO v_ended, v_sessions FROM ended e;
+    IF v_ended < (SELECT count(*) FROM unnest(f_turn) AS f (turn) WHERE f.turn = ANY (v_turns)) THEN
+        RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
+            USING ERRCODE = 'DX001';
+    END IF;
+    IF v_sessions IS NOT NULL THEN
+        PERFORM {schema}.touch_sessions(p_now, v_sessions);
+    END IF;
+    RETURN v_turns;
 END
 $body$;
 

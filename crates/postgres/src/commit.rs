@@ -1,9 +1,12 @@
 //! Committing turns: history, queues, values and status, all or nothing.
 
+use std::collections::HashMap;
+
 use deadpool_postgres::Object;
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    CommittedTurn, ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit,
+    CommittedTurn, DirectTurn, ExecutionMetadata, HistoryMark, LeasedWork,
+    ScheduledActivityIdentifier, TurnCommit,
 };
 use duroxide_core::{Event, EventKind};
 use tokio_postgres::types::ToSql;
@@ -18,10 +21,10 @@ use crate::number::{from_db, place, to_db};
 use crate::orchestrator_queue::NewMessage;
 use crate::store::Store;
 use crate::stored_text::{from_stored, stored};
-use crate::token::TurnToken;
-use crate::turn_lock;
+use crate::token::{TurnToken, WorkToken};
 use crate::version_key::version_key;
 use crate::worker_queue::{NewWork, WorkColumns};
+use crate::{turn_lock, worker_queue};
 
 /// A commit whose parts are encoded.
 #[derive(Debug)]
@@ -39,6 +42,14 @@ pub(crate) struct EncodedCommit {
     metadata: StoredMetadata,
     cancelled: Vec<ScheduledActivityIdentifier>,
     incarnation: i64,
+    direct: Option<Direct>,
+}
+
+/// What a turn that was not fetched has to prove.
+#[derive(Debug)]
+struct Direct {
+    mark: HistoryMark,
+    finished: Vec<WorkToken>,
 }
 
 #[derive(Debug)]
@@ -81,9 +92,27 @@ fn ends_execution(metadata: &ExecutionMetadata) -> bool {
 }
 
 impl EncodedCommit {
-    /// Encodes a commit.
+    /// Encodes the commit of a fetched turn.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
-        let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
+        let token = || TurnToken::parse(&commit.lock_token).ok_or_else(turn_lock::unknown_token);
+        Self::encode_as(commit, token)
+    }
+
+    /// Encodes a turn that was not fetched.
+    pub(crate) fn encode_direct(turn: &DirectTurn) -> Result<Self, JobError> {
+        // The token is how a repeated commit knows itself.
+        let token = || Ok(TurnToken { id: Uuid::new_v4(), instance: stored(&turn.instance) });
+        let encoded = Self::encode_as(&turn.commit, token)?;
+        let parse = |token: &String| WorkToken::parse(token).ok_or_else(worker_queue::lost_lease);
+        let finished = turn.finished_work.iter().map(parse).collect::<Result<_, _>>()?;
+        Ok(Self { direct: Some(Direct { mark: turn.mark, finished }), ..encoded })
+    }
+
+    fn encode_as(
+        commit: &TurnCommit,
+        token: impl Fn() -> Result<TurnToken, JobError>,
+    ) -> Result<Self, JobError> {
+        let work = NewWork::encode_all(&commit.worker_items, commit.lease_work.as_ref())?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items
@@ -91,9 +120,8 @@ impl EncodedCommit {
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
         let events = NewEvent::encode_all(&commit.history_delta)?;
-        let token = TurnToken::parse(&commit.lock_token).ok_or_else(turn_lock::unknown_token)?;
         Ok(Self {
-            token,
+            token: token()?,
             again: false,
             execution_id: to_db(commit.execution_id),
             events,
@@ -104,13 +132,36 @@ impl EncodedCommit {
             metadata: StoredMetadata::of(&commit.metadata),
             cancelled: commit.cancelled_activities.clone(),
             incarnation: new_incarnation(),
+            direct: None,
         })
+    }
+
+    fn outcome(&self, code: i32, incarnation: Option<i64>) -> Committed {
+        let incarnation = incarnation.map(from_db);
+        match code {
+            0 => Ok((Some(CommittedTurn { incarnation, leased: Vec::new() }), self.changes())),
+            2 => Err(turn_lock::expired()),
+            3 => Ok((None, Changes::default())),
+            _ => Err(turn_lock::unknown_token()),
+        }
+    }
+
+    /// The activities that were enqueued under a lease. None of a commit that was done before:
+    /// nobody here knows their rows any more, and their leases run out.
+    fn leased(&self, rows: &HashMap<Uuid, Option<i64>>) -> Vec<LeasedWork> {
+        let leased = self.work.iter().enumerate().filter_map(|(index, work)| {
+            let (id, _) = work.lease?;
+            let row = rows.get(&id).copied().flatten()?;
+            Some(LeasedWork { index, lock_token: WorkToken { id, row }.text() })
+        });
+        leased.collect()
     }
 
     fn changes(&self) -> Changes {
         let mut changes = Changes::default();
         changes.instance(&from_stored(self.token.instance.clone()));
-        for work in &self.work {
+        // A commit that leases its own activities tells nobody of them.
+        for work in self.work.iter().filter(|work| work.lease.is_none()) {
             changes.worker_queue(&work.route);
         }
         if !self.messages.is_empty() {
@@ -133,8 +184,8 @@ fn new_incarnation() -> i64 {
     to_db((random >> 1).max(1))
 }
 
-/// A turn that was committed, and what it changed.
-pub(crate) type Committed = Result<(CommittedTurn, Changes), JobError>;
+/// A turn that was committed, and what it changed; `None` if a direct turn does not follow.
+pub(crate) type Committed = Result<(Option<CommittedTurn>, Changes), JobError>;
 
 /// Commits turns under live leases, in one call. `Err` means that none was committed.
 pub(crate) async fn commit_turns(
@@ -150,22 +201,32 @@ pub(crate) async fn commit_turns(
     let mut outcomes: Vec<Committed> = Vec::with_capacity(commits.len());
     outcomes.resize_with(commits.len(), || Err(turn_lock::unknown_token()));
     let mut ready = false;
+    let mut leased = HashMap::new();
     for row in rows {
         let (turn, code): (i32, i32) = (row.get(0), row.get(1));
         let value: Option<i64> = row.get(2);
-        let Some(index) = usize::try_from(turn).ok().and_then(|turn| turn.checked_sub(1)) else {
-            ready = code != 0;
-            store.told(value.unwrap_or_default());
-            continue;
-        };
-        let (Some(outcome), Some(commit)) = (outcomes.get_mut(index), commits.get(index)) else {
-            continue;
-        };
-        *outcome = match code {
-            0 => Ok((CommittedTurn { incarnation: value.map(from_db) }, commit.changes())),
-            2 => Err(turn_lock::expired()),
-            _ => Err(turn_lock::unknown_token()),
-        };
+        match turn {
+            ABOUT_THE_CALL => {
+                ready = code != 0;
+                store.told(value.unwrap_or_default());
+            }
+            ABOUT_WORK => {
+                leased.insert(row.get::<_, Option<Uuid>>(3).unwrap_or_default(), value);
+            }
+            _ => {
+                let index = usize::try_from(turn).unwrap_or_default().wrapping_sub(1);
+                let (Some(outcome), Some(commit)) = (outcomes.get_mut(index), commits.get(index))
+                else {
+                    continue;
+                };
+                *outcome = commit.outcome(code, value);
+            }
+        }
+    }
+    for (outcome, commit) in outcomes.iter_mut().zip(commits) {
+        if let Ok((Some(committed), _)) = outcome {
+            committed.leased = commit.leased(&leased);
+        }
     }
     if ready && let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
         changes.orchestrator_queue();
@@ -173,16 +234,21 @@ pub(crate) async fn commit_turns(
     Ok(outcomes)
 }
 
+// What a row of the answer is about, if not about a turn.
+const ABOUT_THE_CALL: i32 = 0;
+const ABOUT_WORK: i32 = -1;
+
 /// Commits turns.
 pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
-    $39, $40, $41, $42)";
+    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51)";
 
 /// Commits as the database takes them: one array for each column.
 #[derive(Default)]
 struct Columns<'a> {
     turns: TurnColumns<'a>,
+    direct: DirectColumns,
     event_turns: Vec<i32>,
     event_ids: Vec<i64>,
     event_types: Vec<&'static str>,
@@ -221,6 +287,31 @@ struct TurnColumns<'a> {
 }
 
 #[derive(Default)]
+struct DirectColumns {
+    turns: Vec<i32>,
+    incarnations: Vec<i64>,
+    executions: Vec<i64>,
+    events: Vec<i64>,
+    finished_turns: Vec<i32>,
+    finished_rows: Vec<i64>,
+    finished_tokens: Vec<Uuid>,
+}
+
+impl DirectColumns {
+    fn push(&mut self, turn: i32, direct: &Direct) {
+        self.turns.push(turn);
+        self.incarnations.push(to_db(direct.mark.incarnation));
+        self.executions.push(to_db(direct.mark.execution_id));
+        self.events.push(to_db(direct.mark.event_id));
+        for token in &direct.finished {
+            self.finished_turns.push(turn);
+            self.finished_rows.push(token.row);
+            self.finished_tokens.push(token.id);
+        }
+    }
+}
+
+#[derive(Default)]
 struct KvColumns<'a> {
     turns: Vec<i32>,
     ops: Vec<i16>,
@@ -240,6 +331,9 @@ impl<'a> Columns<'a> {
 
     fn push(&mut self, turn: i32, commit: &'a EncodedCommit) {
         self.turns.push(commit);
+        if let Some(direct) = &commit.direct {
+            self.direct.push(turn, direct);
+        }
         for event in &commit.events {
             self.event_turns.push(turn);
             self.event_ids.push(event.event_id);
@@ -288,7 +382,14 @@ impl<'a> Columns<'a> {
             &turns.custom_set,
             &turns.customs,
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 9]>([
+        params.extend::<[&'p (dyn ToSql + Sync); 16]>([
+            &self.direct.turns,
+            &self.direct.incarnations,
+            &self.direct.executions,
+            &self.direct.events,
+            &self.direct.finished_turns,
+            &self.direct.finished_rows,
+            &self.direct.finished_tokens,
             &self.event_turns,
             &self.event_ids,
             &self.event_types,
@@ -299,7 +400,7 @@ impl<'a> Columns<'a> {
             &self.kv.values,
             &self.kv.times,
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 16]>([
+        params.extend::<[&'p (dyn ToSql + Sync); 18]>([
             &self.work_turns,
             &self.work.instances,
             &self.work.executions,
@@ -307,6 +408,8 @@ impl<'a> Columns<'a> {
             &self.work.sessions,
             &self.work.routes,
             &self.work.texts,
+            &self.work.tokens,
+            &self.work.lock_for,
             &self.cancel_turns,
             &self.cancel_instances,
             &self.cancel_executions,

@@ -198,6 +198,7 @@ fn classify(error: &tokio_postgres::Error) -> JobError {
         Some("53") => JobError::Unavailable(format!("Database out of resources: {text}")),
         // Lock timeouts, a server that has become read-only after a failover, I/O errors.
         Some("55" | "25" | "58") => JobError::Unavailable(format!("Storage error: {text}")),
+        Some(OURS) => JobError::Refused(format!("Invalid lock token: {text}")),
         Some("23") if error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey") => {
             JobError::Refused(format!("Failed to append history: already stored ({text})"))
         }
@@ -208,6 +209,9 @@ fn classify(error: &tokio_postgres::Error) -> JobError {
         _ => JobError::Failed(format!("Storage error: {text}")),
     }
 }
+
+/// Class of the errors that our own functions raise.
+const OURS: &str = "DX";
 
 fn is_broken_connection(error: &tokio_postgres::Error) -> bool {
     let mut source = std::error::Error::source(error);

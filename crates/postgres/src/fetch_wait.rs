@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use duroxide_core::clock::millis;
 use duroxide_core::providers::{
     ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, ProviderError, TurnFetch, WorkFetch,
     WorkItem,
@@ -82,7 +83,12 @@ pub(crate) async fn fetch_work(
         if !batch.work.is_empty() {
             return Ok(batch.work.into_iter().map(decode_work).collect());
         }
-        if !wait.until(batch.next_due).await {
+        // A commit that leases its own activities tells nobody: there is nothing to fetch. Whoever
+        // holds such a lease may lose it.
+        let lease = fetch.lock_timeout.max(limits::LEASE_LOOK_INTERVAL_MIN);
+        let look = store.clock().now_ms().saturating_add(millis(lease));
+        let due = batch.next_due.map_or(look, |due| due.min(look));
+        if !wait.until(Some(due)).await {
             return Ok(Vec::new());
         }
     }

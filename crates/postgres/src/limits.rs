@@ -73,3 +73,6 @@ pub(crate) const DUMP_TEXT_MAX: usize = 200;
 
 /// Rows of a table that a dump shows.
 pub(crate) const DUMP_ROWS_MAX: i64 = 10_000;
+
+/// A waiting worker looks no more often than this for leases that were lost without a word.
+pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);

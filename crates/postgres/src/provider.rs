@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter,
+    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
     ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
     TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
@@ -157,7 +157,8 @@ impl PostgresProvider {
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let encoded = EncodedCommit::encode(turn).during(operation)?;
-        self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)
+        let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
+        Ok(committed.unwrap_or_default())
     }
 }
 
@@ -212,6 +213,7 @@ impl Provider for PostgresProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         };
         self.commit("ack_orchestration_item", &turn).await.map(drop)
     }
@@ -404,6 +406,20 @@ impl Provider for PostgresProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.commit("commit_turn", &commit).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        true
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        const OPERATION: &str = "commit_direct_turn";
+        let encoded = EncodedCommit::encode_direct(&turn).during(OPERATION)?;
+        drop(turn);
+        self.writer.run(Work::Commit(Box::new(encoded))).await.during(OPERATION)
     }
 
     async fn fetch_work_items(

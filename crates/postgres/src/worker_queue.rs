@@ -1,8 +1,11 @@
 //! Activities: enqueueing, leasing, finishing.
 
 use deadpool_postgres::Object;
-use duroxide_core::providers::{ScheduledActivityIdentifier, TagFilter, WorkItem, WorkSlot};
+use duroxide_core::providers::{
+    ScheduledActivityIdentifier, TagFilter, WorkItem, WorkLease, WorkSlot,
+};
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use crate::change::{ANY_ROUTE, Changes};
 use crate::connection;
@@ -24,6 +27,8 @@ pub(crate) struct NewWork {
     pub(crate) session_id: Option<String>,
     pub(crate) route: String,
     pub(crate) text: String,
+    /// The caller starts it at once: the token and the length of its lease.
+    pub(crate) lease: Option<(Uuid, i64)>,
 }
 
 impl NewWork {
@@ -42,7 +47,24 @@ impl NewWork {
             session_id: session_id.as_deref().map(stored),
             route: route(tag.as_deref()),
             text: serde_json::to_string(item)?,
+            lease: None,
         })
+    }
+
+    /// Encodes activities; those that the lease names belong to the caller at once.
+    pub(crate) fn encode_all(
+        items: &[WorkItem],
+        lease: Option<&WorkLease>,
+    ) -> Result<Vec<Self>, JobError> {
+        let mut work = items.iter().map(Self::encode).collect::<Result<Vec<_>, _>>()?;
+        let Some(lease) = lease else { return Ok(work) };
+        for index in &lease.indexes {
+            // An activity of a session has to be fetched: the session is leased with it.
+            if let Some(work) = work.get_mut(*index).filter(|work| work.session_id.is_none()) {
+                work.lease = Some((Uuid::new_v4(), lease_length(lease.lock_timeout)));
+            }
+        }
+        Ok(work)
     }
 }
 
@@ -110,6 +132,8 @@ pub(crate) struct WorkColumns<'a> {
     pub(crate) sessions: Vec<Option<&'a str>>,
     pub(crate) routes: Vec<&'a str>,
     pub(crate) texts: Vec<&'a str>,
+    pub(crate) tokens: Vec<Option<Uuid>>,
+    pub(crate) lock_for: Vec<Option<i64>>,
 }
 
 impl<'a> WorkColumns<'a> {
@@ -130,6 +154,8 @@ impl<'a> WorkColumns<'a> {
         self.sessions.push(work.session_id.as_deref());
         self.routes.push(&work.route);
         self.texts.push(&work.text);
+        self.tokens.push(work.lease.map(|(token, _)| token));
+        self.lock_for.push(work.lease.map(|(_, lock_for)| lock_for));
     }
 }
 
@@ -256,7 +282,7 @@ pub(crate) async fn finish_all(
     finished: &[&Finished],
 ) -> Result<Vec<Result<Changes, JobError>>, JobError> {
     let ids: Vec<i64> = finished.iter().map(|it| it.token.row).collect();
-    let tokens: Vec<uuid::Uuid> = finished.iter().map(|it| it.token.id).collect();
+    let tokens: Vec<Uuid> = finished.iter().map(|it| it.token.id).collect();
     let again: Vec<bool> = finished.iter().map(|it| it.again).collect();
     let mut places: Vec<i32> = Vec::new();
     let mut instances: Vec<&str> = Vec::new();

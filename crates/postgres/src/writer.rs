@@ -43,7 +43,7 @@ impl Work {
 }
 
 /// What became of it. Only a commit has something to say.
-pub(crate) type Answer = Result<CommittedTurn, JobError>;
+pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
 
 struct Job {
     work: Work,
@@ -247,7 +247,7 @@ impl Lane {
     }
 }
 
-type Outcome = Result<(CommittedTurn, Changes), JobError>;
+type Outcome = Result<(Option<CommittedTurn>, Changes), JobError>;
 
 fn no_answer() -> JobError {
     JobError::Broken("the database gave no answer for a job".to_owned())
@@ -330,7 +330,7 @@ impl<'a> Group<'a> {
         }
         let (places, finished) = unzip(&self.finished);
         let outcomes = worker_queue::finish_all(store, client, &finished).await?;
-        let outcomes = outcomes.into_iter().map(|outcome| Ok((CommittedTurn::default(), outcome?)));
+        let outcomes = outcomes.into_iter().map(|outcome| Ok((None, outcome?)));
         Ok(places.into_iter().zip(outcomes).collect())
     }
 
@@ -369,6 +369,6 @@ fn unzip<'a, T>(placed: &[(usize, &'a T)]) -> (Vec<usize>, Vec<&'a T>) {
 }
 
 fn all_good(places: Vec<usize>, changes: &Changes) -> Vec<(usize, Outcome)> {
-    let good = |index| (index, Ok((CommittedTurn::default(), changes.clone())));
+    let good = |index| (index, Ok((None, changes.clone())));
     places.into_iter().map(good).collect()
 }
