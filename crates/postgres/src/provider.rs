@@ -103,8 +103,7 @@ impl PostgresProvider {
         let row = client
             .query_one(
                 "SELECT current_setting('server_version_num')::INTEGER,
-                     current_setting('server_encoding'),
-                     floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT",
+                     current_setting('server_encoding')",
                 &[],
             )
             .await?;
@@ -113,6 +112,7 @@ impl PostgresProvider {
             Migrations::Run => migrations::run(&mut client, &schema).await?,
             Migrations::Verify => migrations::check(&client, &schema).await?,
         }
+        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms()"), &[]).await?;
         drop(client);
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let store = Arc::new(Store {
@@ -122,7 +122,7 @@ impl PostgresProvider {
             node: random.cast_signed(),
             hub: ChangeHub::default(),
             outbox: Outbox::default(),
-            database_clock: Arc::new(DatabaseClock::new(from_db(row.get(2)))),
+            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
         let writer = Writer::start(&store);
         let background = Background(vec![
