@@ -85,7 +85,10 @@ async fn fans(client: &Client) {
     for wide in [100_u32, 1000] {
         let begun = Instant::now();
         one(client, "Fan", &format!("fan-{wide}"), &wide.to_string()).await;
-        println!("fan of {wide}: {:.0} activities a second", f64::from(wide) / begun.elapsed().as_secs_f64());
+        println!(
+            "fan of {wide}: {:.0} activities a second",
+            f64::from(wide) / begun.elapsed().as_secs_f64()
+        );
     }
 }
 
@@ -137,7 +140,8 @@ async fn flat_queues(url: &str) {
     fetch_times(&provider, "in an empty store").await;
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
-    let sql = "INSERT INTO flat.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
+    let sql =
+        "INSERT INTO flat.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
          SELECT 'w-' || i, '{}', 9000000000000, 0, 0 FROM generate_series(1, 1000000) i;
          INSERT INTO flat.instances (instance_id, orchestration_name, orchestration_version,
              current_execution_id, created_at, updated_at, incarnation)
@@ -156,7 +160,15 @@ async fn flat_queues(url: &str) {
                 let turn = provider.fetch_orchestration_item(LEASE, PATIENCE, None).await.unwrap();
                 let (_, token, _) = turn.unwrap();
                 provider
-                    .ack_orchestration_item(&token, 1, vec![], vec![], vec![], Default::default(), vec![])
+                    .ack_orchestration_item(
+                        &token,
+                        1,
+                        vec![],
+                        vec![],
+                        vec![],
+                        Default::default(),
+                        vec![],
+                    )
                     .await
                     .unwrap();
             }

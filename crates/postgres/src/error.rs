@@ -151,10 +151,9 @@ impl From<serde_json::Error> for JobError {
 impl From<PoolError> for JobError {
     fn from(error: PoolError) -> Self {
         match error {
-            PoolError::Backend(error) => Self::Unavailable(format!(
-                "Database unreachable: {}",
-                describe(&error)
-            )),
+            PoolError::Backend(error) => {
+                Self::Unavailable(format!("Database unreachable: {}", describe(&error)))
+            }
             PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(
                 "Connection pool exhausted: every connection is in use; raise `connections` or \
                  lower the load"
@@ -199,7 +198,9 @@ fn classify(error: &tokio_postgres::Error) -> JobError {
         // Lock timeouts, a server that has become read-only after a failover, I/O errors.
         Some("55" | "25" | "58") => JobError::Unavailable(format!("Storage error: {text}")),
         Some(OURS) => JobError::Refused(format!("Invalid lock token: {text}")),
-        Some("23") if error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey") => {
+        Some("23")
+            if error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey") =>
+        {
             JobError::Refused(format!("Failed to append history: already stored ({text})"))
         }
         Some("23") => JobError::Failed(format!("Constraint violation: {text}")),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry,
-    OrchestrationItem, WorkItem,
+    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
+    WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use futures_util::future::try_join_all;

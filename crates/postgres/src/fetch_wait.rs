@@ -41,9 +41,12 @@ pub(crate) async fn fetch_turns(
     loop {
         let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
         let take = async move { fetch::fetch_turns(&shared, &asked).await };
-        let batch = lease::taken(store, take, |store, batch| async move {
-            fetch::undo(&store, batch).await
-        });
+        let batch =
+            lease::taken(
+                store,
+                take,
+                |store, batch| async move { fetch::undo(&store, batch).await },
+            );
         let batch = batch.await.during(operation)?;
         if !batch.turns.is_empty() {
             return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());

@@ -194,9 +194,8 @@ pub(crate) async fn custom_status(
     let sql = "SELECT custom_status, custom_status_version FROM {schema}.instances
          WHERE instance_id = $1 AND custom_status_version > $2";
     let rows = store.query(sql, &[&to_stored(instance), &to_db(last_seen)]).await?;
-    let status = |row: &Row| {
-        (row.get::<_, Option<String>>(0).map(from_stored), from_db(row.get(1)))
-    };
+    let status =
+        |row: &Row| (row.get::<_, Option<String>>(0).map(from_stored), from_db(row.get(1)));
     Ok(rows.first().map(status))
 }
 
@@ -253,7 +252,8 @@ pub(crate) async fn dump(store: &Store) -> Result<String, JobError> {
         let table: String = table.get(0);
         out.push_str(&format!("== {table} ==\n"));
         // Our own names: they need no quotes.
-        let sql = format!("SELECT to_json(t)::TEXT FROM {}.{table} t LIMIT $1", store.schema.quoted());
+        let sql =
+            format!("SELECT to_json(t)::TEXT FROM {}.{table} t LIMIT $1", store.schema.quoted());
         let client = store.client().await?;
         for row in client.query(&sql, &[&limits::DUMP_ROWS_MAX]).await? {
             let text: String = row.get(0);

@@ -73,11 +73,11 @@ fn text_after(schema: &Schema, done: i64) -> String {
     let mut text = String::new();
     if done == 0 {
         // Asked first: who may not make schemas may still fill one that was made for them.
+        let (quote, name) = (do_quote(quoted), literal(schema.name()));
         text.push_str(&format!(
-            "DO $do$ BEGIN\n    IF to_regnamespace({}) IS NULL THEN\n        \
-             CREATE SCHEMA {quoted};\n    END IF;\nEND $do$;\n",
-            literal(quoted)
-        ).replace("$do$", &do_quote(quoted)));
+            "DO {quote} BEGIN\n    IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = {name}) \
+             THEN\n        CREATE SCHEMA {quoted};\n    END IF;\nEND {quote};\n",
+        ));
     }
     text.push_str(&schema.migration(RECORD));
     text.push('\n');
@@ -110,12 +110,16 @@ fn literal(text: &str) -> String {
 
 /// The number of steps that a schema has behind it.
 async fn version(client: &impl GenericClient, schema: &Schema) -> Result<i64, PostgresError> {
-    let record = format!("{}.duroxide_migrations", schema.quoted());
-    let known = client.query_one("SELECT to_regclass($1) IS NOT NULL", &[&record]).await?;
+    // By the tables of the catalogue: its functions may answer from before we waited for a lock.
+    let sql = "SELECT EXISTS (
+             SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations')";
+    let known = client.query_one(sql, &[&schema.name()]).await?;
     if !known.get::<_, bool>(0) {
         return Ok(0);
     }
-    let sql = format!("SELECT coalesce(max(version), 0) FROM {record}");
+    let sql =
+        format!("SELECT coalesce(max(version), 0) FROM {}.duroxide_migrations", schema.quoted());
     let found: i64 = client.query_one(&sql, &[]).await?.get(0);
     if found > newest() {
         let schema = schema.name().to_owned();

@@ -286,7 +286,6 @@ fn hear(store: &Store, payload: &str) {
     changes.publish(&store.hub);
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;

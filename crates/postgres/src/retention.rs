@@ -172,9 +172,8 @@ pub(crate) async fn prune(
             &[&to_stored(instance), &keep, &options.completed_before.map(to_db)],
         )
         .await?;
-    let counts = rows.first().and_then(|row| {
-        row.get::<_, Option<i64>>(0).zip(row.get::<_, Option<i64>>(1))
-    });
+    let counts =
+        rows.first().and_then(|row| row.get::<_, Option<i64>>(0).zip(row.get::<_, Option<i64>>(1)));
     let (executions, events) = counts.ok_or_else(|| inspect::not_found(instance))?;
     Ok(PruneResult {
         instances_processed: 1,

@@ -54,7 +54,9 @@ impl Schema {
     pub(crate) fn sql(&self, template: &'static str) -> Arc<str> {
         let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(
-            texts.entry(template).or_insert_with(|| template.replace(PLACEHOLDER, &self.quoted).into()),
+            texts
+                .entry(template)
+                .or_insert_with(|| template.replace(PLACEHOLDER, &self.quoted).into()),
         )
     }
 

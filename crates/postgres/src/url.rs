@@ -62,8 +62,9 @@ pub(crate) fn parse(url: &str) -> Result<Location, PostgresError> {
     } else {
         return Err(invalid("it begins neither with postgres:// nor holds key=value".to_owned()));
     };
-    let config: tokio_postgres::Config =
-        rest.parse().map_err(|error: tokio_postgres::Error| invalid(crate::error::describe(&error)))?;
+    let config: tokio_postgres::Config = rest
+        .parse()
+        .map_err(|error: tokio_postgres::Error| invalid(crate::error::describe(&error)))?;
     if config.get_hosts().is_empty() {
         return Err(invalid("it names no host".to_owned()));
     }
@@ -163,7 +164,8 @@ mod tests {
 
     #[test]
     fn what_a_url_says_about_encryption_is_taken_out_of_it() {
-        let url = "postgres://u:p@h:1/d?sslmode=verify-full&sslrootcert=%2Fca.pem&application_name=a";
+        let url =
+            "postgres://u:p@h:1/d?sslmode=verify-full&sslrootcert=%2Fca.pem&application_name=a";
         let location = parse(url).unwrap();
         assert_eq!(location.tls.mode, SslMode::VerifyFull);
         assert_eq!(location.tls.root, Some(PathBuf::from("/ca.pem")));

@@ -350,13 +350,7 @@ pub(crate) async fn abandon(
                  attempt_count = greatest(attempt_count - $5::INTEGER, 0)
              WHERE id = $2 AND lock_token = $3
              RETURNING route",
-            &[
-                &store.now(),
-                &token.row,
-                &token.id,
-                &how.delay,
-                &i32::from(how.ignore_attempt),
-            ],
+            &[&store.now(), &token.row, &token.id, &how.delay, &i32::from(how.ignore_attempt)],
         )
         .await?;
     let Some(row) = rows.first() else { return Err(lost_lease()) };

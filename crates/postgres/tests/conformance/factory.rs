@@ -46,7 +46,8 @@ impl ProviderFactory for SchemaFactory {
 
     async fn corrupt_instance_history(&self, instance: &str) {
         let (client, schema) = self.sql().await;
-        let sql = format!("UPDATE {schema}.history SET event_data = '{{torn' WHERE instance_id = $1");
+        let sql =
+            format!("UPDATE {schema}.history SET event_data = '{{torn' WHERE instance_id = $1");
         let changed = client.execute(&sql, &[&instance]).await.unwrap();
         assert!(changed > 0, "'{instance}' has no history to corrupt");
     }

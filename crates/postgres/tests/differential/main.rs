@@ -53,9 +53,8 @@ async fn run(world: &mut World, steps: Steps) -> Result<(), TestCaseError> {
 fn agree(strategy: &BoxedStrategy<Steps>, config: ProptestConfig) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let world = std::cell::RefCell::new(runtime.block_on(World::open()));
-    let agreed = TestRunner::new(config).run(strategy, |steps| {
-        runtime.block_on(run(&mut world.borrow_mut(), steps))
-    });
+    let agreed = TestRunner::new(config)
+        .run(strategy, |steps| runtime.block_on(run(&mut world.borrow_mut(), steps)));
     if let Err(difference) = agreed {
         panic!("{difference}");
     }

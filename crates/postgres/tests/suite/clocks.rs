@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use duroxide_core::client::Client;
 use duroxide_core::providers::Provider;
-use duroxide_core::runtime::{ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime};
+use duroxide_core::runtime::{
+    ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime,
+};
 use duroxide_core::{ActivityContext, OrchestrationContext};
 
 use crate::support::*;
@@ -46,7 +48,8 @@ async fn a_node_whose_clock_is_an_hour_off_does_no_harm() {
         let behind = node.clock().now_ms();
         #[expect(clippy::disallowed_methods, reason = "this is about the machine's clock")]
         let machine = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
-        let difference = i64::try_from(behind).unwrap() - i64::try_from(machine.as_millis()).unwrap();
+        let difference =
+            i64::try_from(behind).unwrap() - i64::try_from(machine.as_millis()).unwrap();
         assert!((difference - off).abs() < 60_000, "{difference}");
         let runtime =
             Runtime::start_with_store(Arc::clone(&node), activities(), orchestrations()).await;

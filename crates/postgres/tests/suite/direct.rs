@@ -19,11 +19,8 @@ async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, Strin
         ..commit(&fetched.lock_token, vec![started(instance), heard(instance, 2)])
     };
     let committed = node.store_turn(first).await.unwrap();
-    let mark = HistoryMark {
-        incarnation: committed.incarnation.unwrap(),
-        execution_id: 1,
-        event_id: 2,
-    };
+    let mark =
+        HistoryMark { incarnation: committed.incarnation.unwrap(), execution_id: 1, event_id: 2 };
     (mark, committed.leased[0].lock_token.clone())
 }
 

@@ -12,7 +12,11 @@ use crate::support::*;
 const WATCHED: Duration = Duration::from_secs(8);
 
 fn statements(server: &Server) -> usize {
-    server.log().lines().filter(|line| line.contains("execute ") || line.contains("statement: ")).count()
+    server
+        .log()
+        .lines()
+        .filter(|line| line.contains("execute ") || line.contains("statement: "))
+        .count()
 }
 
 #[tokio::test]

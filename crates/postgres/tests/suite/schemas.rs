@@ -33,9 +33,17 @@ async fn names_are_taken_as_they_are() {
         let node = PostgresProvider::new_with_schema(&url, name).await.unwrap();
         create(&node, "a").await;
         assert_eq!(node.read("a").await.unwrap().len(), 1, "{name}");
-        drop(PostgresProvider::builder(&url).schema(name).migrations(Migrations::Verify).open().await.unwrap());
+        drop(
+            PostgresProvider::builder(&url)
+                .schema(name)
+                .migrations(Migrations::Verify)
+                .open()
+                .await
+                .unwrap(),
+        );
         drop(node);
-        let (client, connection) = tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        let (client, connection) =
+            tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         let found = client
             .query_one("SELECT count(*) FROM pg_namespace WHERE nspname = $1", &[&name])

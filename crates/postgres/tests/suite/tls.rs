@@ -44,7 +44,11 @@ impl Encrypted {
         Self { server: Server::start(&setup).unwrap(), folder }
     }
 
-    async fn open(&self, mode: &str, root: Option<&str>) -> Result<PostgresProvider, PostgresError> {
+    async fn open(
+        &self,
+        mode: &str,
+        root: Option<&str>,
+    ) -> Result<PostgresProvider, PostgresError> {
         let mut url = format!("{}?sslmode={mode}", self.server.url());
         if let Some(root) = root {
             url = format!("{url}&sslrootcert={}", self.folder.path().join(root).display());

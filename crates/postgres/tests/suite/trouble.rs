@@ -171,8 +171,9 @@ async fn an_exhausted_pool_says_so() {
     let busy = Arc::clone(&node);
     let waiting = tokio::spawn(async move { busy.get_instance_info("a").await });
     let holds = "SELECT count(*) FROM pg_stat_activity
-         WHERE wait_event_type = 'Lock' AND query LIKE '%$.instances%'";
-    while store.count(holds).await == 0 {}
+         WHERE wait_event_type = 'Lock' AND query LIKE '%$%instances%'";
+    let held = async { while store.count(holds).await == 0 {} };
+    tokio::time::timeout(PATIENCE, held).await.unwrap();
     let error = node.list_children("a").await.unwrap_err();
     assert!(error.is_retryable() && error.message.contains("pool exhausted"), "{error}");
     // Commits have connections of their own.
@@ -188,6 +189,8 @@ async fn one_bad_job_of_a_group_fails_alone() {
     let names: Vec<String> = (0..20).map(|number| format!("i-{number}")).collect();
     for name in &names {
         create(&*node, name).await;
+    }
+    for name in &names {
         node.enqueue_for_orchestrator(signal(name, "x"), None).await.unwrap();
     }
     let turns = node.fetch_orchestration_items(wish(64)).await.unwrap();

@@ -41,8 +41,7 @@ async fn a_waiting_node_takes_what_its_holder_leaves() {
     let (warm, cold) = (store.node().await, store.node().await);
     create(&*warm, "a").await;
     let wait = cold.fetch_orchestration_item(LEASE, PATIENCE, None);
-    let (taken, sent) =
-        tokio::join!(wait, warm.enqueue_for_orchestrator(signal("a", "1"), None));
+    let (taken, sent) = tokio::join!(wait, warm.enqueue_for_orchestrator(signal("a", "1"), None));
     sent.unwrap();
     assert_eq!(taken.unwrap().expect("a turn").0.instance, "a");
 }
