@@ -42,7 +42,7 @@ where
     Undone: Future<Output = Result<(), JobError>>,
 {
     if let Err(error) = undo(store, value).await {
-        tracing::warn!(%error, "a fetch that nobody took cannot be undone; its leases will run out");
+        tracing::warn!(%error, "a fetch that nobody took cannot be undone; leases run out");
     }
 }
 

@@ -75,7 +75,8 @@ fn text_after(schema: &Schema, done: i64) -> String {
         // Asked first: who may not make schemas may still fill one that was made for them.
         let (quote, name) = (do_quote(quoted), literal(schema.name()));
         text.push_str(&format!(
-            "DO {quote} BEGIN\n    IF NOT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = {name}) \
+            "DO {quote} BEGIN\n    IF NOT EXISTS (\n        \
+             SELECT 1 FROM pg_namespace WHERE nspname = {name}\n    ) \
              THEN\n        CREATE SCHEMA {quoted};\n    END IF;\nEND {quote};\n",
         ));
     }

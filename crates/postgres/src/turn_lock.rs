@@ -65,7 +65,8 @@ pub(crate) async fn abandon(
                  WHERE l.instance_id = $2 AND l.lock_token = $3 RETURNING l.message_ids
              ), given_back AS (
                  UPDATE {schema}.orchestrator_queue q
-                 SET visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
+                 SET visible_at = coalesce(
+                         coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
                      attempt_count = q.attempt_count + $5::INTEGER
                  FROM released, unnest(released.message_ids) AS m (id)
                  WHERE q.instance_id = $2 AND q.id = m.id
