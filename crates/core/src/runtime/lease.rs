@@ -1,8 +1,8 @@
 //! Keeping leases while their work is being done.
 //!
-//! Most work ends long before half its lease has passed. A new lease is therefore only written down;
-//! a thread of its own watches the list and starts a task for a lease that has to be renewed. A
-//! thread, because code that computes or blocks for long can keep the executor's own timers from
+//! Most work ends long before half its lease has passed. A new lease is therefore only written
+//! down; a thread of its own watches the list and starts a task for a lease that has to be renewed.
+//! A thread, because code that computes or blocks for long can keep the timers of the executor from
 //! running, and that is just when a lease has to be renewed.
 
 use std::collections::{BTreeMap, HashMap};
