@@ -81,6 +81,7 @@ impl Provider for FaultyProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         })
         .await
     }
