@@ -49,7 +49,7 @@ pub(crate) fn commit_direct_turn(
         commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let committed = commit::apply(tx, &turn.instance, &turn.commit)?;
-    tx.changes.instance(turn.instance);
+    commit::note_change(tx, turn.instance, &turn.commit);
     Ok(Some(committed))
 }
 
