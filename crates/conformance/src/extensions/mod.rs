@@ -1,5 +1,5 @@
-//! What is new in this contract: batches, known history, leases and turns without a fetch, waiting for
-//! changes, parking, and what the decisions of this project promise beyond the published suite.
+//! What is new in this contract: batches, known history, leases and turns without a fetch, waiting
+//! for changes, parking, and what the decisions of this project promise beyond the published suite.
 
 mod batches;
 mod changes;

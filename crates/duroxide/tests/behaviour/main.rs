@@ -10,10 +10,11 @@ mod children;
 mod client;
 mod continue_as_new;
 mod determinism;
+mod direct;
+mod direct_slots;
 mod events;
 mod faults;
 mod faulty;
-
 mod kv;
 mod metrics;
 mod retry;

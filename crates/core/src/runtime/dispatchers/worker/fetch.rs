@@ -87,7 +87,11 @@ pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     tasks.spawn(async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
+            let slot = assignment.slot.index;
             next = process::process(&node, assignment).await;
+            if next.as_ref().is_none_or(|next| next.slot.index != slot) {
+                node.sessions.note_slot_freed(slot);
+            }
         }
     });
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
+use super::fetch::begin;
 use super::finished::{Finished, Offered};
 use super::handover::{Assignment, Stint};
 use super::report::Stored;
@@ -77,6 +78,9 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
         registered,
     };
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
+    if session.is_some() && node.options.worker_node_id.is_none() {
+        node.sessions.note_owner(slot.index);
+    }
     let finished = match in_hand.decide(&work, matches!(session, Some(None))) {
         Decision::GiveBackSession => {
             in_hand.give_back(WORK_RETURN_DELAY, true).await;
@@ -95,8 +99,11 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
     if session.is_none() {
         return finish(node, finished?, Some((slot, stint))).await;
     }
-    if let Some(finished) = finished {
-        finish(node, finished, None).await;
+    // The slot is given free for the next activity of the session; what follows has another one.
+    if let Some(finished) = finished
+        && let Some(next) = finish(node, finished, None).await
+    {
+        begin(node, next);
     }
     drop((session, slot));
     node.sessions.note_freed();
