@@ -7,6 +7,7 @@ use duroxide_core::providers::{ChangeHub, ChangeScope};
 pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
+    start_limits: bool,
     everything: bool,
     instances: Vec<String>,
 }
@@ -22,7 +23,12 @@ impl Changes {
         self.worker_queue = true;
     }
 
-    /// History, status or values of an instance changed.
+    /// A schedule-to-start limit was added, or counts again.
+    pub(crate) fn start_limits(&mut self) {
+        self.start_limits = true;
+    }
+
+    /// History, status, values or progress of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
     }
@@ -36,6 +42,7 @@ impl Changes {
     pub(crate) fn merge(&mut self, other: Self) {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
+        self.start_limits |= other.start_limits;
         self.everything |= other.everything;
         self.instances.extend(other.instances);
     }
@@ -51,6 +58,9 @@ impl Changes {
         }
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
+        }
+        if self.start_limits {
+            hub.notify(ChangeScope::StartLimits);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

@@ -37,7 +37,6 @@ pub(crate) struct EncodedCommit {
 impl EncodedCommit {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
-        let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items
@@ -50,7 +49,7 @@ impl EncodedCommit {
             events: NewEvent::encode_all(&commit.history_delta)?,
             kv: kv::changes(&commit.history_delta),
             custom_status: last_custom_status(&commit.history_delta),
-            work,
+            work: NewWork::encode_all(commit)?,
             messages,
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),

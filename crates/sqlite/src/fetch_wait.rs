@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, ProviderError,
-    TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, OverdueFetch,
+    ProviderError, TurnFetch, WorkFetch, WorkItem,
 };
 use tokio::time::Instant;
 
 use crate::fetch::{self, RawTurn, TurnRequest, lease_length};
 use crate::provider::SqliteProvider;
+use crate::start_limits::{self, OverdueRequest};
 use crate::worker_queue::{self, RawWork, WorkRequest};
 use crate::{history, limits};
 
@@ -73,6 +74,28 @@ pub(crate) async fn fetch_work(
             return Ok(work);
         }
         // What could not be decoded stays leased; there may be more behind it.
+        if !taken && !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_overdue(
+    provider: &SqliteProvider,
+    fetch: OverdueFetch,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    let mut wait = Wait::new(provider, ChangeScope::StartLimits, fetch.poll_timeout);
+    loop {
+        let (work_max, lock_for) = (fetch.work_max, lease_length(fetch.lock_timeout));
+        let request = OverdueRequest { work_max, lock_for };
+        let work = move |tx: &mut crate::writer::Tx<'_>| start_limits::fetch_overdue(tx, &request);
+        let batch = provider.writer().lease("fetch_overdue_work", work, worker_queue::undo).await?;
+        let taken = !batch.work.is_empty();
+        let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
+        if !work.is_empty() {
+            return Ok(work);
+        }
         if !taken && !wait.until(batch.next_due).await {
             return Ok(Vec::new());
         }
@@ -175,5 +198,7 @@ fn decode_work(work: RawWork) -> Option<FetchedWork> {
         item,
         lock_token: work.lock_token,
         attempt_count: work.attempt_count,
+        progress: work.progress,
+        overdue: work.overdue.map(Duration::from_millis),
     })
 }

@@ -28,14 +28,17 @@ mod migrations;
 mod number;
 mod options;
 mod orchestrator_queue;
+mod progress;
 mod provider;
 mod readers;
 mod retention;
 mod sessions;
+mod start_limits;
 mod stored_text;
 mod turn_lock;
 mod url;
 mod worker_queue;
+mod workers;
 mod writer;
 
 pub use error::SqliteError;

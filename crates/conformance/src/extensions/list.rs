@@ -64,6 +64,24 @@ macro_rules! __extensions {
             a_waiting_fetch_sees_time_pass needs(waiting);
             a_waiting_fetch_sees_a_commit needs(waiting);
             a_dropped_fetch_holds_nothing needs(waiting);
+            the_last_report_of_an_activity_counts needs(progress);
+            progress_needs_a_live_lease needs(progress);
+            progress_is_handed_to_the_next_attempt needs(progress);
+            progress_goes_with_the_activity needs(progress);
+            a_watch_sees_progress needs(progress, watching);
+            an_unstarted_activity_becomes_overdue needs(start_limits);
+            a_started_activity_is_never_overdue needs(start_limits);
+            an_activity_given_back_unstarted_goes_on_waiting needs(start_limits);
+            a_start_outlives_a_later_lease_without_one needs(start_limits);
+            a_late_fetch_says_that_the_limit_is_over needs(start_limits);
+            an_overdue_fetch_claims_no_session needs(start_limits);
+            overdue_activities_come_longest_overdue_first needs(start_limits);
+            a_waiting_overdue_fetch_sees_time_pass needs(start_limits, waiting);
+            an_announced_worker_is_listed needs(workers);
+            an_announcement_expires needs(workers);
+            a_withdrawn_worker_is_gone needs(workers);
+            waiting_tags_are_listed_in_order needs(workers);
+            waiting_work_is_listed_oldest_first needs(workers);
         }
     };
 }

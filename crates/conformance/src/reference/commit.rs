@@ -19,7 +19,7 @@ pub(crate) fn commit_turn(
     now: u64,
     commit: &TurnCommit,
 ) -> Result<CommittedTurn, Refusal> {
-    let work = NewWork::encode_all(&commit.worker_items)?;
+    let work = NewWork::encode_all(commit)?;
     let messages = NewMessage::encode_all(&commit.orchestrator_items)?;
     let events = history::encode(&commit.history_delta)?;
     // A lease that ran out is lost, also if nobody has taken the instance since.
@@ -36,7 +36,7 @@ pub(crate) fn commit_turn(
     history::append(store, &instance, commit.execution_id, events);
     write_values(store, &instance, commit);
     for new in work {
-        worker_queue::insert(store, new);
+        worker_queue::insert(store, now, new);
     }
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs. One
     // that is not there, or is running, is removed alike; its worker learns of it by its lease.

@@ -3,6 +3,7 @@
 mod admin;
 mod factory;
 mod fault;
+mod limits;
 mod memory;
 mod provider;
 mod run;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{
     DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, ScheduledActivityIdentifier,
+    StartLimit,
 };
 use crate::model::{Event, WorkItem};
 
@@ -68,7 +69,7 @@ pub struct FetchedTurn {
 }
 
 /// One turn to be committed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TurnCommit {
     /// Proof of the lease.
     pub lock_token: String,
@@ -84,6 +85,8 @@ pub struct TurnCommit {
     pub metadata: ExecutionMetadata,
     /// Activities to remove from the worker queue.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    /// Which of `worker_items` must be started in time.
+    pub start_limits: Vec<StartLimit>,
 }
 
 /// The answer to a commit.

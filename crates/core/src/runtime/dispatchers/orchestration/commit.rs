@@ -10,7 +10,8 @@ use super::report::{Summary, report};
 use crate::engine::{Turn, TurnResult};
 use crate::model::{ErrorDetails, Event, ExecutionStatus, WorkItem};
 use crate::providers::{
-    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit,
+    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, StartLimit,
+    TurnCommit,
 };
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
 use crate::runtime::start_facts::StartFacts;
@@ -20,11 +21,8 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
     let commit = TurnCommit {
         lock_token: turn.lock_token.clone(),
         execution_id: turn.item.execution_id,
-        history_delta: Vec::new(),
-        worker_items: Vec::new(),
         orchestrator_items: notices,
-        metadata: ExecutionMetadata::default(),
-        cancelled_activities: Vec::new(),
+        ..TurnCommit::default()
     };
     if let Err(error) = submit(&turn, commit).await {
         give_up(&turn, &error).await;
@@ -70,6 +68,7 @@ pub(super) fn assemble(
         execution_id,
         metadata: metadata(facts, &decided),
         cancelled_activities: identify(&turn.item.instance, execution_id, &decided),
+        start_limits: start_limits(turn, &decided),
         history_delta: decided.events,
         worker_items: decided.worker_items,
         orchestrator_items: decided.orchestrator_items,
@@ -155,6 +154,20 @@ fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledA
             execution_id,
             activity_id: *id,
         })
+        .collect()
+}
+
+fn start_limits(turn: &InHand<'_>, decided: &Turn) -> Vec<StartLimit> {
+    if !decided.start_limits.is_empty() && !turn.node.provider.keeps_start_limits() {
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = %turn.item.instance,
+            "the store keeps no schedule-to-start limits: activities wait without one"
+        );
+    }
+    let limits = decided.start_limits.iter();
+    limits
+        .map(|(activity_id, limit)| StartLimit { activity_id: *activity_id, limit: *limit })
         .collect()
 }
 

@@ -1,6 +1,7 @@
 //! Runs activities: fetch, run the handler under a lease, report.
 
 mod fetch;
+mod overdue;
 mod process;
 mod report;
 mod run;
@@ -9,5 +10,6 @@ mod session_count;
 mod sessions;
 
 pub(crate) use fetch::start;
+pub(crate) use overdue::start as start_sweeping;
 pub(crate) use running::RunningActivities;
 pub(crate) use session_count::SessionCount;

@@ -7,7 +7,7 @@ use tracing::{error, warn};
 
 use super::report::Stored;
 use super::running::Registered;
-use super::{report, run};
+use super::{overdue, report, run};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
 use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
@@ -34,11 +34,15 @@ pub(super) struct InHand<'a> {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
+    /// What an earlier attempt has last reported.
+    pub(super) progress: Option<String>,
     pub(super) registered: Registered,
 }
 
 /// What to do with a fetched activity.
 enum Decision {
+    /// Nobody started it within this limit.
+    FailOverdue(Duration),
     /// One session more than this node may have.
     GiveBackSession,
     /// It was tried often enough.
@@ -69,11 +73,17 @@ pub(super) async fn process(node: &Arc<Node>, slot: usize, fetched: FetchedWork)
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
+        progress: fetched.progress,
         registered,
     };
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
-    match in_hand.decide(&work, matches!(session, Some(None))) {
-        Decision::GiveBackSession => in_hand.give_back(WORK_RETURN_DELAY, true).await,
+    let decision = match fetched.overdue {
+        Some(limit) => Decision::FailOverdue(limit),
+        None => in_hand.decide(&work, matches!(session, Some(None))),
+    };
+    match decision {
+        Decision::FailOverdue(limit) => overdue::fail(&in_hand, &work, limit).await,
+        Decision::GiveBackSession => in_hand.give_back_unstarted(WORK_RETURN_DELAY, true).await,
         Decision::Poison => in_hand.poison(work).await,
         Decision::GiveBackUnregistered => in_hand.give_back_unregistered(&work).await,
         Decision::Run(handler) => run::run(in_hand, work, handler).await,
@@ -103,6 +113,17 @@ impl InHand<'_> {
         log_unreturned("activity", result);
     }
 
+    /// Gives back what this node could not begin with.
+    async fn give_back_unstarted(&self, delay: Duration, ignore_attempt: bool) {
+        let length = self.node.options.worker_lock_timeout;
+        let (provider, token) = (&self.node.provider, &self.lock_token);
+        let result = persist("return_unstarted_work_item", &self.lease, length, || {
+            provider.return_unstarted_work_item(token, Some(delay), ignore_attempt)
+        })
+        .await;
+        log_unreturned("activity", result);
+    }
+
     async fn give_back_unregistered(&self, work: &Work) {
         let options = &self.node.options;
         let delay = options.unregistered_backoff.delay(self.attempt_count);
@@ -118,7 +139,7 @@ impl InHand<'_> {
             backoff_secs = delay.as_secs_f64(),
             "activity is not registered on this node; it is given back"
         );
-        self.give_back(delay, false).await;
+        self.give_back_unstarted(delay, false).await;
     }
 
     async fn poison(&self, work: Work) {

@@ -30,6 +30,15 @@ pub(super) async fn report(in_hand: &InHand<'_>, work: &Work, outcome: Outcome, 
     }
 }
 
+/// Tells the orchestration that an activity failed without having been run.
+pub(super) async fn fail_unrun(in_hand: &InHand<'_>, work: &Work, message: String) {
+    match store(in_hand, app_error(work, message)).await {
+        Stored::Durable => record(in_hand, work, "app_error", Duration::ZERO),
+        Stored::Unwanted => record(in_hand, work, "cancelled", Duration::ZERO),
+        Stored::Failed => in_hand.node.metrics().record_activity_infra_error(),
+    }
+}
+
 /// What became of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stored {
