@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use duroxide_core::providers::{
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
+    WorkLease, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -62,6 +63,54 @@ impl NewWork {
             start_limit: None,
         })
     }
+}
+
+/// Adds activities; those that the lease names belong to the caller at once.
+pub(crate) fn insert_all(
+    tx: &mut Tx<'_>,
+    work: &[NewWork],
+    lease: Option<&WorkLease>,
+) -> Result<Vec<LeasedWork>, JobError> {
+    let mut wanted = lease.map_or(&[][..], |lease| lease.indexes.as_slice()).iter().peekable();
+    let until = tx.now.saturating_add(lease.map_or(0, |lease| lease_length(lease.lock_timeout)));
+    let mut leased = Vec::new();
+    for (index, work) in work.iter().enumerate() {
+        // An activity of a session has to be fetched: the session is leased with it.
+        if wanted.next_if_eq(&&index).is_some() && work.session_id.is_none() {
+            let lock_token = new_token();
+            insert_leased(tx, work, &lock_token, until)?;
+            leased.push(LeasedWork { index, lock_token });
+        } else {
+            insert(tx, work)?;
+        }
+    }
+    Ok(leased)
+}
+
+/// Its lease is its start, so a limit is satisfied and not kept.
+fn insert_leased(
+    tx: &Tx<'_>,
+    work: &NewWork,
+    lock_token: &str,
+    until: i64,
+) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
+                 activity_id, tag, lock_token, locked_until, attempt_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1)",
+        )?
+        .execute(params![
+            work.text,
+            tx.now,
+            work.activity.instance,
+            to_db(work.activity.execution_id),
+            to_db(work.activity.activity_id),
+            work.tag,
+            lock_token,
+            until
+        ])?;
+    Ok(())
 }
 
 /// Adds an activity, visible at once.
@@ -270,7 +319,7 @@ pub(crate) fn lease(
     slot: usize,
     id: i64,
 ) -> Result<RawWork, JobError> {
-    let lock_token = format!("lock_{}", Uuid::new_v4());
+    let lock_token = new_token();
     let until = tx.now.saturating_add(request.lock_for);
     // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
     let (mut work, session_id) = tx
@@ -409,6 +458,10 @@ macro_rules! activity_name_sql {
     };
 }
 pub(crate) use activity_name_sql;
+
+fn new_token() -> String {
+    format!("lock_{}", Uuid::new_v4())
+}
 
 pub(crate) fn lost_lease() -> JobError {
     JobError::refused("Invalid lock token: the work item is gone or its lease has run out")

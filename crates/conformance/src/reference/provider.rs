@@ -161,6 +161,7 @@ impl Provider for MemoryProvider {
             metadata,
             cancelled_activities,
             start_limits: Vec::new(),
+            lease_work: None,
         };
         self.change("ack_orchestration_item", |store, now| {
             commit::commit_turn(store, now, &turn).map(drop)

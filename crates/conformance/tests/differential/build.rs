@@ -188,6 +188,7 @@ pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
             })
             .collect(),
         start_limits: Vec::new(),
+        lease_work: None,
     }
 }
 

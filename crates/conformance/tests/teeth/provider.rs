@@ -83,6 +83,7 @@ impl Provider for FaultyProvider {
             metadata,
             cancelled_activities,
             start_limits: Vec::new(),
+            lease_work: None,
         })
         .await
     }

@@ -11,10 +11,11 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, OverdueFetch,
-    Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkerAnnouncement,
+    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkerAnnouncement,
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
@@ -262,6 +263,18 @@ impl Provider for InstrumentedProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.measured("ack_orchestration_item", self.inner.commit_turn(commit)).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        let call = self.inner.commit_direct_turn(turn);
+        self.measured("ack_orchestration_item", call).await
     }
 
     async fn fetch_work_items(

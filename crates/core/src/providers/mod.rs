@@ -37,6 +37,9 @@ pub use provider::Provider;
 pub use session::SessionFetchConfig;
 pub use start_limit::{OverdueFetch, StartLimit};
 pub use tag_filter::TagFilter;
-pub use turn::{CommittedTurn, FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
+pub use turn::{
+    CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
+    TurnFetch, WorkLease,
+};
 pub use work::{FetchedWork, WorkFetch, WorkSlot};
 pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

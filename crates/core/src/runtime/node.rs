@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
-use super::dispatchers::worker::{RunningActivities, SessionCount};
+use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
 use super::observability::{MetricsProvider, ObservabilityHandle};
+use super::slots::Slots;
+use super::system_activities::resolve_system_activity;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
-use super::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
+use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 use crate::clock::Clock;
 use crate::providers::{DispatcherCapabilityFilter, Provider, SemverRange};
 
@@ -22,6 +24,9 @@ pub(crate) struct Node {
     pub(crate) capabilities: DispatcherCapabilityFilter,
     pub(crate) warm: Arc<WarmCache>,
     pub(crate) running: RunningActivities,
+    /// Where activities run.
+    pub(crate) worker_slots: Slots,
+    pub(crate) finished: FinishedWork,
     pub(crate) sessions: SessionCount,
     pub(crate) tasks: Tasks,
     /// Tells the nodes of a cluster apart in logs.
@@ -35,6 +40,17 @@ impl Node {
         self.observability.metrics_provider()
     }
 
+    /// The code of an activity, ours or the user's.
+    pub(crate) fn activity(&self, name: &str) -> Option<Arc<dyn ActivityHandler>> {
+        resolve_system_activity(name, &self.clock)
+            .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
+    }
+
+    /// Whether turns can go from the end of an activity to the commit without being fetched.
+    pub(crate) fn takes_direct_turns(&self) -> bool {
+        self.options.warm_cache.enabled && self.provider.takes_direct_turns()
+    }
+
     /// The versions that this node replays, for logs.
     pub(crate) fn supported_range(&self) -> String {
         let ranges = self.capabilities.supported_duroxide_versions.iter();
@@ -46,6 +62,11 @@ impl Node {
     /// Name of a slot of the worker dispatcher.
     pub(crate) fn worker_id(&self, slot: usize) -> String {
         format!("work-{slot}-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
+    }
+
+    /// Name of the one that fails activities which nobody started in time.
+    pub(crate) fn sweeper_id(&self) -> String {
+        format!("sweep-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
     }
 
     /// Name of a slot of the orchestration dispatcher.

@@ -1,6 +1,8 @@
 //! Runs activities: fetch, run the handler under a lease, report.
 
 mod fetch;
+mod finished;
+mod handover;
 mod overdue;
 mod process;
 mod report;
@@ -9,7 +11,9 @@ mod running;
 mod session_count;
 mod sessions;
 
-pub(crate) use fetch::start;
+pub(crate) use fetch::{begin, start};
+pub(crate) use finished::{Finished, FinishedWork, Leading};
+pub(crate) use handover::{Assignment, Handover, Stint};
 pub(crate) use overdue::start as start_sweeping;
 pub(crate) use running::RunningActivities;
 pub(crate) use session_count::SessionCount;

@@ -10,6 +10,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
+use super::fetch::begin;
+use super::finished::Finished;
 use super::process::{self, InHand, Work};
 use super::report;
 use crate::providers::{FetchedWork, OverdueFetch, ProviderError};
@@ -61,7 +63,7 @@ async fn fail_all(node: &Arc<Node>, work: Vec<FetchedWork>) {
         .map(|fetched| {
             let node = Arc::clone(node);
             let tasks = node.tasks.clone();
-            tasks.spawn(async move { process::process(&node, fetched.slot, fetched).await })
+            tasks.spawn(async move { fail(&node, fetched).await })
         })
         .collect();
     for task in failing {
@@ -71,9 +73,21 @@ async fn fail_all(node: &Arc<Node>, work: Vec<FetchedWork>) {
     }
 }
 
-/// Fails an activity that is overdue. Its orchestration can catch that.
-pub(super) async fn fail(in_hand: &InHand<'_>, work: &Work, limit: Duration) {
-    let message = not_started(work, limit);
+async fn fail(node: &Arc<Node>, fetched: FetchedWork) {
+    let limit = fetched.overdue.unwrap_or_default();
+    let Some((in_hand, work)) = process::take(node, node.sweeper_id(), fetched).await else {
+        return;
+    };
+    let finished = judge(in_hand, work, limit);
+    // The turn that hears of it may have started activities in slots of this node.
+    if let Some(assignment) = process::finish(node, finished, None).await {
+        begin(node, assignment);
+    }
+}
+
+/// What the orchestration of an overdue activity is to be told. It can catch that.
+pub(super) fn judge(in_hand: InHand, work: Work, limit: Duration) -> Finished {
+    let message = not_started(&work, limit);
     warn!(
         target: "duroxide::runtime",
         instance_id = %work.id.instance,
@@ -81,7 +95,8 @@ pub(super) async fn fail(in_hand: &InHand<'_>, work: &Work, limit: Duration) {
         activity_id = work.id.activity_id,
         "{message}"
     );
-    report::fail_unrun(in_hand, work, message).await;
+    let completion = report::app_error(&work, message);
+    Finished { in_hand, work, completion, outcome: "app_error", took: Duration::ZERO }
 }
 
 fn not_started(work: &Work, limit: Duration) -> String {
