@@ -1,6 +1,7 @@
 //! How many sessions have running activities on this node.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -11,6 +12,7 @@ pub(crate) struct SessionCount {
     sessions_max: usize,
     in_use: Arc<Mutex<HashMap<String, usize>>>,
     freed: Arc<Notify>,
+    seen: Arc<AtomicBool>,
 }
 
 /// One activity of a session; dropping it ends the use.
@@ -22,7 +24,7 @@ pub(crate) struct SessionUse {
 
 impl SessionCount {
     pub(crate) fn new(sessions_max: usize) -> Self {
-        Self { sessions_max, in_use: Arc::default(), freed: Arc::default() }
+        Self { sessions_max, in_use: Arc::default(), freed: Arc::default(), seen: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
@@ -38,6 +40,11 @@ impl SessionCount {
         self.lock().is_empty()
     }
 
+    /// Whether any activity of a session has ever run here.
+    pub(crate) fn were_ever_used(&self) -> bool {
+        self.seen.load(Ordering::Relaxed)
+    }
+
     /// Says that the slot of a session's activity is free again.
     pub(crate) fn note_freed(&self) {
         self.freed.notify_one();
@@ -51,6 +58,7 @@ impl SessionCount {
 
     /// Counts an activity of a session; `None` if that would be one session too many.
     pub(crate) fn enter(&self, session: &str) -> Option<SessionUse> {
+        self.seen.store(true, Ordering::Relaxed);
         let mut in_use = self.lock();
         if !in_use.contains_key(session) && in_use.len() >= self.sessions_max {
             return None;
