@@ -10,7 +10,7 @@ use duroxide_core::providers::{
     SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
-use crate::{SqliteProvider, history, inspect, retention, workers};
+use crate::{SqliteProvider, history, inspect, retention, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -195,7 +195,7 @@ impl ProviderAdmin for SqliteProvider {
     ) -> Result<Vec<Option<String>>, ProviderError> {
         let (now, after) = (self.clock_ref().now_ms(), after.map(str::to_owned));
         self.read_with("list_waiting_tags", move |conn| {
-            workers::waiting_tags(conn, now, after.as_deref(), limit)
+            waiting::tags(conn, now, after.as_deref(), limit)
         })
         .await
     }
@@ -205,7 +205,6 @@ impl ProviderAdmin for SqliteProvider {
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         let now = self.clock_ref().now_ms();
-        self.read_with("list_waiting_work", move |conn| workers::waiting_work(conn, now, &query))
-            .await
+        self.read_with("list_waiting_work", move |conn| waiting::work(conn, now, &query)).await
     }
 }

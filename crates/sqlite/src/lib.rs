@@ -39,6 +39,7 @@ mod start_limits;
 mod stored_text;
 mod turn_lock;
 mod url;
+mod waiting;
 mod worker_queue;
 mod workers;
 mod writer;

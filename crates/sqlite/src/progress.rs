@@ -6,7 +6,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::JobError;
 use crate::number::from_db;
 use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
-use crate::worker_queue::{activity_name_sql, lost_lease};
+use crate::worker_queue::lost_lease;
 use crate::writer::Tx;
 
 /// Keeps a report under a live lease.
@@ -33,12 +33,12 @@ pub(crate) fn read(conn: &Connection, instance: &str) -> Result<Vec<ActivityProg
         Ok::<_, rusqlite::Error>(from_db(stored_integer(row, column)?.unwrap_or(0)))
     };
     Ok(conn
-        .prepare_cached(concat!(
-            "SELECT execution_id, activity_id, progress_attempt, progress, progress_at, ",
-            activity_name_sql!(),
-            " FROM worker_queue WHERE instance_id = ?1 AND progress IS NOT NULL
-             ORDER BY execution_id, activity_id"
-        ))?
+        .prepare_cached(
+            "SELECT execution_id, activity_id, progress_attempt, progress, progress_at,
+                 CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
+             FROM worker_queue WHERE instance_id = ?1 AND progress IS NOT NULL
+             ORDER BY execution_id, activity_id",
+        )?
         .query_map([instance], |row| {
             Ok(ActivityProgress {
                 execution_id: number(row, 0)?,

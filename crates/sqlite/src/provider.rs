@@ -129,23 +129,6 @@ impl SqliteProvider {
         }
     }
 
-    pub(crate) async fn read_events(
-        &self,
-        operation: &'static str,
-        instance: &str,
-        execution_id: Option<u64>,
-    ) -> Result<Vec<Event>, ProviderError> {
-        let instance = instance.to_owned();
-        let read = move |conn: &Connection| {
-            let execution_id = match execution_id {
-                Some(execution_id) => execution_id,
-                None => history::current_execution(conn, &instance)?,
-            };
-            history::texts_after(conn, &instance, execution_id, 0)
-        };
-        history::decode(&self.read_with(operation, read).await?).during(operation)
-    }
-
     async fn commit(
         &self,
         operation: &'static str,

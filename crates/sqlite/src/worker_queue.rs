@@ -451,14 +451,6 @@ pub(crate) fn return_unstarted(
     abandon(tx, token, how)
 }
 
-/// The name of an activity, or null if its text cannot be read.
-macro_rules! activity_name_sql {
-    () => {
-        "CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END"
-    };
-}
-pub(crate) use activity_name_sql;
-
 fn new_token() -> String {
     format!("lock_{}", Uuid::new_v4())
 }

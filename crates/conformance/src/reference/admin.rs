@@ -11,7 +11,7 @@ use duroxide_core::providers::{
 };
 
 use super::provider::MemoryProvider;
-use super::{history, inspect, retention, workers};
+use super::{history, inspect, retention, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -168,13 +168,13 @@ impl ProviderAdmin for MemoryProvider {
         limit: u32,
     ) -> Result<Vec<Option<String>>, ProviderError> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        Ok(workers::waiting_tags(&self.store(), self.clock_ref().now_ms(), after, limit))
+        Ok(waiting::tags(&self.store(), self.clock_ref().now_ms(), after, limit))
     }
 
     async fn list_waiting_work(
         &self,
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
-        Ok(workers::waiting_work(&self.store(), self.clock_ref().now_ms(), &query))
+        Ok(waiting::work(&self.store(), self.clock_ref().now_ms(), &query))
     }
 }

@@ -29,6 +29,7 @@ mod sessions;
 mod start_limits;
 mod store;
 mod turn_lock;
+mod waiting;
 mod worker_queue;
 mod workers;
 

@@ -1,11 +1,9 @@
-//! Nodes that run activities, and activities that wait for one.
-
-use std::collections::BTreeSet;
+//! Nodes that run activities.
 
 use duroxide_core::clock::millis;
-use duroxide_core::providers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};
+use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
 
-use super::store::{Store, Work};
+use super::store::Store;
 
 /// Notes that a node runs activities, and forgets those that expired.
 pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnouncement) {
@@ -24,39 +22,4 @@ pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnounc
 /// Nodes that have not expired, by their names.
 pub(crate) fn live(store: &Store, now: u64) -> Vec<LiveWorker> {
     store.workers.values().filter(|worker| now < worker.expires_at_ms).cloned().collect()
-}
-
-/// Tags of activities that nobody has leased, ascending, none at all first.
-pub(crate) fn waiting_tags(
-    store: &Store,
-    now: u64,
-    after: Option<&str>,
-    limit: usize,
-) -> Vec<Option<String>> {
-    let waiting = store.work.values().filter(|work| !work.is_leased(now));
-    let tags: BTreeSet<Option<String>> = waiting.map(|work| work.tag.clone()).collect();
-    let wanted = tags.into_iter();
-    let wanted = wanted.filter(|tag| after.is_none_or(|after| tag.as_deref() > Some(after)));
-    wanted.take(limit).collect()
-}
-
-/// Activities of one tag that nobody has leased, oldest first.
-pub(crate) fn waiting_work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<WaitingWork> {
-    let behind = store.work.range(query.after.saturating_add(1)..);
-    let waiting = behind.filter(|(_, work)| !work.is_leased(now) && work.tag == query.tag);
-    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-    waiting.take(limit).map(|(number, work)| listed(*number, work)).collect()
-}
-
-fn listed(position: u64, work: &Work) -> WaitingWork {
-    WaitingWork {
-        position,
-        instance_id: work.instance.clone(),
-        execution_id: work.execution_id,
-        activity_id: work.activity_id,
-        activity_name: work.name(),
-        tag: work.tag.clone(),
-        session_id: work.session.clone(),
-        waiting_since_ms: work.enqueued_at,
-    }
 }

@@ -124,3 +124,85 @@ impl ProgressReporter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::providers::fake::FakeProvider;
+
+    fn reporter(provider: &Arc<FakeProvider>) -> Arc<ProgressReporter> {
+        let provider = Arc::clone(provider) as Arc<dyn Provider>;
+        let lease_length = Duration::from_secs(30);
+        Arc::new(ProgressReporter::new(provider, "token".to_owned(), lease_length))
+    }
+
+    fn hiccup() -> ProviderError {
+        ProviderError::retryable("record_activity_progress", "busy")
+    }
+
+    fn refusal() -> ProviderError {
+        ProviderError::permanent("record_activity_progress", "no")
+    }
+
+    #[tokio::test]
+    async fn while_one_report_is_written_only_the_newest_of_the_others_is_kept() {
+        let provider = FakeProvider::watching();
+        let reporter = reporter(&provider);
+        let mut reports = tokio::task::JoinSet::new();
+        for number in 0..1_000 {
+            let reporter = Arc::clone(&reporter);
+            reports.spawn(async move { reporter.report(number.to_string()).await });
+            // Each is noted before the next one.
+            tokio::task::yield_now().await;
+        }
+        provider.report_permits.add_permits(1_000);
+        assert!(reports.join_all().await.iter().all(Result::is_ok));
+        assert_eq!(provider.state().reports, ["0", "999"]);
+    }
+
+    #[tokio::test]
+    async fn a_report_that_nobody_waits_for_any_more_holds_up_nobody() {
+        let provider = FakeProvider::watching();
+        let reporter = reporter(&provider);
+        let given_up = tokio::time::timeout(Duration::ZERO, reporter.report("a".to_owned())).await;
+        assert!(given_up.is_err(), "it was being written");
+        provider.report_permits.add_permits(1);
+        assert_eq!(reporter.report("b".to_owned()).await, Ok(()));
+        assert_eq!(provider.state().reports, ["b"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn passing_trouble_is_met_with_patience_and_lasting_trouble_is_told() {
+        let provider = FakeProvider::watching();
+        let reporter = reporter(&provider);
+        provider.report_permits.add_permits(100);
+        provider.state().report_errors = vec![hiccup(); 5].into();
+        assert_eq!(reporter.report("a".to_owned()).await, Ok(()));
+        provider.state().report_errors = vec![hiccup(); 6].into();
+        assert_eq!(reporter.report("b".to_owned()).await, Err(ProgressError::Store(hiccup())));
+        assert_eq!(reporter.report("c".to_owned()).await, Ok(()));
+        assert_eq!(provider.state().reports, ["a", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_is_a_lost_lease_only_if_the_lease_is_lost() {
+        let provider = FakeProvider::watching();
+        let reporter = reporter(&provider);
+        provider.report_permits.add_permits(100);
+        provider.state().report_errors = vec![refusal(); 2].into();
+        assert_eq!(reporter.report("a".to_owned()).await, Err(ProgressError::Store(refusal())));
+        provider.state().leases_lost = true;
+        assert_eq!(reporter.report("b".to_owned()).await, Err(ProgressError::LeaseLost));
+        let permits = provider.report_permits.available_permits();
+        assert_eq!(reporter.report("c".to_owned()).await, Err(ProgressError::LeaseLost));
+        assert_eq!(provider.report_permits.available_permits(), permits, "nothing was tried");
+    }
+
+    #[tokio::test]
+    async fn what_is_too_large_is_not_sent() {
+        let provider = FakeProvider::watching();
+        let large = "x".repeat(MAX_PROGRESS_BYTES + 1);
+        let refused = reporter(&provider).report(large).await;
+        assert_eq!(refused, Err(ProgressError::TooLarge { bytes: MAX_PROGRESS_BYTES + 1 }));
+    }
+}

@@ -56,8 +56,8 @@ async fn dispatch(node: Arc<Node>) {
     }
 }
 
-/// Ends when a slot that owns a session may have become free: an activity without a session may have
-/// been handed over to it, and the fetch that waits does not offer it.
+/// Ends when a slot that owns a session may have become free: an activity without a session may
+/// have been handed over to it, and the fetch that waits does not offer it.
 async fn session_slot_freed(node: &Node) {
     if node.options.worker_node_id.is_none() && node.sessions.were_ever_used() {
         node.worker_slots.returned().await;
