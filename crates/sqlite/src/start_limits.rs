@@ -34,8 +34,7 @@ pub(crate) fn fetch_overdue(
         .enumerate()
         .map(|(slot, id)| worker_queue::lease(tx, &request, slot, id))
         .collect::<Result<Vec<_>, _>>()?;
-    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(WorkBatch { work, next_due })
+    Ok(WorkBatch { work, next_due: None })
 }
 
 pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx_worker_start_by
@@ -43,8 +42,12 @@ pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx
          AND (lock_token IS NULL OR locked_until <= ?1)
      ORDER BY start_by LIMIT ?2";
 
-/// The next time at which a limit runs out, or the lease of an activity that is overdue already.
-fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+/// When something is overdue: now, when the next limit runs out, or when the lease of an activity
+/// does that is overdue already. Only reads, because it is asked far oftener than it finds anything.
+pub(crate) fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+    if conn.prepare_cached(OVERDUE_SQL)?.exists(params![now, 1])? {
+        return Ok(Some(from_db(now)));
+    }
     let due: Option<i64> =
         conn.prepare_cached(NEXT_LIMIT_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
     Ok(due.map(from_db))

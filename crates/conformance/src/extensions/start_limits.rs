@@ -185,6 +185,7 @@ pub async fn overdue_activities_come_longest_overdue_first<F: ProviderFactory + 
     let limits = [(2, lease), (3, lease / 4), (4, lease / 2)];
     store.schedule_limited(items, &limits).await;
     store.expire().await;
+    assert!(store.overdue_up_to(0).await.is_empty(), "nothing was asked for");
     let mut found = store.overdue_up_to(2).await;
     assert_eq!(found.len(), 2);
     found.extend(store.overdue_up_to(2).await);

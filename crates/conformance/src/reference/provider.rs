@@ -385,6 +385,9 @@ impl Provider for MemoryProvider {
         &self,
         request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
+        if request.work_max == 0 {
+            return Ok(Vec::new());
+        }
         let (work_max, lock_for) = (request.work_max, millis(request.lock_timeout));
         let look = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
