@@ -9,6 +9,8 @@ pub(crate) struct Changes {
     worker_queue: bool,
     start_limits: bool,
     everything: bool,
+    /// Instances that went on, and those that may have ended.
+    steps: Vec<String>,
     instances: Vec<String>,
 }
 
@@ -28,9 +30,14 @@ impl Changes {
         self.start_limits = true;
     }
 
-    /// History, status, values or progress of an instance changed.
+    /// History, status or values of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
+    }
+
+    /// An instance went on, or an activity of it reported, and it has not ended.
+    pub(crate) fn step(&mut self, instance: String) {
+        self.steps.push(instance);
     }
 
     /// Another process may have changed anything.
@@ -44,6 +51,7 @@ impl Changes {
         self.worker_queue |= other.worker_queue;
         self.start_limits |= other.start_limits;
         self.everything |= other.everything;
+        self.steps.extend(other.steps);
         self.instances.extend(other.instances);
     }
 
@@ -61,6 +69,9 @@ impl Changes {
         }
         if self.start_limits {
             hub.notify(ChangeScope::StartLimits);
+        }
+        for instance in &self.steps {
+            hub.notify_step(instance);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

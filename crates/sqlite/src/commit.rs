@@ -88,8 +88,17 @@ pub(crate) fn commit_turn(
     if has_ready_messages(tx, &instance)? {
         tx.changes.orchestrator_queue();
     }
-    tx.changes.instance(instance);
+    note_change(tx, instance, &commit);
     Ok(committed)
+}
+
+/// Tells who watches the instance, once the turn is durable.
+pub(crate) fn note_change(tx: &mut Tx<'_>, instance: String, commit: &EncodedCommit) {
+    if commit.metadata.status.is_some() {
+        tx.changes.instance(instance);
+    } else {
+        tx.changes.step(instance);
+    }
 }
 
 /// Makes the changes of a turn to an instance that is stored.

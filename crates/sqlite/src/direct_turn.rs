@@ -45,7 +45,7 @@ pub(crate) fn commit_direct_turn(
         worker_queue::finish(tx, token, None)?;
     }
     let committed = commit::apply(tx, &turn.instance, &turn.commit)?;
-    tx.changes.instance(turn.instance);
+    commit::note_change(tx, turn.instance, &turn.commit);
     Ok(Some(committed))
 }
 

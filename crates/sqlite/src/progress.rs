@@ -22,7 +22,7 @@ pub(crate) fn record(tx: &mut Tx<'_>, token: &str, progress: &str) -> Result<(),
         .optional()?;
     let Some(instance) = instance else { return Err(lost_lease()) };
     if let Some(instance) = instance {
-        tx.changes.instance(instance);
+        tx.changes.step(instance);
     }
     Ok(())
 }

@@ -75,7 +75,7 @@ impl Writer {
         let waiting = Arc::new(AtomicUsize::new(0));
         let watched = Arc::clone(&waiting);
         std::thread::Builder::new()
-            .name("duroxide-sqlite-writer".to_owned())
+            .name("duroxide-write".to_owned())
             .spawn(move || match connection::open_writer(&location, &settings) {
                 Ok(conn) => {
                     if opened.send(Ok(())).is_ok() {

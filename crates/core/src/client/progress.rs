@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::wait::Wait;
 use super::{Client, ClientError};
-use crate::providers::ActivityProgress;
+use crate::providers::{ActivityProgress, ChangeScope};
 
 impl Client {
     /// What the unfinished activities of an instance have last reported, by execution and activity.
@@ -24,7 +24,7 @@ impl Client {
         seen: &[ActivityProgress],
         timeout: Duration,
     ) -> Result<Vec<ActivityProgress>, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout);
+        let mut wait = Wait::begin(self, ChangeScope::Instance(instance), timeout);
         loop {
             let now = self.get_activity_progress(instance).await?;
             if now != seen {

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::finished::Finished;
+use super::guarded::{Guarded, Panic, describe};
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
@@ -15,7 +15,6 @@ use crate::clock::millis;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::progress::ProgressReporter;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::tasks::AbortOnDrop;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
 /// Name and version of an instance that has no start event.
@@ -24,11 +23,9 @@ const UNKNOWN: &str = "unknown";
 /// How a handler ended.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
-    Panicked(JoinError),
+    Panicked(String),
     /// Nobody wants the result.
     Cancelled,
-    /// The runtime is being aborted; the activity is redelivered.
-    Aborted,
 }
 
 /// Runs the handler; `None` if nobody is to be told what it came to.
@@ -41,15 +38,14 @@ pub(super) async fn run(
     let cancellation = CancellationToken::new();
     let context = context(&in_hand, &work, cancellation.clone()).await;
     let input = std::mem::take(&mut work.input);
-    let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
-    let _aborted_with_the_slot = AbortOnDrop::new(&task);
+    let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
-        ended = &mut task => outcome_of(ended),
+        biased;
+        ended = &mut code => outcome_of(ended),
         () = unwanted(&in_hand) => {
             cancellation.cancel();
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut task).await.is_err() {
-                task.abort();
+            if timeout(grace, &mut code).await.is_err() {
                 debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
@@ -61,17 +57,16 @@ pub(super) async fn run(
             Outcome::Cancelled
         }
     };
+    drop(code);
     let elapsed = began.elapsed();
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
     report::judge(in_hand, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
+fn outcome_of(ended: Result<Result<String, String>, Panic>) -> Outcome {
     match ended {
-        Ok(Some(result)) => Outcome::Returned(result),
-        Ok(None) => Outcome::Aborted,
-        Err(error) if error.is_panic() => Outcome::Panicked(error),
-        Err(_cancelled_by_the_executor) => Outcome::Aborted,
+        Ok(result) => Outcome::Returned(result),
+        Err(panic) => Outcome::Panicked(describe(panic)),
     }
 }
 
