@@ -24,7 +24,7 @@ use crate::runtime::warm_cache::Warm;
 /// slot runs next.
 pub(crate) async fn take_direct_turns(
     node: &Arc<Node>,
-    leading: Leading,
+    mut leading: Leading,
     mut own: Option<(Slot, Stint)>,
 ) -> Option<Assignment> {
     let mut assigned: Vec<Assignment> = Vec::new();
