@@ -117,6 +117,12 @@ macro_rules! __ability {
     (workers) => {
         $crate::Ability::Workers
     };
+    (work_leases) => {
+        $crate::Ability::WorkLeases
+    };
+    (direct_turns) => {
+        $crate::Ability::DirectTurns
+    };
 }
 
 /// The function, or the wrapper that gives it what it takes.

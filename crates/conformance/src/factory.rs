@@ -73,6 +73,12 @@ pub enum Ability {
     StartLimits,
     /// The management side lists live workers and waiting activities.
     Workers,
+    /// Commits lease activities that they enqueue: [`TurnCommit::lease_work`] is honoured.
+    ///
+    /// [`TurnCommit::lease_work`]: duroxide_core::providers::TurnCommit::lease_work
+    WorkLeases,
+    /// [`Provider::commit_direct_turn`] is implemented.
+    DirectTurns,
 }
 
 impl Ability {
@@ -87,6 +93,8 @@ impl Ability {
             Self::Progress => "progress",
             Self::StartLimits => "start_limits",
             Self::Workers => "workers",
+            Self::WorkLeases => "work_leases",
+            Self::DirectTurns => "direct_turns",
         }
     }
 }

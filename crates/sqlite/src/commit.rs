@@ -39,6 +39,7 @@ pub(crate) struct EncodedCommit {
 impl EncodedCommit {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
+        let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items
@@ -51,12 +52,17 @@ impl EncodedCommit {
             events: NewEvent::encode_all(&commit.history_delta)?,
             kv: kv::changes(&commit.history_delta),
             custom_status: last_custom_status(&commit.history_delta),
-            work: NewWork::encode_all(commit)?,
+            work,
             messages,
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),
             lease: commit.lease_work.clone(),
         })
+    }
+
+    /// Whether it begins an execution or pins one, given which execution is current.
+    pub(crate) fn begins_or_pins(&self, current_execution: u64) -> bool {
+        self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
     }
 }
 
@@ -203,7 +209,12 @@ fn update_instance(
     Ok(incarnation.map(from_db))
 }
 
-fn create_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+/// Stores the execution when a commit names it for the first time, and its pin.
+pub(crate) fn create_execution(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
     let execution_id = to_db(commit.execution_id);
     tx.conn
         .prepare_cached(

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use duroxide_core::providers::{
     FetchedWork, OverdueFetch, SessionFetchConfig, StartLimit, TagFilter, TurnCommit, WorkFetch,
-    WorkItem, WorkSlot,
+    WorkItem, WorkLease, WorkSlot,
 };
 
 use crate::ProviderFactory;
@@ -114,6 +114,30 @@ pub async fn a_started_activity_is_never_overdue<F: ProviderFactory + ?Sized>(fa
     }
     store.expire().await;
     assert!(store.overdue().await.is_empty(), "a second lease does not bring the limit back");
+}
+
+/// A lease by the commit that schedules the activity is a start like any other.
+pub async fn a_lease_by_the_commit_is_a_start<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let limit = store.lease();
+    let scheduling = TurnCommit {
+        worker_items: vec![activity("a", 2), activity("a", 3)],
+        start_limits: vec![
+            StartLimit { activity_id: 2, limit },
+            StartLimit { activity_id: 3, limit },
+        ],
+        lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: store.lease() }),
+        ..commit(&turn, vec![started("a", 1)])
+    };
+    let committed = store.provider.commit_turn(Arc::new(scheduling)).await.must("a commit");
+    assert_eq!(committed.leased.len(), 1, "one was asked for: {committed:?}");
+    store.expire().await;
+    let overdue = store.overdue().await;
+    let items: Vec<_> = overdue.iter().map(|work| &work.item).collect();
+    assert_eq!(items, [&activity("a", 3)], "the other one has been started");
+    assert_eq!(store.fetch_any().await.overdue, None, "it has been started");
 }
 
 /// A lease that is given back unstarted was no start. The delay does not put off the limit.

@@ -37,7 +37,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.live_workers().await.into_iter().map(|worker| worker.node_id).collect()
     }
 
-    async fn waiting(&self, tag: Option<&str>, after: u64, limit: u32) -> Vec<WaitingWork> {
+    async fn waiting_work(&self, tag: Option<&str>, after: u64, limit: u32) -> Vec<WaitingWork> {
         let query = WaitingWorkQuery { tag: tag.map(str::to_owned), after, limit };
         self.admin().list_waiting_work(query).await.must("listing waiting activities")
     }
@@ -125,25 +125,25 @@ pub async fn waiting_work_is_listed_oldest_first<F: ProviderFactory + ?Sized>(fa
         store.send_work(item).await;
     }
     let ids = |work: &[WaitingWork]| work.iter().map(|it| it.activity_id).collect::<Vec<_>>();
-    let first = store.waiting(None, 0, 2).await;
+    let first = store.waiting_work(None, 0, 2).await;
     assert_eq!(ids(&first), [2, 3]);
-    let second = store.waiting(None, first[1].position, 2).await;
+    let second = store.waiting_work(None, first[1].position, 2).await;
     assert_eq!(ids(&second), [4]);
     let told = &first[0];
     assert_eq!((told.instance_id.as_str(), told.execution_id), ("a", 1));
     assert_eq!((told.activity_name.as_str(), &told.tag), ("TestActivity", &None));
     assert!(told.waiting_since_ms >= began && told.waiting_since_ms <= store.now_ms());
-    let gpu = store.waiting(Some("gpu"), 0, 10).await;
+    let gpu = store.waiting_work(Some("gpu"), 0, 10).await;
     assert_eq!((ids(&gpu), gpu[0].tag.as_deref()), (vec![1], Some("gpu")));
 
     store.work().await;
     let hidden = store.work().await;
-    assert_eq!(ids(&store.waiting(None, 0, 10).await), [4], "the others are leased");
+    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [4], "the others are leased");
     let delay = Some(store.lease() * 100);
     let back = store.provider.abandon_work_item(&hidden.token, delay, false).await;
     back.must("giving back an activity");
-    assert_eq!(ids(&store.waiting(None, 0, 10).await), [3, 4], "a hidden one waits too");
+    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [3, 4], "a hidden one waits too");
     store.expire().await;
-    let all = ids(&store.waiting(None, 0, 10).await);
+    let all = ids(&store.waiting_work(None, 0, 10).await);
     assert_eq!(all, [2, 3, 4], "an ended lease makes it wait");
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
@@ -23,7 +23,7 @@ use super::sessions::{self, Renewal};
 use super::store::Store;
 use super::turn_lock::{self, GiveBack};
 use super::worker_queue::{self, NewWork, WorkRequest};
-use super::{commit, history, inspect, progress, start_limits, workers};
+use super::{commit, direct_turn, history, inspect, progress, start_limits, workers};
 
 /// Keeps everything in memory. What the contract means, in the plainest form.
 #[derive(Debug)]
@@ -354,6 +354,19 @@ impl Provider for MemoryProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.change("commit_turn", |store, now| commit::commit_turn(store, now, &commit))
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        true
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        self.change("commit_direct_turn", |store, now| {
+            direct_turn::commit_direct_turn(store, now, &turn)
+        })
     }
 
     async fn fetch_work_items(

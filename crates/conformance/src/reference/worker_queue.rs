@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    FetchedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
-    WorkSlot,
+    FetchedWork, LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, WorkItem, WorkLease, WorkSlot,
 };
 
 use super::history::to_json;
@@ -84,6 +84,33 @@ pub(crate) fn insert(store: &mut Store, now: u64, new: NewWork) {
     let number = store.next_number();
     let start_by = new.start_limit.map(|limit| now.saturating_add(limit));
     store.work.insert(number, Work { enqueued_at: now, start_by, ..new.work });
+}
+
+/// Adds the activities of a commit; those that the lease names belong to the caller at once, as if
+/// it had fetched them at this moment.
+pub(crate) fn insert_all(
+    store: &mut Store,
+    now: u64,
+    work: Vec<NewWork>,
+    wish: Option<&WorkLease>,
+) -> Vec<LeasedWork> {
+    let mut leased = Vec::new();
+    for (index, mut new) in work.into_iter().enumerate() {
+        let work = &mut new.work;
+        let wish = wish.filter(|wish| wish.indexes.contains(&index));
+        // An activity of a session has to be fetched: the session is leased with it.
+        if let Some(wish) = wish.filter(|_| work.session.is_none()) {
+            let (lock_token, until) =
+                (store.new_token(), now.saturating_add(millis(wish.lock_timeout)));
+            work.lock = Some(WorkLock { token: lock_token.clone(), until });
+            work.attempt_count = 1;
+            // The lease is its start: the limit is satisfied.
+            new.start_limit = None;
+            leased.push(LeasedWork { index, lock_token });
+        }
+        insert(store, now, new);
+    }
+    leased
 }
 
 /// What a worker asks for.
@@ -194,6 +221,7 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
     Ok(())
 }
 
+/// The number of an activity whose lease lives.
 pub(crate) fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
     let held = store.work.iter().find(|(_, work)| work.is_held_by(token) && work.is_leased(now));
     held.map(|(number, _)| *number).ok_or_else(lost_lease)
@@ -232,7 +260,7 @@ pub(crate) fn return_unstarted(
     abandon(store, now, token, how)
 }
 
-fn lost_lease() -> Refusal {
+pub(crate) fn lost_lease() -> Refusal {
     Refusal::new("Invalid lock token: the work item is gone or its lease has run out")
 }
 

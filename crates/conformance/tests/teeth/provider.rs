@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
@@ -269,13 +269,21 @@ impl Provider for FaultyProvider {
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
-        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
-        let mut noted = self.memory.noted();
-        let instance = noted.instances.get(&commit.lock_token).cloned();
-        if let (Some(instance), Some(incarnation)) = (instance, committed.incarnation) {
-            noted.incarnations.insert(instance, incarnation);
-        }
+        let instance = self.memory.noted().instances.get(&commit.lock_token).cloned();
+        let committed = self.commit_leasing(TurnCommit::clone(&commit)).await?;
+        self.note_incarnation(instance, &committed);
         Ok(committed)
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        self.commit_direct(DirectTurn::clone(&turn)).await
     }
 
     async fn fetch_work_items(
