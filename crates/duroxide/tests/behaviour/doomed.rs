@@ -6,6 +6,8 @@ use duroxide::providers::Provider;
 use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistryBuilder};
 use duroxide::runtime::{Runtime, RuntimeOptions};
 
+use crate::support::PATIENCE;
+
 /// A node with threads of its own.
 pub(crate) struct Doomed {
     threads: tokio::runtime::Runtime,
@@ -32,8 +34,11 @@ impl Doomed {
         Self { threads }
     }
 
-    /// Ends it. What it holds stays held until it runs out.
-    pub(crate) fn die(self) {
-        self.threads.shutdown_background();
+    /// Ends it, and returns when nothing of it runs any more. What it holds stays held until it runs
+    /// out.
+    pub(crate) async fn die(self) {
+        let threads = self.threads;
+        let ending = tokio::task::spawn_blocking(|| threads.shutdown_timeout(PATIENCE));
+        ending.await.unwrap();
     }
 }

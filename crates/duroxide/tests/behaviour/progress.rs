@@ -74,7 +74,7 @@ async fn the_next_attempt_goes_on_where_a_dead_node_stopped() {
     client.start_orchestration("job", "Job", "page 7").await.unwrap();
     assert_eq!(diary.next().await, "attempt 1 saw nothing");
     assert_eq!(diary.next().await, "reported");
-    doomed.die();
+    doomed.die().await;
     let left = client.get_activity_progress("job").await.unwrap();
     assert_eq!(texts(&left), ["page 7"], "it outlives the node");
     clock.advance(PAST_LEASE);
@@ -215,7 +215,7 @@ async fn a_node_without_the_handler_does_not_lose_the_progress() {
     client.start_orchestration("job", "Job", "half").await.unwrap();
     diary.next().await;
     assert_eq!(diary.next().await, "reported");
-    doomed.die();
+    doomed.die().await;
     clock.advance(PAST_LEASE);
     let without = Node::on(&store, USUAL.options(), jobs(), activities()).await;
     // It has been fetched and given back when it is hidden and waits.

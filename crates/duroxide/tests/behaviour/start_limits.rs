@@ -226,7 +226,7 @@ async fn a_redelivery_after_a_crash_is_not_late() {
     let client = Client::new(Arc::clone(&store));
     client.start_orchestration("order", "Resize", "cat").await.unwrap();
     assert_eq!(diary.next().await, "began");
-    doomed.die();
+    doomed.die().await;
     clock.advance(Duration::from_secs(7200));
     let node = Node::on(&store, gpu(USUAL), limited(), resizing()).await;
     assert_eq!(node.output("order").await, "resized cat at attempt 2");

@@ -127,7 +127,7 @@ async fn a_worker_that_died_counts_as_gone_after_a_while() {
         }
     })
     .await;
-    doomed.die();
+    doomed.die().await;
     clock.advance(GONE_AFTER - Duration::from_millis(1));
     assert!(node.client.list_unserved_work(100).await.unwrap().is_empty(), "it may be alive");
     clock.advance(Duration::from_millis(1));
