@@ -40,7 +40,7 @@ pub(crate) struct EncodedCommit {
 impl EncodedCommit {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
-        let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
+        let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items

@@ -31,14 +31,18 @@ mod neighbours;
 mod number;
 mod options;
 mod orchestrator_queue;
+mod progress;
 mod provider;
 mod readers;
 mod retention;
 mod sessions;
+mod start_limits;
 mod stored_text;
 mod turn_lock;
 mod url;
+mod waiting;
 mod worker_queue;
+mod workers;
 mod writer;
 
 pub use error::SqliteError;
