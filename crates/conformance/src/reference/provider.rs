@@ -159,6 +159,7 @@ impl Provider for MemoryProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         };
         self.change("ack_orchestration_item", |store, now| {
             commit::commit_turn(store, now, &turn).map(drop)

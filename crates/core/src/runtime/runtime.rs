@@ -6,10 +6,11 @@ use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
 
-use super::dispatchers::worker::{RunningActivities, SessionCount};
+use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
 use super::limits::SHUTDOWN_GRACE_DEFAULT;
 use super::node::{Node, capabilities};
 use super::observability::{MetricsSnapshot, ObservabilityHandle};
+use super::slots::Slots;
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
@@ -77,6 +78,8 @@ impl Runtime {
             capabilities: capabilities(&options),
             warm: Arc::new(WarmCache::new(options.warm_cache.clone())),
             running: RunningActivities::default(),
+            worker_slots: Slots::new(options.worker_concurrency),
+            finished: FinishedWork::default(),
             sessions: SessionCount::new(options.max_sessions_per_runtime),
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),

@@ -8,6 +8,7 @@ use tracing::warn;
 
 use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
+use super::report::Taken;
 use super::standing::{Ended, Standing};
 use super::{commit, parent, poison, run};
 use crate::clock::millis;
@@ -144,6 +145,11 @@ async fn give_back_unread(
 }
 
 impl InHand<'_> {
+    /// For reports.
+    pub(super) fn taken(&self) -> Taken<'_> {
+        Taken { node: self.node, instance: &self.item.instance, worker_id: &self.worker_id }
+    }
+
     async fn dispose(self, warm: Option<Warm>, history: &[Event]) {
         let decision = decide(&Facts {
             standing: &self.standing,
@@ -212,7 +218,7 @@ impl InHand<'_> {
 }
 
 #[cfg(feature = "test-hooks")]
-async fn delay_for_test(instance: &str) {
+pub(super) async fn delay_for_test(instance: &str) {
     if let Some(delay) = crate::runtime::test_hooks::get_orch_processing_delay(instance) {
         tokio::time::sleep(delay).await;
     }
@@ -220,4 +226,4 @@ async fn delay_for_test(instance: &str) {
 
 #[cfg(not(feature = "test-hooks"))]
 #[expect(clippy::unused_async, reason = "the same shape as with test hooks")]
-async fn delay_for_test(_instance: &str) {}
+pub(super) async fn delay_for_test(_instance: &str) {}

@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::finished::Finished;
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
@@ -29,8 +30,12 @@ pub(super) enum Outcome {
     Aborted,
 }
 
-/// Runs the handler and reports what it came to.
-pub(super) async fn run(in_hand: InHand<'_>, mut work: Work, handler: Arc<dyn ActivityHandler>) {
+/// Runs the handler; `None` if nobody is to be told what it came to.
+pub(super) async fn run(
+    in_hand: InHand,
+    mut work: Work,
+    handler: Arc<dyn ActivityHandler>,
+) -> Option<Finished> {
     let began = Instant::now();
     let cancellation = CancellationToken::new();
     let context = context(&in_hand, &work, cancellation.clone()).await;
@@ -57,7 +62,7 @@ pub(super) async fn run(in_hand: InHand<'_>, mut work: Work, handler: Arc<dyn Ac
     };
     let elapsed = began.elapsed();
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
-    report::report(&in_hand, &work, outcome, elapsed).await;
+    report::judge(in_hand, work, outcome, elapsed)
 }
 
 fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
@@ -70,7 +75,7 @@ fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outco
 }
 
 /// Ends when the activity is cancelled: by a turn of this node, or by the loss of its lease.
-async fn unwanted(in_hand: &InHand<'_>) {
+async fn unwanted(in_hand: &InHand) {
     tokio::select! {
         () = in_hand.registered.unwanted.cancelled() => {}
         () = in_hand.lease.lost().cancelled() => {}
@@ -78,11 +83,11 @@ async fn unwanted(in_hand: &InHand<'_>) {
 }
 
 async fn context(
-    in_hand: &InHand<'_>,
+    in_hand: &InHand,
     work: &Work,
     cancellation: CancellationToken,
 ) -> ActivityContext {
-    let node = in_hand.node;
+    let node = &in_hand.node;
     let facts = match node.warm.facts(&work.id.instance) {
         Some(facts) => Some(facts),
         None => read_facts(in_hand, &work.id.instance).await.map(Arc::new),
@@ -105,7 +110,7 @@ async fn context(
     })
 }
 
-async fn read_facts(in_hand: &InHand<'_>, instance: &str) -> Option<StartFacts> {
+async fn read_facts(in_hand: &InHand, instance: &str) -> Option<StartFacts> {
     match in_hand.node.provider.read_start_event(instance).await {
         Ok(start) => start.as_ref().and_then(StartFacts::of),
         Err(error) => {
