@@ -51,6 +51,9 @@ pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedT
         doubtful: false,
     }
     .keep(&node.tasks);
+    // A task that was spawned a moment ago runs on this thread next and on no other one until we
+    // yield. Without this, a turn that computes for long would never have its lease renewed.
+    tokio::task::yield_now().await;
     delay_for_test(&fetched.item.instance).await;
     let (warm, history) = match recall(node, &mut fetched).await {
         Ok(recalled) => recalled,
