@@ -7,6 +7,7 @@ use duroxide_core::providers::{ChangeHub, ChangeScope};
 pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
+    work_locks: bool,
     everything: bool,
     instances: Vec<String>,
 }
@@ -20,6 +21,11 @@ impl Changes {
     /// An activity may have become fetchable.
     pub(crate) fn worker_queue(&mut self) {
         self.worker_queue = true;
+    }
+
+    /// An activity that someone runs is no longer theirs.
+    pub(crate) fn work_locks(&mut self) {
+        self.work_locks = true;
     }
 
     /// History, status or values of an instance changed.
@@ -36,6 +42,7 @@ impl Changes {
     pub(crate) fn merge(&mut self, other: Self) {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
+        self.work_locks |= other.work_locks;
         self.everything |= other.everything;
         self.instances.extend(other.instances);
     }
@@ -51,6 +58,9 @@ impl Changes {
         }
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
+        }
+        if self.work_locks {
+            hub.notify(ChangeScope::WorkLocks);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

@@ -187,6 +187,7 @@ pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
                 activity_id: *id,
             })
             .collect(),
+        lease_work: None,
     }
 }
 

@@ -81,6 +81,7 @@ impl Provider for FaultyProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         })
         .await
     }
@@ -287,6 +288,14 @@ impl Provider for FaultyProvider {
             return Some(self.silent.watch(scope));
         }
         self.inner.watch(scope)
+    }
+
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        match self.fault {
+            Some(Fault::LostLocksHidden) => Ok(Vec::new()),
+            Some(Fault::HeldLocksLost) => Ok(tokens.to_vec()),
+            _honest => self.inner.find_lost_work_locks(tokens).await,
+        }
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

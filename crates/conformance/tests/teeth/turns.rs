@@ -216,6 +216,7 @@ impl FaultyProvider {
                 orchestrator_items: Vec::new(),
                 metadata: duroxide_core::providers::ExecutionMetadata::default(),
                 cancelled_activities: Vec::new(),
+                lease_work: None,
             };
             return self.pass_on(empty).await;
         }

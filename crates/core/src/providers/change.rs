@@ -12,6 +12,9 @@ pub enum ChangeScope<'a> {
     OrchestratorQueue,
     /// An activity of the worker queue may have become fetchable.
     WorkerQueue,
+    /// An activity that someone runs may have been cancelled or taken away: see
+    /// [`find_lost_work_locks`](super::Provider::find_lost_work_locks).
+    WorkLocks,
     /// History, status or key-value state of one instance may have changed.
     Instance(&'a str),
 }
@@ -45,6 +48,7 @@ pub struct ChangeHub {
 struct Shared {
     orchestrator: watch::Sender<()>,
     worker: watch::Sender<()>,
+    work_locks: watch::Sender<()>,
     instances: Mutex<HashMap<String, watch::Sender<()>>>,
 }
 
@@ -80,6 +84,9 @@ impl ChangeHub {
             ChangeScope::WorkerQueue => {
                 ChangeWatch { changes: self.shared.worker.subscribe(), _interest: None }
             }
+            ChangeScope::WorkLocks => {
+                ChangeWatch { changes: self.shared.work_locks.subscribe(), _interest: None }
+            }
             ChangeScope::Instance(instance) => {
                 let changes =
                     self.shared.instances().entry(instance.to_owned()).or_default().subscribe();
@@ -95,6 +102,7 @@ impl ChangeHub {
         match scope {
             ChangeScope::OrchestratorQueue => self.shared.orchestrator.send_replace(()),
             ChangeScope::WorkerQueue => self.shared.worker.send_replace(()),
+            ChangeScope::WorkLocks => self.shared.work_locks.send_replace(()),
             ChangeScope::Instance(instance) => {
                 if let Some(sender) = self.shared.instances().get(instance) {
                     sender.send_replace(());
@@ -107,6 +115,7 @@ impl ChangeHub {
     pub fn notify_all(&self) {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
+        self.notify(ChangeScope::WorkLocks);
         for sender in self.shared.instances().values() {
             sender.send_replace(());
         }

@@ -287,6 +287,10 @@ impl Provider for InstrumentedProvider {
         self.inner.watch(scope)
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        self.inner.find_lost_work_locks(tokens).await
+    }
+
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         self.measured("read", self.inner.read_outcome(instance)).await
     }

@@ -268,6 +268,11 @@ impl Provider for Faulty {
         self.inner.watch(scope).filter(|_| watches)
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {
+        self.enter("find_lost_work_locks")?;
+        self.inner.find_lost_work_locks(tokens).await
+    }
+
     async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
         self.enter("read_outcome")?;
         self.inner.read_outcome(instance).await

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::handover::{Assignment, Stint};
-use super::{process, sessions};
+use super::{process, sessions, stolen};
 use crate::model::WorkItem;
 use crate::providers::{
     ChangeScope, FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot,
@@ -21,6 +21,7 @@ pub(crate) fn start(node: &Arc<Node>) {
     }
     node.tasks.spawn(dispatch(Arc::clone(node)));
     sessions::start(node);
+    stolen::start(node);
 }
 
 async fn dispatch(node: Arc<Node>) {

@@ -61,7 +61,7 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
             return None;
         }
     };
-    let registered = node.running.register(work.id.clone());
+    let registered = node.running.register(work.id.clone(), fetched.lock_token.clone());
     let lease = Keeper {
         leased: Leased::Activity,
         provider: Arc::clone(&node.provider),
