@@ -45,7 +45,7 @@ pub(crate) fn commit_turn(
         let visible_at = message.visible_at(now);
         orchestrator_queue::insert(store, now, message, visible_at);
     }
-    Ok(CommittedTurn { incarnation, leased: Vec::new() })
+    Ok(CommittedTurn { incarnation, ..CommittedTurn::default() })
 }
 
 /// Creates the instance when a commit names it for the first time, and brings it up to date.

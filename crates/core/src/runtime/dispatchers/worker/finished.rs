@@ -82,7 +82,7 @@ pub(crate) enum Offered {
     /// The leader takes it along.
     Joined,
     /// It has to go through the queue.
-    Declined(Finished),
+    Declined(Box<Finished>),
 }
 
 impl FinishedWork {
@@ -96,13 +96,13 @@ impl FinishedWork {
         let mut waiting = self.lock();
         if let Some(others) = waiting.get_mut(finished.instance()) {
             if others.len() >= FINISHED_WAITING_MAX {
-                return Offered::Declined(finished);
+                return Offered::Declined(Box::new(finished));
             }
             others.push(finished);
             return Offered::Joined;
         }
         if !may_lead {
-            return Offered::Declined(finished);
+            return Offered::Declined(Box::new(finished));
         }
         let instance = finished.instance().to_owned();
         waiting.insert(instance.clone(), vec![finished]);

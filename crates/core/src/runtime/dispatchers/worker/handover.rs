@@ -1,8 +1,8 @@
 //! Activities that start on this node by the commit that schedules them.
 //!
 //! Whoever commits a turn knows which activities it schedules and which slots are free. It has them
-//! enqueued under a lease of this node and starts them when the commit is durable: nothing has to be
-//! fetched. The queue remains the truth: if this node dies, the leases run out.
+//! enqueued under a lease of this node and starts them when the commit is durable: nothing has to
+//! be fetched. The queue remains the truth: if this node dies, the leases run out.
 
 use std::sync::Arc;
 
