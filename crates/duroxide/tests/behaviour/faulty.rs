@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
 
@@ -27,11 +27,13 @@ pub(crate) struct Faulty {
 #[derive(Default)]
 struct State {
     faults: HashMap<&'static str, (u32, ProviderError)>,
+    panics: HashMap<&'static str, u32>,
     calls: HashMap<&'static str, u32>,
     refused_instance: Option<String>,
     ignores_filter: bool,
     watches: bool,
     manages: bool,
+    direct: bool,
 }
 
 impl Faulty {
@@ -50,6 +52,16 @@ impl Faulty {
         self.fail(operation, times, ProviderError::retryable(operation, "hiccup"));
     }
 
+    /// The next `times` calls panic.
+    pub(crate) fn panic(&self, operation: &'static str, times: u32) {
+        self.state.lock().unwrap().panics.insert(operation, times);
+    }
+
+    /// How often an operation is still to panic.
+    pub(crate) fn panics_left(&self, operation: &'static str) -> u32 {
+        self.state.lock().unwrap().panics.get(operation).copied().unwrap_or(0)
+    }
+
     /// Refuses the next commit of one instance for good.
     pub(crate) fn refuse_commit_of(&self, instance: &str) {
         self.state.lock().unwrap().refused_instance = Some(instance.to_owned());
@@ -65,6 +77,11 @@ impl Faulty {
         self.state.lock().unwrap().watches = false;
     }
 
+    /// Turns are also taken without a fetch.
+    pub(crate) fn take_direct_turns(&self) {
+        self.state.lock().unwrap().direct = true;
+    }
+
     /// Has no management side.
     pub(crate) fn without_management(&self) {
         self.state.lock().unwrap().manages = false;
@@ -77,6 +94,11 @@ impl Faulty {
     fn enter(&self, operation: &'static str) -> Res<()> {
         let mut state = self.state.lock().unwrap();
         *state.calls.entry(operation).or_insert(0) += 1;
+        if let Some(left) = state.panics.get_mut(operation).filter(|left| **left > 0) {
+            *left -= 1;
+            drop(state);
+            panic!("{operation} panics");
+        }
         match state.faults.get_mut(operation) {
             Some((left, error)) if *left > 0 => {
                 *left -= 1;
@@ -182,10 +204,12 @@ impl Provider for Faulty {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Res<usize> {
+        self.enter("renew_session_lock")?;
         self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Res<usize> {
+        self.enter("cleanup_orphaned_sessions")?;
         self.inner.cleanup_orphaned_sessions(idle_timeout).await
     }
 
@@ -258,6 +282,15 @@ impl Provider for Faulty {
         self.inner.commit_turn(commit).await
     }
 
+    fn takes_direct_turns(&self) -> bool {
+        self.state.lock().unwrap().direct && self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
+        self.enter("commit_direct_turn")?;
+        self.inner.commit_direct_turn(turn).await
+    }
+
     async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {
         self.enter("fetch_work_items")?;
         self.inner.fetch_work_items(request).await
@@ -279,6 +312,7 @@ impl Provider for Faulty {
     }
 
     async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
+        self.enter("read_start_event")?;
         self.inner.read_start_event(instance).await
     }
 }

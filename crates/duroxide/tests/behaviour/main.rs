@@ -16,6 +16,8 @@ mod faulty;
 
 mod kv;
 mod metrics;
+mod panics;
+mod panics_of_the_store;
 mod retry;
 mod sessions;
 mod shutdown;

@@ -19,7 +19,10 @@ pub(crate) fn start(node: &Arc<Node>) {
     if node.options.worker_concurrency == 0 {
         return;
     }
-    node.tasks.spawn(dispatch(Arc::clone(node)));
+    node.tasks.supervise("worker dispatcher", {
+        let node = Arc::clone(node);
+        move || dispatch(Arc::clone(&node))
+    });
     sessions::start(node);
     stolen::start(node);
 }
@@ -85,7 +88,7 @@ async fn give_back(node: &Node, lock_token: &str) {
 pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
-    tasks.spawn(async move {
+    tasks.spawn_work("activity", async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
             next = process::process(&node, assignment).await;

@@ -22,7 +22,7 @@ pub(super) fn judge(
     let (completion, outcome) = match outcome {
         Outcome::Returned(Ok(result)) => (completed(&work, result), "success"),
         Outcome::Returned(Err(message)) => (app_error(&work, message), "app_error"),
-        Outcome::Panicked(error) => (app_error(&work, error.to_string()), "app_error"),
+        Outcome::Panicked(message) => (app_error(&work, message), "app_error"),
         // The row is gone or someone else's: there is nothing to acknowledge.
         Outcome::Cancelled => {
             record(&in_hand, &work, "cancelled", took);

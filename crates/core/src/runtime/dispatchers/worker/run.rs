@@ -12,6 +12,7 @@ use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
 use crate::clock::millis;
+use crate::panics;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::tasks::AbortOnDrop;
@@ -23,7 +24,8 @@ const UNKNOWN: &str = "unknown";
 /// How a handler ended.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
-    Panicked(JoinError),
+    /// With the text of the panic.
+    Panicked(String),
     /// Nobody wants the result.
     Cancelled,
     /// The runtime is being aborted; the activity is redelivered.
@@ -69,8 +71,16 @@ fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outco
     match ended {
         Ok(Some(result)) => Outcome::Returned(result),
         Ok(None) => Outcome::Aborted,
-        Err(error) if error.is_panic() => Outcome::Panicked(error),
-        Err(_cancelled_by_the_executor) => Outcome::Aborted,
+        Err(error) => {
+            let text = error.to_string();
+            match error.try_into_panic() {
+                Ok(payload) => {
+                    panics::discard(payload);
+                    Outcome::Panicked(text)
+                }
+                Err(_cancelled_by_the_executor) => Outcome::Aborted,
+            }
+        }
     }
 }
 

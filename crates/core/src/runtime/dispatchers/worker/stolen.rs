@@ -8,18 +8,18 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use crate::providers::{ChangeScope, ChangeWatch};
+use crate::providers::ChangeScope;
 use crate::runtime::limits::LOST_LEASES_PAUSE;
 use crate::runtime::node::Node;
 
 /// Listens until the node stops, if the store tells of changes.
 pub(super) fn start(node: &Arc<Node>) {
-    if let Some(changes) = node.provider.watch(ChangeScope::WorkLocks) {
-        node.tasks.spawn(listen(Arc::clone(node), changes));
-    }
+    let listening = Arc::clone(node);
+    node.tasks.supervise("listener for lost leases", move || listen(Arc::clone(&listening)));
 }
 
-async fn listen(node: Arc<Node>, mut changes: ChangeWatch) {
+async fn listen(node: Arc<Node>) {
+    let Some(mut changes) = node.provider.watch(ChangeScope::WorkLocks) else { return };
     let mut heard = async || {
         changes.changed().await;
         tokio::time::sleep(LOST_LEASES_PAUSE).await;
