@@ -19,6 +19,7 @@ mod metrics;
 mod panics;
 mod panics_of_the_store;
 mod retry;
+mod session_slots;
 mod sessions;
 mod shutdown;
 mod status;

@@ -40,6 +40,7 @@ async fn dispatch(node: Arc<Node>) {
             // The slot that owns a session is free only now, or there is room for one more: a wait
             // that began without it would not see the session's next activity.
             () = node.sessions.freed() => continue,
+            () = node.worker_slots.owner_freed() => continue,
         };
         let Some(fetched) = fetched else { return };
         match fetched {

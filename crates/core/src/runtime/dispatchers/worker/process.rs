@@ -79,6 +79,9 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
         registered,
     };
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
+    if session.is_some() && node.options.worker_node_id.is_none() {
+        slot.own_session();
+    }
     let finished = match in_hand.decide(&work, matches!(session, Some(None))) {
         Decision::GiveBackSession => {
             in_hand.give_back(WORK_RETURN_DELAY, true).await;
