@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use duroxide::providers::{
@@ -34,6 +34,7 @@ struct State {
     watches: bool,
     manages: bool,
     direct: bool,
+    cancelled_at: Option<Instant>,
 }
 
 impl Faulty {
@@ -75,6 +76,17 @@ impl Faulty {
     /// Tells nobody of changes.
     pub(crate) fn never_tell(&self) {
         self.state.lock().unwrap().watches = false;
+    }
+
+    /// When the last commit that cancels an activity was answered.
+    pub(crate) fn cancelled_at(&self) -> Option<Instant> {
+        self.state.lock().unwrap().cancelled_at
+    }
+
+    fn note_commit(&self, commit: &TurnCommit) {
+        if !commit.cancelled_activities.is_empty() {
+            self.state.lock().unwrap().cancelled_at = Some(Instant::now());
+        }
     }
 
     /// Turns are also taken without a fetch.
@@ -279,7 +291,9 @@ impl Provider for Faulty {
         }) {
             return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
         }
-        self.inner.commit_turn(commit).await
+        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
+        self.note_commit(&commit);
+        Ok(committed)
     }
 
     fn takes_direct_turns(&self) -> bool {
@@ -288,7 +302,9 @@ impl Provider for Faulty {
 
     async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
         self.enter("commit_direct_turn")?;
-        self.inner.commit_direct_turn(turn).await
+        let committed = self.inner.commit_direct_turn(Arc::clone(&turn)).await?;
+        self.note_commit(&turn.commit);
+        Ok(committed)
     }
 
     async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {

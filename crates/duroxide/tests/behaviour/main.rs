@@ -6,6 +6,7 @@
 mod activities;
 mod builder;
 mod cancellation;
+mod cancellation_causes;
 mod children;
 mod client;
 mod continue_as_new;
