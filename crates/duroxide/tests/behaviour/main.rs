@@ -20,6 +20,7 @@ mod metrics;
 mod panics;
 mod panics_of_the_store;
 mod retry;
+mod session_life;
 mod session_slots;
 mod sessions;
 mod shutdown;
