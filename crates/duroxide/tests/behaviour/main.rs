@@ -4,6 +4,7 @@
 #![cfg(feature = "sqlite")]
 
 mod activities;
+mod blocking;
 mod builder;
 mod cancellation;
 mod cancellation_causes;
