@@ -25,6 +25,7 @@ mod session_life;
 mod session_slots;
 mod sessions;
 mod shutdown;
+mod shutdown_under_load;
 mod status;
 mod support;
 mod timers;
