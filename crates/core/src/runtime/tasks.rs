@@ -30,7 +30,7 @@ impl Tasks {
         self.tracker.spawn(async move { kill.run_until_cancelled(task).await })
     }
 
-    /// Runs a task that goes on until the runtime stops, whatever happens to it. If it panics, it is
+    /// Runs a task that goes on until the runtime stops, whatever happens. If it panics, it is
     /// begun again after a pause.
     pub(crate) fn supervise<F>(
         &self,
@@ -54,7 +54,7 @@ impl Tasks {
         });
     }
 
-    /// Runs a piece of work. If it panics, that is logged; its lease runs out and it is redelivered.
+    /// Runs a piece of work. If it panics, that is logged; its lease runs out and it comes again.
     pub(crate) fn spawn_work<F>(&self, name: &'static str, work: F)
     where
         F: Future<Output = ()> + Send + 'static,

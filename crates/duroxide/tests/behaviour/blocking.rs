@@ -13,6 +13,11 @@ use crate::support::{
     Diary, Mode, Node, PATIENCE, USUAL, activities, in_every_mode, memory, orchestrations, until,
 };
 
+/// Long enough for a busy machine to renew it in time.
+const LEASE: Duration = Duration::from_secs(1);
+/// So long that the lease runs out twice unless it is renewed.
+const BLOCKED: Duration = Duration::from_millis(2_500);
+
 /// A thread that waits for the test.
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
@@ -35,7 +40,7 @@ fn one_call() -> OrchestrationRegistryBuilder {
 fn short_leases(mode: Mode) -> RuntimeOptions {
     RuntimeOptions {
         worker_concurrency: 2,
-        worker_lock_timeout: Duration::from_millis(300),
+        worker_lock_timeout: LEASE,
         worker_lock_renewal_buffer: Duration::ZERO,
         activity_cancellation_grace_period: Duration::from_millis(50),
         ..mode.options()
@@ -58,8 +63,7 @@ async fn a_blocking_activity_holds_up_nobody_and_keeps_its_lease(mode: Mode) {
     assert_eq!(diary.next().await, "blocks");
     let began = Instant::now();
     let mut others = 0;
-    // Several leases long.
-    while began.elapsed() < Duration::from_secs(1) {
+    while began.elapsed() < BLOCKED {
         assert_eq!(node.run(&format!("other-{others}"), "Call", "Quick").await, "quick");
         others += 1;
     }
@@ -172,7 +176,7 @@ async fn an_async_activity_that_blocks_its_thread_leaves_the_others_to_the_rest(
     assert_eq!(diary.next().await, "began");
     let began = Instant::now();
     let mut others = 0;
-    while began.elapsed() < Duration::from_secs(1) {
+    while began.elapsed() < BLOCKED {
         assert_eq!(node.run(&format!("other-{others}"), "Call", "Quick").await, "quick");
         others += 1;
     }
