@@ -9,6 +9,8 @@ pub(crate) struct Changes {
     worker_queue: bool,
     work_locks: bool,
     everything: bool,
+    /// Instances that went on, and those that may have ended.
+    steps: Vec<String>,
     instances: Vec<String>,
 }
 
@@ -33,6 +35,11 @@ impl Changes {
         self.instances.push(instance);
     }
 
+    /// An instance went on and has not ended.
+    pub(crate) fn step(&mut self, instance: String) {
+        self.steps.push(instance);
+    }
+
     /// Another process may have changed anything.
     pub(crate) fn everything(&mut self) {
         self.everything = true;
@@ -44,6 +51,7 @@ impl Changes {
         self.worker_queue |= other.worker_queue;
         self.work_locks |= other.work_locks;
         self.everything |= other.everything;
+        self.steps.extend(other.steps);
         self.instances.extend(other.instances);
     }
 
@@ -61,6 +69,9 @@ impl Changes {
         }
         if self.work_locks {
             hub.notify(ChangeScope::WorkLocks);
+        }
+        for instance in &self.steps {
+            hub.notify_step(instance);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

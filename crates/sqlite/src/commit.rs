@@ -59,6 +59,11 @@ impl EncodedCommit {
             lease: commit.lease_work.clone(),
         })
     }
+
+    /// Whether it begins an execution or pins one, given which execution is current.
+    pub(crate) fn begins_or_pins(&self, current_execution: u64) -> bool {
+        self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
+    }
 }
 
 fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
@@ -89,8 +94,17 @@ pub(crate) fn commit_turn(
     if has_ready_messages(tx, &instance)? {
         tx.changes.orchestrator_queue();
     }
-    tx.changes.instance(instance);
+    note_change(tx, instance, &commit);
     Ok(committed)
+}
+
+/// Tells who watches the instance, once the turn is durable.
+pub(crate) fn note_change(tx: &mut Tx<'_>, instance: String, commit: &EncodedCommit) {
+    if commit.metadata.status.is_some() {
+        tx.changes.instance(instance);
+    } else {
+        tx.changes.step(instance);
+    }
 }
 
 /// Makes the changes of a turn to an instance that is stored.
@@ -195,7 +209,12 @@ fn update_instance(
     Ok(incarnation.map(from_db))
 }
 
-fn create_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+/// Stores the execution when a commit names it for the first time, and its pin.
+pub(crate) fn create_execution(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
     let execution_id = to_db(commit.execution_id);
     tx.conn
         .prepare_cached(

@@ -44,8 +44,12 @@ pub(crate) fn commit_direct_turn(
     for token in &turn.finished_work {
         worker_queue::finish(tx, token, None)?;
     }
+    // Rare, hence not asked of the database each time: the current execution is stored.
+    if turn.commit.begins_or_pins(turn.mark.execution_id) {
+        commit::create_execution(tx, &turn.instance, &turn.commit)?;
+    }
     let committed = commit::apply(tx, &turn.instance, &turn.commit)?;
-    tx.changes.instance(turn.instance);
+    commit::note_change(tx, turn.instance, &turn.commit);
     Ok(Some(committed))
 }
 

@@ -27,6 +27,7 @@ mod job;
 mod kv;
 mod limits;
 mod migrations;
+mod neighbours;
 mod number;
 mod options;
 mod orchestrator_queue;

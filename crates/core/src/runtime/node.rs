@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::lease::{Lease, Leases, NewLease};
 use super::observability::{MetricsProvider, ObservabilityHandle};
 use super::slots::Slots;
 use super::system_activities::resolve_system_activity;
@@ -28,6 +29,7 @@ pub(crate) struct Node {
     pub(crate) worker_slots: Slots,
     pub(crate) finished: FinishedWork,
     pub(crate) sessions: SessionCount,
+    pub(crate) leases: Leases,
     pub(crate) tasks: Tasks,
     /// Tells the nodes of a cluster apart in logs.
     pub(crate) id: String,
@@ -44,6 +46,11 @@ impl Node {
     pub(crate) fn activity(&self, name: &str) -> Option<Arc<dyn ActivityHandler>> {
         resolve_system_activity(name, &self.clock)
             .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
+    }
+
+    /// Keeps a lease of this node alive.
+    pub(crate) fn keep(&self, lease: NewLease) -> Lease {
+        self.leases.keep(lease, &self.provider, &self.tasks)
     }
 
     /// Whether turns can go from the end of an activity to the commit without being fetched.

@@ -15,7 +15,7 @@ use crate::clock::millis;
 use crate::model::Event;
 use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, ProviderError};
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::limits::UNUSABLE_TURN_DELAY;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
@@ -43,17 +43,12 @@ pub(super) struct InHand<'a> {
 /// Takes one turn.
 pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedTurn) {
     let began = Instant::now();
-    let lease = Keeper {
+    let lease = node.keep(NewLease {
         leased: Leased::Turn,
-        provider: Arc::clone(&node.provider),
         token: fetched.lock_token.clone(),
         length: node.options.orchestrator_lock_timeout,
         doubtful: false,
-    }
-    .keep(&node.tasks);
-    // A task that was spawned a moment ago runs on this thread next and on no other one until we
-    // yield. Without this, a turn that computes for long would never have its lease renewed.
-    tokio::task::yield_now().await;
+    });
     delay_for_test(&fetched.item.instance).await;
     let (warm, history) = match recall(node, &mut fetched).await {
         Ok(recalled) => recalled,

@@ -2,6 +2,7 @@
 
 mod fetch;
 mod finished;
+mod guarded;
 mod handover;
 mod process;
 mod report;

@@ -14,7 +14,7 @@ use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
 use crate::providers::ScheduledActivityIdentifier;
 use crate::runtime::dispatchers::orchestration::take_direct_turns;
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::limits::WORK_RETURN_DELAY;
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slot;
@@ -62,14 +62,12 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
         }
     };
     let registered = node.running.register(work.id.clone(), fetched.lock_token.clone());
-    let lease = Keeper {
+    let lease = node.keep(NewLease {
         leased: Leased::Activity,
-        provider: Arc::clone(&node.provider),
         token: fetched.lock_token.clone(),
         length: node.options.worker_lock_timeout,
         doubtful: registered.doubtful,
-    }
-    .keep(&node.tasks);
+    });
     let in_hand = InHand {
         node: Arc::clone(node),
         worker_id: node.worker_id(slot.index),

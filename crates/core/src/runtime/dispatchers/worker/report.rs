@@ -28,7 +28,6 @@ pub(super) fn judge(
             record(&in_hand, &work, "cancelled", took);
             return None;
         }
-        Outcome::Aborted => return None,
     };
     log_outcome(&in_hand, &work, &completion, took);
     Some(Finished { in_hand, work, completion, outcome, took })

@@ -2,20 +2,19 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::finished::Finished;
+use super::guarded::{Guarded, describe};
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
 use crate::clock::millis;
-use crate::panics;
+use crate::panics::Payload;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::tasks::AbortOnDrop;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
 /// Name and version of an instance that has no start event.
@@ -28,8 +27,6 @@ pub(super) enum Outcome {
     Panicked(String),
     /// Nobody wants the result.
     Cancelled,
-    /// The runtime is being aborted; the activity is redelivered.
-    Aborted,
 }
 
 /// Runs the handler; `None` if nobody is to be told what it came to.
@@ -42,15 +39,14 @@ pub(super) async fn run(
     let cancellation = CancellationToken::new();
     let context = context(&in_hand, &work, cancellation.clone()).await;
     let input = std::mem::take(&mut work.input);
-    let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
-    let _aborted_with_the_slot = AbortOnDrop::new(&task);
+    let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
-        ended = &mut task => outcome_of(ended),
+        biased;
+        ended = &mut code => outcome_of(ended),
         () = unwanted(&in_hand) => {
             cancellation.cancel();
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut task).await.is_err() {
-                task.abort();
+            if timeout(grace, &mut code).await.is_err() {
                 debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
@@ -62,25 +58,16 @@ pub(super) async fn run(
             Outcome::Cancelled
         }
     };
+    drop(code);
     let elapsed = began.elapsed();
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
     report::judge(in_hand, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
+fn outcome_of(ended: Result<Result<String, String>, Payload>) -> Outcome {
     match ended {
-        Ok(Some(result)) => Outcome::Returned(result),
-        Ok(None) => Outcome::Aborted,
-        Err(error) => {
-            let text = error.to_string();
-            match error.try_into_panic() {
-                Ok(payload) => {
-                    panics::discard(payload);
-                    Outcome::Panicked(text)
-                }
-                Err(_cancelled_by_the_executor) => Outcome::Aborted,
-            }
-        }
+        Ok(result) => Outcome::Returned(result),
+        Err(panic) => Outcome::Panicked(describe(panic)),
     }
 }
 
