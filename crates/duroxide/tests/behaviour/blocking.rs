@@ -18,6 +18,9 @@ const LEASE: Duration = Duration::from_secs(1);
 /// So long that the lease runs out twice unless it is renewed.
 const BLOCKED: Duration = Duration::from_millis(2_500);
 
+/// Much less than the lease of an activity whose result got lost.
+const SOON: Duration = Duration::from_secs(10);
+
 /// A thread that waits for the test.
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
@@ -183,6 +186,76 @@ async fn an_async_activity_that_blocks_its_thread_leaves_the_others_to_the_rest(
     open.send(()).unwrap();
     assert_eq!(node.output("blocks").await, "blocked");
     assert!(diary.unread().is_empty(), "its lease was kept: it ran once");
+    node.stop().await;
+}
+
+// The signal used to be given by the task that runs the handler, which does not get round to it
+// while the handler computes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_async_activity_that_only_computes_sees_that_it_is_cancelled() {
+    let diary = Diary::default();
+    let written = diary.clone();
+    let handlers = activities().register("Compute", move |ctx: ActivityContext, _: String| {
+        let diary = written.clone();
+        async move {
+            diary.write("began");
+            let began = Instant::now();
+            while !ctx.is_cancelled() && began.elapsed() < PATIENCE {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            diary.write(format!("told {}", ctx.is_cancelled()));
+            Ok(String::new())
+        }
+    });
+    let node = Node::start(USUAL, one_call(), handlers).await;
+    node.begin("computes", "Call", "Compute").await;
+    // Not `next`: what the handler wakes waits for its thread.
+    until(|| diary.has_entries()).await;
+    assert_eq!(diary.next().await, "began");
+    node.client.cancel_instance("computes", "enough").await.unwrap();
+    until(|| diary.has_entries()).await;
+    assert_eq!(diary.next().await, "told true");
+    node.stop().await;
+}
+
+// The siblings that a turn starts used to wait on the thread of the one that it goes on with.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn an_async_activity_that_blocks_does_not_hold_up_its_siblings() {
+    let (open, gate) = gate();
+    let diary = Diary::default();
+    let written = diary.clone();
+    let handlers = activities()
+        .register("First", |_: ActivityContext, _: String| async move { Ok(String::new()) })
+        .register("Sibling", move |_: ActivityContext, number: String| {
+            let (gate, diary) = (gate.clone(), written.clone());
+            async move {
+                if number == "0" {
+                    block(&gate);
+                } else {
+                    diary.write(number);
+                }
+                Ok(String::new())
+            }
+        });
+    let registry =
+        orchestrations().register("Fan", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("First", "").await?;
+            let fan = (0..3).map(|number| ctx.schedule_activity("Sibling", number.to_string()));
+            ctx.join(fan.collect()).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+            Ok("all".to_owned())
+        });
+    let options = RuntimeOptions { worker_concurrency: 8, ..USUAL.options() };
+    let node = Node::on(&memory().await, options, registry, handlers).await;
+    for round in 0..10 {
+        let instance = format!("fan-{round}");
+        node.begin(&instance, "Fan", "").await;
+        let mut siblings = [diary.next().await, diary.next().await];
+        siblings.sort();
+        assert_eq!(siblings, ["1", "2"], "while the first one blocks");
+        open.send(()).unwrap();
+        let ended = node.client.wait_for_orchestration(&instance, SOON).await;
+        assert!(ended.is_ok(), "{ended:?}: {:?}", node.history(&instance).await);
+    }
     node.stop().await;
 }
 

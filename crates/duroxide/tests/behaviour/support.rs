@@ -293,6 +293,10 @@ impl Diary {
         self.entries.0.lock().unwrap().drain(..).collect()
     }
 
+    pub(crate) fn has_entries(&self) -> bool {
+        !self.entries.0.lock().unwrap().is_empty()
+    }
+
     /// Waits for the next entry.
     pub(crate) async fn next(&self) -> String {
         within(async {

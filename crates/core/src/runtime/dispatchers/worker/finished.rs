@@ -106,7 +106,7 @@ impl FinishedWork {
         }
         let instance = finished.instance().to_owned();
         waiting.insert(instance.clone(), vec![finished]);
-        Offered::Lead(Leading { instance, waiting: Arc::clone(&self.waiting) })
+        Offered::Lead(Leading { instance, waiting: Arc::clone(&self.waiting), is_over: false })
     }
 }
 
@@ -115,6 +115,8 @@ impl FinishedWork {
 pub(crate) struct Leading {
     instance: String,
     waiting: Arc<Mutex<Waiting>>,
+    /// Nothing waited any more. Whoever leads the instance now is someone else.
+    is_over: bool,
 }
 
 impl Leading {
@@ -124,11 +126,15 @@ impl Leading {
     }
 
     /// What has ended since the last call; `None`, and the lead is over, if nothing has.
-    pub(crate) fn next(&self) -> Option<Vec<Finished>> {
+    pub(crate) fn next(&mut self) -> Option<Vec<Finished>> {
+        if self.is_over {
+            return None;
+        }
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = std::mem::take(waiting.get_mut(&self.instance)?);
+        let ended = waiting.get_mut(&self.instance).map(std::mem::take).unwrap_or_default();
         if ended.is_empty() {
             waiting.remove(&self.instance);
+            self.is_over = true;
             return None;
         }
         Some(ended)
@@ -137,6 +143,9 @@ impl Leading {
 
 impl Drop for Leading {
     fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
         let left =
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.instance);
         drop(left);

@@ -66,6 +66,8 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
         leased: Leased::Activity,
         token: fetched.lock_token.clone(),
         length: node.options.worker_lock_timeout,
+        // A lost lease and a cancellation are the same to whoever runs the activity.
+        lost: registered.unwanted.clone(),
         doubtful: registered.doubtful,
     });
     let in_hand = InHand {

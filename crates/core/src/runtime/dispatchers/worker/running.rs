@@ -36,7 +36,7 @@ struct Run {
 pub(crate) struct Registered {
     id: ScheduledActivityIdentifier,
     run: u64,
-    /// Fires when a turn committed on this node no longer wants the activity.
+    /// Fires when nobody wants the activity any more: a turn has given it up, or its lease is lost.
     pub(crate) unwanted: CancellationToken,
     /// A turn may have cancelled it before it was registered; the lease tells.
     pub(crate) doubtful: bool,
