@@ -150,7 +150,7 @@ pub(crate) fn apply(
     let leased = worker_queue::insert_all(tx, &commit.work, commit.lease.as_ref())?;
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
     for activity in &commit.cancelled {
-        worker_queue::cancel(tx.conn, activity)?;
+        worker_queue::cancel(tx, activity)?;
     }
     for message in &commit.messages {
         orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
