@@ -3,6 +3,7 @@
 mod ci;
 mod conformance_teeth;
 mod help;
+mod soak;
 mod step;
 mod stress;
 mod test;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
         Some("stress") => stress::run(),
+        Some("soak") => soak::run(),
         Some("conformance-teeth") => conformance_teeth::run(),
         None | Some("help" | "--help" | "-h") => help::run(),
         Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),

@@ -1,12 +1,15 @@
-//! `cargo xtask test`: all set-up that the tests need, then all tests.
+//! `cargo xtask test`: all set-up that the tests need, then all tests and a short soak.
 
+use crate::soak;
 use crate::step::{Step, announce};
 
-/// Sets up and runs every test of the workspace, doc tests included.
+/// Sets up and runs every test of the workspace, doc tests included, and a short soak.
 pub(crate) fn run() -> Result<(), String> {
     set_up_postgres()?;
     let tests = Step { name: "tests", cargo: &["test", "--workspace", "--all-features"], env: &[] };
-    tests.run()
+    tests.run()?;
+    // Needs signals to pause processes.
+    if cfg!(unix) { soak::short() } else { Ok(()) }
 }
 
 /// The tests start servers of their own on the programs that are found or installed here. A URL in

@@ -108,6 +108,21 @@ macro_rules! __ability {
     (watching) => {
         $crate::Ability::Watching
     };
+    (progress) => {
+        $crate::Ability::Progress
+    };
+    (start_limits) => {
+        $crate::Ability::StartLimits
+    };
+    (workers) => {
+        $crate::Ability::Workers
+    };
+    (work_leases) => {
+        $crate::Ability::WorkLeases
+    };
+    (direct_turns) => {
+        $crate::Ability::DirectTurns
+    };
 }
 
 /// The function, or the wrapper that gives it what it takes.

@@ -9,10 +9,11 @@ pub mod clock;
 pub mod context;
 pub mod engine;
 pub mod model;
+mod panics;
 pub mod providers;
 pub mod runtime;
 
 pub use client::{Client, ClientError};
-pub use context::{DurableFuture, OrchestrationContext};
+pub use context::{ActivityOptions, DurableFuture, OrchestrationContext};
 pub use model::*;
 pub use runtime::ActivityContext;

@@ -7,7 +7,11 @@ use duroxide_core::providers::{ChangeHub, ChangeScope};
 pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
+    start_limits: bool,
+    work_locks: bool,
     everything: bool,
+    /// Instances that went on, and those that may have ended.
+    steps: Vec<String>,
     instances: Vec<String>,
 }
 
@@ -22,9 +26,24 @@ impl Changes {
         self.worker_queue = true;
     }
 
+    /// A schedule-to-start limit was added, or counts again.
+    pub(crate) fn start_limits(&mut self) {
+        self.start_limits = true;
+    }
+
+    /// An activity that someone runs is no longer theirs.
+    pub(crate) fn work_locks(&mut self) {
+        self.work_locks = true;
+    }
+
     /// History, status or values of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
+    }
+
+    /// An instance went on, or an activity of it reported, and it has not ended.
+    pub(crate) fn step(&mut self, instance: String) {
+        self.steps.push(instance);
     }
 
     /// Another process may have changed anything.
@@ -36,7 +55,10 @@ impl Changes {
     pub(crate) fn merge(&mut self, other: Self) {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
+        self.start_limits |= other.start_limits;
+        self.work_locks |= other.work_locks;
         self.everything |= other.everything;
+        self.steps.extend(other.steps);
         self.instances.extend(other.instances);
     }
 
@@ -51,6 +73,15 @@ impl Changes {
         }
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
+        }
+        if self.start_limits {
+            hub.notify(ChangeScope::StartLimits);
+        }
+        if self.work_locks {
+            hub.notify(ChangeScope::WorkLocks);
+        }
+        for instance in &self.steps {
+            hub.notify_step(instance);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

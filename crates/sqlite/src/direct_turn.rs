@@ -44,9 +44,13 @@ pub(crate) fn commit_direct_turn(
     for token in &turn.finished_work {
         worker_queue::finish(tx, token, None)?;
     }
-    let committed = commit::apply(tx, &turn.instance, &turn.commit)?;
-    tx.changes.instance(turn.instance);
-    Ok(Some(committed))
+    // Rare, hence not asked of the database each time: the current execution is stored.
+    if turn.commit.begins_or_pins(turn.mark.execution_id) {
+        commit::create_execution(tx, &turn.instance, &turn.commit)?;
+    }
+    let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
+    commit::note_change(tx, turn.instance, &turn.commit);
+    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased }))
 }
 
 /// Whether the history ends at the mark, and nobody and nothing stands before the turn.

@@ -56,3 +56,6 @@ pub(crate) const DUMP_TEXT_MAX: usize = 200;
 
 /// How often a waiting worker looks for leases that it was not told of, however short they are.
 pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+
+/// Looks for other processes that rely on the time stamp of the log, between two that ask SQLite.
+pub(crate) const TRUSTING_LOOKS_MAX: u32 = 40;

@@ -22,6 +22,7 @@ use tokio::sync::oneshot;
 use crate::change::Changes;
 use crate::error::JobError;
 use crate::job::{Job, TypedJob, Undo};
+use crate::neighbours::Neighbours;
 use crate::number::to_db;
 use crate::options::{Settings, Synchronous};
 use crate::url::Location;
@@ -75,7 +76,7 @@ impl Writer {
         let waiting = Arc::new(AtomicUsize::new(0));
         let watched = Arc::clone(&waiting);
         std::thread::Builder::new()
-            .name("duroxide-sqlite-writer".to_owned())
+            .name("duroxide-write".to_owned())
             .spawn(move || match connection::open_writer(&location, &settings) {
                 Ok(conn) => {
                     if opened.send(Ok(())).is_ok() {
@@ -210,8 +211,7 @@ struct WriterThread {
     poll: Duration,
     /// How many looks for other processes in a row found nothing.
     quiet_looks: u32,
-    /// Changes when another connection commits, but not when this one does.
-    data_version: i64,
+    neighbours: Neighbours,
     /// Whether commits are to wait for the disk, by the settings.
     syncs: bool,
     /// Whether the connection is set to wait for the disk at this moment.
@@ -227,23 +227,12 @@ impl WriterThread {
         waiting: Arc<AtomicUsize>,
     ) -> Self {
         let poll = settings.cross_process_poll;
-        let data_version = data_version(&conn).unwrap_or(0);
+        let neighbours = Neighbours::new(&location, &conn);
         let clock = settings.clock;
         let syncs = settings.synchronous == Synchronous::Full && location != Location::Memory;
         let quiet_looks = 0;
         let syncing = syncs;
-        Self {
-            conn,
-            location,
-            clock,
-            hub,
-            waiting,
-            poll,
-            quiet_looks,
-            data_version,
-            syncs,
-            syncing,
-        }
+        Self { conn, location, clock, hub, waiting, poll, quiet_looks, neighbours, syncs, syncing }
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -283,7 +272,7 @@ impl WriterThread {
         &mut self,
         inbox: &mpsc::Receiver<Command>,
     ) -> Result<Option<Command>, mpsc::RecvError> {
-        if self.location == Location::Memory {
+        if !self.neighbours.are_possible() {
             return inbox.recv().map(Some);
         }
         let pause = self.poll.saturating_mul(self.poll_factor());
@@ -295,7 +284,7 @@ impl WriterThread {
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
                 self.quiet_looks = self.quiet_looks.saturating_add(1);
-                if self.others_committed() {
+                if self.neighbours.may_have_committed(&self.conn) {
                     self.quiet_looks = 0;
                     self.hub.notify_all();
                 }
@@ -312,14 +301,6 @@ impl WriterThread {
             (1 + self.quiet_looks).min(limits::QUIET_POLL_FACTOR)
         } else {
             limits::IDLE_POLL_FACTOR
-        }
-    }
-
-    fn others_committed(&mut self) -> bool {
-        match data_version(&self.conn) {
-            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
-            // Waiters look again; the error will meet them there, with a name.
-            Err(_) => true,
         }
     }
 
@@ -344,7 +325,7 @@ impl WriterThread {
         self.wait_for_disk(durable)?;
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         let mut changes = Changes::default();
-        if self.location != Location::Memory && self.others_committed() {
+        if self.neighbours.have_committed(&self.conn) {
             changes.everything();
         }
         let alone = jobs.len() == 1;
@@ -421,10 +402,6 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
-}
-
-fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
-    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {

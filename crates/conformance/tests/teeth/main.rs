@@ -1,8 +1,11 @@
 //! Does the suite bite? Every named violation of the contract must be caught by some validation.
 
 mod admin;
+mod direct;
 mod factory;
 mod fault;
+mod leases;
+mod limits;
 mod memory;
 mod provider;
 mod run;

@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::ledger::Ledger;
 use super::turn::{Parent, Setup, Turn};
@@ -12,6 +13,7 @@ use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use crate::panics;
 use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
@@ -36,6 +38,8 @@ pub struct Execution {
     pub(super) fresh: Vec<Event>,
     /// What the code asked for in the current turn, with the ids of the schedules.
     pub(super) asked: Vec<(u64, Action)>,
+    /// Schedule-to-start limits of activities among them, by the ids of the schedules.
+    pub(super) start_limits: Vec<(u64, Duration)>,
     /// Turns taken so far. History does not say where a turn ends; see [`begins_turn`].
     turns: u64,
     code: Option<Code>,
@@ -103,6 +107,7 @@ impl Execution {
             now_ms: start.timestamp_ms,
             fresh: Vec::new(),
             asked: Vec::new(),
+            start_limits: Vec::new(),
             turns: 0,
         })
     }
@@ -205,6 +210,7 @@ impl Execution {
             }
             Err(payload) => {
                 self.end = Some(End::Fault(panicked(payload.as_ref())));
+                panics::discard(payload);
                 self.drop_code();
             }
         }
@@ -233,6 +239,7 @@ impl Execution {
                 panic = %panic_text(payload.as_ref()),
                 "orchestration panicked while it was being dropped"
             );
+            panics::discard(payload);
         }
     }
 
@@ -337,7 +344,5 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "orchestration panicked".to_owned())
+    panics::text(payload).unwrap_or_else(|| "orchestration panicked".to_owned())
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::lease::{Lease, Leases, NewLease};
 use super::observability::{MetricsProvider, ObservabilityHandle};
 use super::slots::Slots;
 use super::system_activities::resolve_system_activity;
@@ -28,6 +29,7 @@ pub(crate) struct Node {
     pub(crate) worker_slots: Slots,
     pub(crate) finished: FinishedWork,
     pub(crate) sessions: SessionCount,
+    pub(crate) leases: Leases,
     pub(crate) tasks: Tasks,
     /// Tells the nodes of a cluster apart in logs.
     pub(crate) id: String,
@@ -46,6 +48,11 @@ impl Node {
             .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
     }
 
+    /// Keeps a lease of this node alive.
+    pub(crate) fn keep(&self, lease: NewLease) -> Lease {
+        self.leases.keep(lease, &self.provider, &self.tasks)
+    }
+
     /// Whether turns can go from the end of an activity to the commit without being fetched.
     pub(crate) fn takes_direct_turns(&self) -> bool {
         self.options.warm_cache.enabled && self.provider.takes_direct_turns()
@@ -62,6 +69,11 @@ impl Node {
     /// Name of a slot of the worker dispatcher.
     pub(crate) fn worker_id(&self, slot: usize) -> String {
         format!("work-{slot}-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
+    }
+
+    /// Name of the one that fails activities which nobody started in time.
+    pub(crate) fn sweeper_id(&self) -> String {
+        format!("sweep-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
     }
 
     /// Name of a slot of the orchestration dispatcher.

@@ -7,6 +7,7 @@ use tracing::info;
 use uuid::Uuid;
 
 use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::lease::Leases;
 use super::limits::SHUTDOWN_GRACE_DEFAULT;
 use super::node::{Node, capabilities};
 use super::observability::{MetricsSnapshot, ObservabilityHandle};
@@ -15,8 +16,8 @@ use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
 use super::{
-    ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, dispatchers,
-    gauges,
+    ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
+    dispatchers, gauges,
 };
 use crate::model::event::BUILD_VERSION;
 use crate::providers::Provider;
@@ -81,6 +82,7 @@ impl Runtime {
             worker_slots: Slots::new(options.worker_concurrency),
             finished: FinishedWork::default(),
             sessions: SessionCount::new(options.max_sessions_per_runtime),
+            leases: Leases::new(),
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
@@ -90,6 +92,8 @@ impl Runtime {
         gauges::start(&node).await;
         dispatchers::orchestration::start(&node);
         dispatchers::worker::start(&node);
+        dispatchers::worker::start_sweeping(&node);
+        announcing::start(&node);
         Arc::new(Self { node })
     }
 
@@ -98,6 +102,7 @@ impl Runtime {
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         let grace = timeout_ms.map_or(SHUTDOWN_GRACE_DEFAULT, Duration::from_millis);
         self.node.tasks.shutdown(grace).await;
+        self.node.leases.stop();
         self.node.warm.clear();
     }
 

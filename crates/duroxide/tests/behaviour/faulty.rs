@@ -2,42 +2,72 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
+use tokio::sync::Semaphore;
 
 type Res<T> = Result<T, ProviderError>;
 
 /// Counts turns that were given back and are hidden now.
 pub(crate) const GIVEN_BACK: &str = "given back";
 
+/// Fails a direct turn after it was committed.
+pub(crate) const DIRECT_ANSWER: &str = "answer to a direct turn";
+/// Counts direct turns that the store has taken.
+pub(crate) const DIRECT_TAKEN: &str = "direct turn taken";
+/// Counts direct turns that the store has refused.
+pub(crate) const DIRECT_REFUSED: &str = "direct turn refused";
+
 /// Wraps a store. Chosen operations fail a number of times; all are counted.
 pub(crate) struct Faulty {
     inner: Arc<dyn Provider>,
     state: Mutex<State>,
+    /// Direct turns pass one permit at a time, if they are held.
+    direct: Semaphore,
 }
 
 #[derive(Default)]
 struct State {
     faults: HashMap<&'static str, (u32, ProviderError)>,
+    panics: HashMap<&'static str, u32>,
     calls: HashMap<&'static str, u32>,
     refused_instance: Option<String>,
     ignores_filter: bool,
     watches: bool,
     manages: bool,
+    takes_direct: bool,
+    holds_direct: bool,
+    cancelled_at: Option<Instant>,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Provider>) -> Arc<Self> {
-        let state = State { watches: true, manages: true, ..State::default() };
-        Arc::new(Self { inner, state: Mutex::new(state) })
+        let state = State { watches: true, manages: true, takes_direct: true, ..State::default() };
+        Arc::new(Self { inner, state: Mutex::new(state), direct: Semaphore::new(0) })
+    }
+
+    /// Takes no direct turns: every result goes through the queue.
+    pub(crate) fn fetched_turns_only(&self) {
+        self.state.lock().unwrap().takes_direct = false;
+    }
+
+    /// Direct turns wait until they are let go, before anything is done.
+    pub(crate) fn hold_direct_turns(&self) {
+        self.state.lock().unwrap().holds_direct = true;
+    }
+
+    /// Lets direct turns go, also those to come.
+    pub(crate) fn let_direct_turns_go(&self) {
+        self.state.lock().unwrap().holds_direct = false;
+        self.direct.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
     /// The next `times` calls fail.
@@ -48,6 +78,16 @@ impl Faulty {
     /// The next `times` calls fail for a passing reason.
     pub(crate) fn hiccup(&self, operation: &'static str, times: u32) {
         self.fail(operation, times, ProviderError::retryable(operation, "hiccup"));
+    }
+
+    /// The next `times` calls panic.
+    pub(crate) fn panic(&self, operation: &'static str, times: u32) {
+        self.state.lock().unwrap().panics.insert(operation, times);
+    }
+
+    /// How often an operation is still to panic.
+    pub(crate) fn panics_left(&self, operation: &'static str) -> u32 {
+        self.state.lock().unwrap().panics.get(operation).copied().unwrap_or(0)
     }
 
     /// Refuses the next commit of one instance for good.
@@ -65,6 +105,22 @@ impl Faulty {
         self.state.lock().unwrap().watches = false;
     }
 
+    /// When the last commit that cancels an activity was answered.
+    pub(crate) fn cancelled_at(&self) -> Option<Instant> {
+        self.state.lock().unwrap().cancelled_at
+    }
+
+    fn note_commit(&self, commit: &TurnCommit) {
+        if !commit.cancelled_activities.is_empty() {
+            self.state.lock().unwrap().cancelled_at = Some(Instant::now());
+        }
+    }
+
+    /// Turns are also taken without a fetch.
+    pub(crate) fn take_direct_turns(&self) {
+        self.state.lock().unwrap().takes_direct = true;
+    }
+
     /// Has no management side.
     pub(crate) fn without_management(&self) {
         self.state.lock().unwrap().manages = false;
@@ -77,6 +133,11 @@ impl Faulty {
     fn enter(&self, operation: &'static str) -> Res<()> {
         let mut state = self.state.lock().unwrap();
         *state.calls.entry(operation).or_insert(0) += 1;
+        if let Some(left) = state.panics.get_mut(operation).filter(|left| **left > 0) {
+            *left -= 1;
+            drop(state);
+            panic!("{operation} panics");
+        }
         match state.faults.get_mut(operation) {
             Some((left, error)) if *left > 0 => {
                 *left -= 1;
@@ -182,10 +243,12 @@ impl Provider for Faulty {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Res<usize> {
+        self.enter("renew_session_lock")?;
         self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Res<usize> {
+        self.enter("cleanup_orphaned_sessions")?;
         self.inner.cleanup_orphaned_sessions(idle_timeout).await
     }
 
@@ -255,7 +318,25 @@ impl Provider for Faulty {
         }) {
             return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
         }
-        self.inner.commit_turn(commit).await
+        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
+        self.note_commit(&commit);
+        Ok(committed)
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns() && self.state.lock().unwrap().takes_direct
+    }
+
+    async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
+        self.enter("commit_direct_turn")?;
+        if self.state.lock().unwrap().holds_direct {
+            self.direct.acquire().await.unwrap().forget();
+        }
+        let committed = self.inner.commit_direct_turn(Arc::clone(&turn)).await?;
+        self.note_commit(&turn.commit);
+        self.enter(if committed.is_some() { DIRECT_TAKEN } else { DIRECT_REFUSED })?;
+        self.enter(DIRECT_ANSWER)?;
+        Ok(committed)
     }
 
     async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {
@@ -268,12 +349,18 @@ impl Provider for Faulty {
         self.inner.watch(scope).filter(|_| watches)
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {
+        self.enter("find_lost_work_locks")?;
+        self.inner.find_lost_work_locks(tokens).await
+    }
+
     async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
         self.enter("read_outcome")?;
         self.inner.read_outcome(instance).await
     }
 
     async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
+        self.enter("read_start_event")?;
         self.inner.read_start_event(instance).await
     }
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::batch::Batch;
@@ -15,7 +16,7 @@ use crate::clock::millis;
 use crate::model::Event;
 use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, ProviderError};
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::limits::UNUSABLE_TURN_DELAY;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
@@ -43,14 +44,13 @@ pub(super) struct InHand<'a> {
 /// Takes one turn.
 pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedTurn) {
     let began = Instant::now();
-    let lease = Keeper {
+    let lease = node.keep(NewLease {
         leased: Leased::Turn,
-        provider: Arc::clone(&node.provider),
         token: fetched.lock_token.clone(),
         length: node.options.orchestrator_lock_timeout,
+        lost: CancellationToken::new(),
         doubtful: false,
-    }
-    .keep(&node.tasks);
+    });
     delay_for_test(&fetched.item.instance).await;
     let (warm, history) = match recall(node, &mut fetched).await {
         Ok(recalled) => recalled,
@@ -225,5 +225,4 @@ pub(super) async fn delay_for_test(instance: &str) {
 }
 
 #[cfg(not(feature = "test-hooks"))]
-#[expect(clippy::unused_async, reason = "the same shape as with test hooks")]
 pub(super) async fn delay_for_test(_instance: &str) {}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::handover::{Assignment, Stint};
-use super::{process, sessions};
+use super::{process, sessions, stolen};
 use crate::model::WorkItem;
 use crate::providers::{
     ChangeScope, FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot,
@@ -19,8 +19,12 @@ pub(crate) fn start(node: &Arc<Node>) {
     if node.options.worker_concurrency == 0 {
         return;
     }
-    node.tasks.spawn(dispatch(Arc::clone(node)));
+    node.tasks.supervise("worker dispatcher", {
+        let node = Arc::clone(node);
+        move || dispatch(Arc::clone(&node))
+    });
     sessions::start(node);
+    stolen::start(node);
 }
 
 async fn dispatch(node: Arc<Node>) {
@@ -36,6 +40,7 @@ async fn dispatch(node: Arc<Node>) {
             // The slot that owns a session is free only now, or there is room for one more: a wait
             // that began without it would not see the session's next activity.
             () = node.sessions.freed() => continue,
+            () = node.worker_slots.owner_freed() => continue,
         };
         let Some(fetched) = fetched else { return };
         match fetched {
@@ -76,7 +81,7 @@ async fn hand_out(node: &Arc<Node>, offered: &[usize], mut fetched: FetchedWork)
 
 /// The slot was taken by an activity that was handed over meanwhile.
 async fn give_back(node: &Node, lock_token: &str) {
-    let result = node.provider.abandon_work_item(lock_token, None, true).await;
+    let result = node.provider.return_unstarted_work_item(lock_token, None, true).await;
     log_unreturned("activity", result);
 }
 
@@ -84,7 +89,7 @@ async fn give_back(node: &Node, lock_token: &str) {
 pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
-    tasks.spawn(async move {
+    tasks.spawn_work("activity", async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
             next = process::process(&node, assignment).await;

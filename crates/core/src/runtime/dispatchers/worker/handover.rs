@@ -4,11 +4,8 @@
 //! enqueued under a lease of this node and starts them when the commit is durable: nothing has to
 //! be fetched. The queue remains the truth: if this node dies, the leases run out.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
-use super::fetch::begin;
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
 use crate::runtime::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
@@ -64,7 +61,11 @@ impl Handover {
         if commit.worker_items.is_empty() || node.tasks.is_stopping() {
             return Self { planned };
         }
-        let mut own = own.filter(|(_, stint)| may_go_on(node, *stint));
+        // A slot that has to stop is held until all is planned: it must not be found free here.
+        let (mut own, _stopping) = match own {
+            Some((slot, stint)) if !may_go_on(node, &slot, stint) => (None, Some(slot)),
+            own => (own, None),
+        };
         for (index, item) in commit.worker_items.iter().enumerate() {
             if !runs_here(node, commit, item) {
                 continue;
@@ -91,13 +92,6 @@ impl Handover {
         })
     }
 
-    /// Starts what the store has leased to this node, each in a task of its own.
-    pub(crate) fn begin(self, node: &Arc<Node>, commit: &TurnCommit, leased: &[LeasedWork]) {
-        for assignment in self.assign(node, commit, leased) {
-            begin(node, assignment);
-        }
-    }
-
     /// What the store has leased to this node, each with its slot.
     pub(crate) fn assign(
         self,
@@ -122,6 +116,8 @@ impl Handover {
                     item: item.clone(),
                     lock_token: work.lock_token.clone(),
                     attempt_count: 1,
+                    progress: None,
+                    overdue: None,
                 },
                 slot: place.slot,
                 stint: place.stint,
@@ -132,10 +128,9 @@ impl Handover {
 }
 
 /// Whether a slot may take one more activity of its own accord.
-fn may_go_on(node: &Node, stint: Stint) -> bool {
-    // A session that belongs to a slot waits for that very slot.
-    let others_serve = node.worker_slots.has_free()
-        && (node.options.worker_node_id.is_some() || node.sessions.is_unused());
+fn may_go_on(node: &Node, slot: &Slot, stint: Stint) -> bool {
+    // A session that belongs to a slot waits for that very slot, whether or not others are free.
+    let others_serve = node.worker_slots.has_free() && !slot.owns_session();
     others_serve || !stint.is_over()
 }
 

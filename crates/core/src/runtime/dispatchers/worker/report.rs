@@ -22,13 +22,12 @@ pub(super) fn judge(
     let (completion, outcome) = match outcome {
         Outcome::Returned(Ok(result)) => (completed(&work, result), "success"),
         Outcome::Returned(Err(message)) => (app_error(&work, message), "app_error"),
-        Outcome::Panicked(error) => (app_error(&work, error.to_string()), "app_error"),
+        Outcome::Panicked(message) => (app_error(&work, message), "app_error"),
         // The row is gone or someone else's: there is nothing to acknowledge.
         Outcome::Cancelled => {
             record(&in_hand, &work, "cancelled", took);
             return None;
         }
-        Outcome::Aborted => return None,
     };
     log_outcome(&in_hand, &work, &completion, took);
     Some(Finished { in_hand, work, completion, outcome, took })
@@ -68,7 +67,7 @@ pub(super) async fn store(in_hand: &InHand, completion: WorkItem) -> Stored {
 /// Whether a refusal means that the lease is gone. Another node's turn may have cancelled the
 /// activity without our having heard of it.
 async fn is_unwanted(in_hand: &InHand, refusal: &ProviderError) -> bool {
-    if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
+    if in_hand.registered.unwanted.is_cancelled() {
         return true;
     }
     let length = in_hand.node.options.worker_lock_timeout;
@@ -99,7 +98,8 @@ pub(super) fn failed(work: &Work, details: ErrorDetails) -> WorkItem {
     }
 }
 
-fn app_error(work: &Work, message: String) -> WorkItem {
+/// The message that says why the code of an activity failed.
+pub(super) fn app_error(work: &Work, message: String) -> WorkItem {
     let kind = AppErrorKind::ActivityFailed;
     failed(work, ErrorDetails::Application { kind, message, retryable: false })
 }

@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::finished::Finished;
+use super::guarded::{Guarded, describe};
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
 use crate::clock::millis;
+use crate::panics::Payload;
 use crate::runtime::activity_context::ActivityFields;
+use crate::runtime::progress::ProgressReporter;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::tasks::AbortOnDrop;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
 /// Name and version of an instance that has no start event.
@@ -23,11 +24,10 @@ const UNKNOWN: &str = "unknown";
 /// How a handler ended.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
-    Panicked(JoinError),
+    /// With the text of the panic.
+    Panicked(String),
     /// Nobody wants the result.
     Cancelled,
-    /// The runtime is being aborted; the activity is redelivered.
-    Aborted,
 }
 
 /// Runs the handler; `None` if nobody is to be told what it came to.
@@ -37,18 +37,18 @@ pub(super) async fn run(
     handler: Arc<dyn ActivityHandler>,
 ) -> Option<Finished> {
     let began = Instant::now();
-    let cancellation = CancellationToken::new();
-    let context = context(&in_hand, &work, cancellation.clone()).await;
+    // Fired by others, so that code that does not yield sees it too. A child: what the code does to
+    // its own token must not look like a cancellation.
+    let unwanted = in_hand.registered.unwanted.clone();
+    let context = context(&in_hand, &work, unwanted.child_token()).await;
     let input = std::mem::take(&mut work.input);
-    let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
-    let _aborted_with_the_slot = AbortOnDrop::new(&task);
+    let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
-        ended = &mut task => outcome_of(ended),
-        () = unwanted(&in_hand) => {
-            cancellation.cancel();
+        biased;
+        ended = &mut code => outcome_of(ended),
+        () = unwanted.cancelled() => {
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut task).await.is_err() {
-                task.abort();
+            if timeout(grace, &mut code).await.is_err() {
                 debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
@@ -60,25 +60,16 @@ pub(super) async fn run(
             Outcome::Cancelled
         }
     };
+    drop(code);
     let elapsed = began.elapsed();
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
     report::judge(in_hand, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
+fn outcome_of(ended: Result<Result<String, String>, Payload>) -> Outcome {
     match ended {
-        Ok(Some(result)) => Outcome::Returned(result),
-        Ok(None) => Outcome::Aborted,
-        Err(error) if error.is_panic() => Outcome::Panicked(error),
-        Err(_cancelled_by_the_executor) => Outcome::Aborted,
-    }
-}
-
-/// Ends when the activity is cancelled: by a turn of this node, or by the loss of its lease.
-async fn unwanted(in_hand: &InHand) {
-    tokio::select! {
-        () = in_hand.registered.unwanted.cancelled() => {}
-        () = in_hand.lease.lost().cancelled() => {}
+        Ok(result) => Outcome::Returned(result),
+        Err(panic) => Outcome::Panicked(describe(panic)),
     }
 }
 
@@ -102,9 +93,16 @@ async fn context(
         orchestration_version: version.to_owned(),
         activity_name: work.name.clone(),
         activity_id: work.id.activity_id,
+        attempt: in_hand.attempt_count,
         worker_id: in_hand.worker_id.clone(),
         session_id: work.session_id.clone(),
         tag: work.tag.clone(),
+        last_progress: in_hand.progress.clone(),
+        reporter: ProgressReporter::new(
+            Arc::clone(&node.provider),
+            in_hand.lock_token.clone(),
+            node.options.worker_lock_timeout,
+        ),
         cancellation,
         client: Client::new(Arc::clone(&node.provider)),
     })
