@@ -10,4 +10,6 @@ mod child;
 mod kills;
 mod ledger;
 mod rng;
+#[cfg(feature = "postgres")]
+mod server;
 mod usage;
