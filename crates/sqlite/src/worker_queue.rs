@@ -375,15 +375,16 @@ pub(crate) fn finish(
     token: &str,
     completion: Option<&NewMessage>,
 ) -> Result<(), JobError> {
-    let session_id: Option<Option<String>> = tx
+    // Two statements are cheaper than one that returns what it deletes.
+    let found = tx
         .conn
         .prepare_cached(
-            "DELETE FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2
-             RETURNING session_id",
+            "SELECT id, session_id FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2",
         )?
-        .query_row(params![token, tx.now], |row| stored_id(row, 0))
+        .query_row(params![token, tx.now], |row| Ok((row.get::<_, i64>(0)?, stored_id(row, 1)?)))
         .optional()?;
-    let Some(session_id) = session_id else { return Err(lost_lease()) };
+    let Some((id, session_id)) = found else { return Err(lost_lease()) };
+    tx.conn.prepare_cached("DELETE FROM worker_queue WHERE id = ?1")?.execute([id])?;
     if let Some(session_id) = session_id {
         sessions::touch(tx, &session_id)?;
     }

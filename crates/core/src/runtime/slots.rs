@@ -16,8 +16,6 @@ struct Shared {
     /// Free slots.
     free: Mutex<BTreeSet<usize>>,
     freed: Notify,
-    /// Told of every slot that is freed, for whoever waits with a list of free slots.
-    returned: Notify,
 }
 
 impl Shared {
@@ -37,15 +35,13 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.shared.free().insert(self.index);
         self.shared.freed.notify_one();
-        self.shared.returned.notify_one();
     }
 }
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
         let free = Mutex::new((0..count).collect());
-        let (freed, returned) = (Notify::new(), Notify::new());
-        Self { shared: Arc::new(Shared { free, freed, returned }) }
+        Self { shared: Arc::new(Shared { free, freed: Notify::new() }) }
     }
 
     /// Waits for a free slot and takes up to `count_max` of those that are free then. For one
@@ -67,11 +63,6 @@ impl Slots {
             }
             freed.await;
         }
-    }
-
-    /// Ends when a slot has been freed since the last call. For one caller at a time.
-    pub(crate) async fn returned(&self) {
-        self.shared.returned.notified().await;
     }
 
     /// Takes one slot, if it is free.

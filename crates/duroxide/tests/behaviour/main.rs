@@ -10,11 +10,12 @@ mod children;
 mod client;
 mod continue_as_new;
 mod determinism;
+mod direct;
+mod direct_slots;
 mod doomed;
 mod events;
 mod faults;
 mod faulty;
-
 mod kv;
 mod metrics;
 mod progress;

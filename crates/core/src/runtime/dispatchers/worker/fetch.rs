@@ -36,7 +36,6 @@ async fn dispatch(node: Arc<Node>) {
             // The slot that owns a session is free only now, or there is room for one more: a wait
             // that began without it would not see the session's next activity.
             () = node.sessions.freed() => continue,
-            () = session_slot_freed(&node) => continue,
         };
         let Some(fetched) = fetched else { return };
         match fetched {
@@ -53,16 +52,6 @@ async fn dispatch(node: Arc<Node>) {
             }
             Err(error) => pacing.failed(&error, &node.tasks).await,
         }
-    }
-}
-
-/// Ends when a slot that owns a session may have become free: an activity without a session may
-/// have been handed over to it, and the fetch that waits does not offer it.
-async fn session_slot_freed(node: &Node) {
-    if node.options.worker_node_id.is_none() && node.sessions.were_ever_used() {
-        node.worker_slots.returned().await;
-    } else {
-        std::future::pending().await
     }
 }
 
@@ -98,7 +87,11 @@ pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     tasks.spawn(async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
+            let slot = assignment.slot.index;
             next = process::process(&node, assignment).await;
+            if next.as_ref().is_none_or(|next| next.slot.index != slot) {
+                node.sessions.note_slot_freed(slot);
+            }
         }
     });
 }

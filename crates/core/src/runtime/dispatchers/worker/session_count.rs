@@ -1,7 +1,6 @@
-//! How many sessions have running activities on this node.
+//! How many sessions have running activities on this node, and which slots own sessions.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -11,8 +10,10 @@ use tokio::sync::Notify;
 pub(crate) struct SessionCount {
     sessions_max: usize,
     in_use: Arc<Mutex<HashMap<String, usize>>>,
+    /// Slots that have served a session. Such a slot may own it for long after; to take it for an
+    /// owner when it is none any more costs a fetch now and then.
+    owners: Arc<Mutex<BTreeSet<usize>>>,
     freed: Arc<Notify>,
-    seen: Arc<AtomicBool>,
 }
 
 /// One activity of a session; dropping it ends the use.
@@ -24,7 +25,8 @@ pub(crate) struct SessionUse {
 
 impl SessionCount {
     pub(crate) fn new(sessions_max: usize) -> Self {
-        Self { sessions_max, in_use: Arc::default(), freed: Arc::default(), seen: Arc::default() }
+        let (in_use, owners, freed) = Default::default();
+        Self { sessions_max, in_use, owners, freed }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
@@ -35,30 +37,40 @@ impl SessionCount {
         self.lock().len() >= self.sessions_max
     }
 
-    /// Whether no activity of a session runs here.
-    pub(crate) fn is_unused(&self) -> bool {
-        self.lock().is_empty()
+    fn owners(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether any activity of a session has ever run here.
-    pub(crate) fn were_ever_used(&self) -> bool {
-        self.seen.load(Ordering::Relaxed)
+    /// Says that a slot serves a session, which no other slot may serve after.
+    pub(crate) fn note_owner(&self, slot: usize) {
+        self.owners().insert(slot);
     }
 
-    /// Says that the slot of a session's activity is free again.
+    /// Whether sessions may wait for this very slot.
+    pub(crate) fn is_owner(&self, slot: usize) -> bool {
+        self.owners().contains(&slot)
+    }
+
+    /// Says that a session has ended its use of this node: there is room for another.
     pub(crate) fn note_freed(&self) {
         self.freed.notify_one();
     }
 
-    /// Ends when the slot of a session's activity has become free since the last call. For one
-    /// caller at a time.
+    /// Says that a slot is free again, which sessions may have waited for.
+    pub(crate) fn note_slot_freed(&self, slot: usize) {
+        if self.is_owner(slot) {
+            self.freed.notify_one();
+        }
+    }
+
+    /// Ends when a slot that owns sessions, or room for one more, has become free since the last
+    /// call. For one caller at a time.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
 
     /// Counts an activity of a session; `None` if that would be one session too many.
     pub(crate) fn enter(&self, session: &str) -> Option<SessionUse> {
-        self.seen.store(true, Ordering::Relaxed);
         let mut in_use = self.lock();
         if !in_use.contains_key(session) && in_use.len() >= self.sessions_max {
             return None;
