@@ -36,6 +36,7 @@ async fn dispatch(node: Arc<Node>) {
             // The slot that owns a session is free only now, or there is room for one more: a wait
             // that began without it would not see the session's next activity.
             () = node.sessions.freed() => continue,
+            () = node.worker_slots.owner_freed() => continue,
         };
         let Some(fetched) = fetched else { return };
         match fetched {
@@ -87,11 +88,7 @@ pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     tasks.spawn(async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
-            let slot = assignment.slot.index;
             next = process::process(&node, assignment).await;
-            if next.as_ref().is_none_or(|next| next.slot.index != slot) {
-                node.sessions.note_slot_freed(slot);
-            }
         }
     });
 }

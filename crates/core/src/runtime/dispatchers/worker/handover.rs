@@ -140,7 +140,7 @@ impl Handover {
 /// Whether a slot may take one more activity of its own accord.
 fn may_go_on(node: &Node, slot: &Slot, stint: Stint) -> bool {
     // A session that belongs to a slot waits for that very slot, whether or not others are free.
-    let others_serve = node.worker_slots.has_free() && !node.sessions.is_owner(slot.index);
+    let others_serve = node.worker_slots.has_free() && !slot.owns_session();
     others_serve || !stint.is_over()
 }
 

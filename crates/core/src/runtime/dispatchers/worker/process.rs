@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use super::fetch::begin;
 use super::finished::{Finished, Offered};
 use super::handover::{Assignment, Stint};
 use super::report::Stored;
@@ -63,7 +62,7 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
     let (in_hand, work) = take(node, node.worker_id(slot.index), fetched).await?;
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
     if session.is_some() && node.options.worker_node_id.is_none() {
-        node.sessions.note_owner(slot.index);
+        slot.own_session();
     }
     let decision = match overdue {
         Some(limit) => Decision::FailOverdue(limit),
@@ -88,15 +87,13 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
     if session.is_none() {
         return finish(node, finished?, Some((slot, stint))).await;
     }
-    // The slot is given free for the next activity of the session; what follows has another one.
-    if let Some(finished) = finished
-        && let Some(next) = finish(node, finished, None).await
-    {
-        begin(node, next);
-    }
+    let next = match finished {
+        Some(finished) => finish(node, finished, None).await,
+        None => None,
+    };
     drop((session, slot));
     node.sessions.note_freed();
-    None
+    next
 }
 
 /// Keeps the lease of a fetched activity from now on; `None` if it is none, and removed.

@@ -1,6 +1,6 @@
-//! How many sessions have running activities on this node, and which slots own sessions.
+//! How many sessions have running activities on this node.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -10,9 +10,6 @@ use tokio::sync::Notify;
 pub(crate) struct SessionCount {
     sessions_max: usize,
     in_use: Arc<Mutex<HashMap<String, usize>>>,
-    /// Slots that have served a session. Such a slot may own it for long after; to take it for an
-    /// owner when it is none any more costs a fetch now and then.
-    owners: Arc<Mutex<BTreeSet<usize>>>,
     freed: Arc<Notify>,
 }
 
@@ -25,8 +22,7 @@ pub(crate) struct SessionUse {
 
 impl SessionCount {
     pub(crate) fn new(sessions_max: usize) -> Self {
-        let (in_use, owners, freed) = Default::default();
-        Self { sessions_max, in_use, owners, freed }
+        Self { sessions_max, in_use: Arc::default(), freed: Arc::default() }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, usize>> {
@@ -37,34 +33,13 @@ impl SessionCount {
         self.lock().len() >= self.sessions_max
     }
 
-    fn owners(&self) -> MutexGuard<'_, BTreeSet<usize>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says that a slot serves a session, which no other slot may serve after.
-    pub(crate) fn note_owner(&self, slot: usize) {
-        self.owners().insert(slot);
-    }
-
-    /// Whether sessions may wait for this very slot.
-    pub(crate) fn is_owner(&self, slot: usize) -> bool {
-        self.owners().contains(&slot)
-    }
-
-    /// Says that a session has ended its use of this node: there is room for another.
+    /// Says that the slot of a session's activity is free again.
     pub(crate) fn note_freed(&self) {
         self.freed.notify_one();
     }
 
-    /// Says that a slot is free again, which sessions may have waited for.
-    pub(crate) fn note_slot_freed(&self, slot: usize) {
-        if self.is_owner(slot) {
-            self.freed.notify_one();
-        }
-    }
-
-    /// Ends when a slot that owns sessions, or room for one more, has become free since the last
-    /// call. For one caller at a time.
+    /// Ends when the slot of a session's activity has become free since the last call. For one
+    /// caller at a time.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
