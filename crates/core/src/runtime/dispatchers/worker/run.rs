@@ -45,7 +45,11 @@ pub(super) async fn run(
     let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
         biased;
-        ended = &mut code => outcome_of(ended),
+        // Code that hears of its cancellation may end before we look: nobody wants its result.
+        ended = &mut code => match unwanted.is_cancelled() {
+            true => Outcome::Cancelled,
+            false => outcome_of(ended),
+        },
         () = unwanted.cancelled() => {
             let grace = in_hand.node.options.activity_cancellation_grace_period;
             if timeout(grace, &mut code).await.is_err() {
