@@ -8,6 +8,7 @@ pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
     work_locks: bool,
+    start_limits: bool,
     everything: bool,
     /// Instances that went on, and those that may have ended.
     steps: Vec<String>,
@@ -30,12 +31,17 @@ impl Changes {
         self.work_locks = true;
     }
 
+    /// A schedule-to-start limit was added, or counts again.
+    pub(crate) fn start_limits(&mut self) {
+        self.start_limits = true;
+    }
+
     /// History, status or values of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
     }
 
-    /// An instance went on and has not ended.
+    /// An instance went on, or an activity of it reported, and it has not ended.
     pub(crate) fn step(&mut self, instance: String) {
         self.steps.push(instance);
     }
@@ -50,6 +56,7 @@ impl Changes {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
         self.work_locks |= other.work_locks;
+        self.start_limits |= other.start_limits;
         self.everything |= other.everything;
         self.steps.extend(other.steps);
         self.instances.extend(other.instances);
@@ -69,6 +76,9 @@ impl Changes {
         }
         if self.work_locks {
             hub.notify(ChangeScope::WorkLocks);
+        }
+        if self.start_limits {
+            hub.notify(ChangeScope::StartLimits);
         }
         for instance in &self.steps {
             hub.notify_step(instance);

@@ -32,14 +32,18 @@ mod number;
 mod options;
 mod orchestrator_queue;
 mod patience;
+mod progress;
 mod provider;
 mod readers;
 mod retention;
 mod sessions;
+mod start_limits;
 mod stored_text;
 mod turn_lock;
 mod url;
+mod waiting;
 mod worker_queue;
+mod workers;
 mod writer;
 
 pub use error::SqliteError;

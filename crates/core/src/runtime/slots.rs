@@ -43,6 +43,11 @@ impl Slot {
     pub(crate) fn own_session(&self) {
         self.shared.owners().insert(self.index);
     }
+
+    /// Whether sessions may wait for this very slot.
+    pub(crate) fn owns_session(&self) -> bool {
+        self.shared.owners().contains(&self.index)
+    }
 }
 
 impl Drop for Slot {

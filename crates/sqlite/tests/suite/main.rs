@@ -8,6 +8,7 @@ mod group_commit;
 mod kv;
 mod leases;
 mod legacy;
+mod limits;
 mod marks;
 mod model;
 mod parked;

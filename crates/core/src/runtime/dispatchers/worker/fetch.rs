@@ -81,7 +81,7 @@ async fn hand_out(node: &Arc<Node>, offered: &[usize], mut fetched: FetchedWork)
 
 /// The slot was taken by an activity that was handed over meanwhile.
 async fn give_back(node: &Node, lock_token: &str) {
-    let result = node.provider.abandon_work_item(lock_token, None, true).await;
+    let result = node.provider.return_unstarted_work_item(lock_token, None, true).await;
     log_unreturned("activity", result);
 }
 
