@@ -88,7 +88,6 @@ async fn a_running_activity_is_told_at_once_whatever_cancels_it(mode: Mode) {
     let begun = Diary::default();
     let (told, mut tells) = mpsc::unbounded_channel();
     let faulty = Faulty::new(memory().await);
-    faulty.take_direct_turns();
     let store: Arc<dyn Provider> = faulty.clone();
     let node = Node::on(&store, mode.options(), causes(), told_work(&begun, &told)).await;
     for (cause, reason) in CAUSES {

@@ -128,7 +128,7 @@ impl<T> Leading<T> {
     /// What has ended since the last call; `None`, and the lead is over, if nothing has.
     pub(crate) fn next(&mut self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = waiting.get_mut(&self.instance).map(std::mem::take).unwrap_or_default();
+        let ended = std::mem::take(waiting.get_mut(&self.instance)?);
         if ended.is_empty() {
             waiting.remove(&self.instance);
             self.over = true;
