@@ -7,8 +7,8 @@ use duroxide_core::providers::{ChangeHub, ChangeScope};
 pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
-    work_locks: bool,
     start_limits: bool,
+    work_locks: bool,
     everything: bool,
     /// Instances that went on, and those that may have ended.
     steps: Vec<String>,
@@ -26,14 +26,14 @@ impl Changes {
         self.worker_queue = true;
     }
 
-    /// An activity that someone runs is no longer theirs.
-    pub(crate) fn work_locks(&mut self) {
-        self.work_locks = true;
-    }
-
     /// A schedule-to-start limit was added, or counts again.
     pub(crate) fn start_limits(&mut self) {
         self.start_limits = true;
+    }
+
+    /// An activity that someone runs is no longer theirs.
+    pub(crate) fn work_locks(&mut self) {
+        self.work_locks = true;
     }
 
     /// History, status or values of an instance changed.
@@ -55,8 +55,8 @@ impl Changes {
     pub(crate) fn merge(&mut self, other: Self) {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
-        self.work_locks |= other.work_locks;
         self.start_limits |= other.start_limits;
+        self.work_locks |= other.work_locks;
         self.everything |= other.everything;
         self.steps.extend(other.steps);
         self.instances.extend(other.instances);
@@ -74,11 +74,11 @@ impl Changes {
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
         }
-        if self.work_locks {
-            hub.notify(ChangeScope::WorkLocks);
-        }
         if self.start_limits {
             hub.notify(ChangeScope::StartLimits);
+        }
+        if self.work_locks {
+            hub.notify(ChangeScope::WorkLocks);
         }
         for instance in &self.steps {
             hub.notify_step(instance);

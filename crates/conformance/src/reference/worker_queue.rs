@@ -247,12 +247,6 @@ pub(crate) fn abandon(
     Ok(())
 }
 
-/// Which of the tokens no longer hold an activity.
-pub(crate) fn find_lost(store: &Store, tokens: &[String]) -> Vec<String> {
-    let held = |token: &&String| store.work.values().any(|work| work.is_held_by(token));
-    tokens.iter().filter(|token| !held(token)).cloned().collect()
-}
-
 /// Gives an activity back whose handler was not called: the lease was no start.
 pub(crate) fn return_unstarted(
     store: &mut Store,
@@ -264,6 +258,12 @@ pub(crate) fn return_unstarted(
         work.starting = false;
     }
     abandon(store, now, token, how)
+}
+
+/// Which of the tokens no longer hold an activity.
+pub(crate) fn find_lost(store: &Store, tokens: &[String]) -> Vec<String> {
+    let held = |token: &&String| store.work.values().any(|work| work.is_held_by(token));
+    tokens.iter().filter(|token| !held(token)).cloned().collect()
 }
 
 pub(crate) fn lost_lease() -> Refusal {

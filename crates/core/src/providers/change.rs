@@ -12,11 +12,11 @@ pub enum ChangeScope<'a> {
     OrchestratorQueue,
     /// An activity of the worker queue may have become fetchable.
     WorkerQueue,
+    /// An activity with a schedule-to-start limit may have been added or given back unstarted.
+    StartLimits,
     /// An activity that someone runs may have been cancelled or taken away: see
     /// [`find_lost_work_locks`](super::Provider::find_lost_work_locks).
     WorkLocks,
-    /// An activity with a schedule-to-start limit may have been added or given back unstarted.
-    StartLimits,
     /// History, status, key-value state or progress of one instance may have changed.
     Instance(&'a str),
     /// One instance may have ended.
@@ -52,8 +52,8 @@ pub struct ChangeHub {
 struct Shared {
     orchestrator: watch::Sender<()>,
     worker: watch::Sender<()>,
-    work_locks: watch::Sender<()>,
     start_limits: watch::Sender<()>,
+    work_locks: watch::Sender<()>,
     instances: Mutex<HashMap<String, Watched>>,
 }
 
@@ -103,11 +103,11 @@ impl ChangeHub {
             ChangeScope::WorkerQueue => {
                 ChangeWatch { changes: self.shared.worker.subscribe(), _interest: None }
             }
-            ChangeScope::WorkLocks => {
-                ChangeWatch { changes: self.shared.work_locks.subscribe(), _interest: None }
-            }
             ChangeScope::StartLimits => {
                 ChangeWatch { changes: self.shared.start_limits.subscribe(), _interest: None }
+            }
+            ChangeScope::WorkLocks => {
+                ChangeWatch { changes: self.shared.work_locks.subscribe(), _interest: None }
             }
             ChangeScope::Instance(instance) => {
                 self.watch_instance(instance, |watched| watched.changes.subscribe())
@@ -134,8 +134,8 @@ impl ChangeHub {
         match scope {
             ChangeScope::OrchestratorQueue => self.shared.orchestrator.send_replace(()),
             ChangeScope::WorkerQueue => self.shared.worker.send_replace(()),
-            ChangeScope::WorkLocks => self.shared.work_locks.send_replace(()),
             ChangeScope::StartLimits => self.shared.start_limits.send_replace(()),
+            ChangeScope::WorkLocks => self.shared.work_locks.send_replace(()),
             ChangeScope::Instance(instance) => {
                 if let Some(watched) = self.shared.instances().get(instance) {
                     watched.changes.send_replace(());
@@ -161,8 +161,8 @@ impl ChangeHub {
     pub fn notify_all(&self) {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
-        self.notify(ChangeScope::WorkLocks);
         self.notify(ChangeScope::StartLimits);
+        self.notify(ChangeScope::WorkLocks);
         for watched in self.shared.instances().values() {
             watched.changes.send_replace(());
             watched.outcome.send_replace(());

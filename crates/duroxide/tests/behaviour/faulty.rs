@@ -43,9 +43,9 @@ struct State {
     ignores_filter: bool,
     watches: bool,
     manages: bool,
-    cancelled_at: Option<Instant>,
     takes_direct: bool,
     holds_direct: bool,
+    cancelled_at: Option<Instant>,
 }
 
 impl Faulty {
