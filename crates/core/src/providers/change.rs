@@ -163,6 +163,11 @@ impl ChangeHub {
         self.notify(ChangeScope::WorkerQueue);
         self.notify(ChangeScope::StartLimits);
         self.notify(ChangeScope::WorkLocks);
+        self.notify_instances();
+    }
+
+    /// Reports that any instance may have changed.
+    pub fn notify_instances(&self) {
         for watched in self.shared.instances().values() {
             watched.changes.send_replace(());
             watched.outcome.send_replace(());
