@@ -141,7 +141,10 @@ impl EncodedCommit {
     fn outcome(&self, code: i32, incarnation: Option<i64>) -> Committed {
         let incarnation = incarnation.map(from_db);
         match code {
-            0 => Ok((Some(CommittedTurn { incarnation, leased: Vec::new() }), self.changes())),
+            0 => {
+                let committed = CommittedTurn { incarnation, ..CommittedTurn::default() };
+                Ok((Some(committed), self.changes()))
+            }
             2 => Err(turn_lock::expired()),
             3 => Ok((None, Changes::default())),
             _ => Err(turn_lock::unknown_token()),

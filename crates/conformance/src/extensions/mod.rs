@@ -1,6 +1,6 @@
 //! What is new in this contract: batches, known history, leases and turns without a fetch, waiting
-//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions of
-//! this project promise beyond the published suite.
+//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions
+//! of this project promise beyond the published suite.
 
 mod batches;
 mod changes;

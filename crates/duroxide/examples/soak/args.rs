@@ -11,7 +11,7 @@ usage: soak [--minutes N] [--seed N] [--store URL] [--folder PATH] [--calm]
   --seed N       the same seed gives the same workload and the same plan of trouble
   --store URL    an empty store that the nodes share (default: a SQLite file in the folder)
   --folder PATH  where the store, the effects and the logs are kept (default: a temporary folder)
-  --calm         no kills and no pauses";
+  --calm         no kills and no pauses; then nothing may run twice either";
 
 /// What to do.
 pub(crate) enum Command {

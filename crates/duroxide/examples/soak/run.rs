@@ -70,6 +70,12 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
         worker.stop()?;
     }
     let counts = audit(&tables.facts()?, &Effects::new(&stall.effects).read()?)?;
+    if plan.calm && counts.redeliveries > 0 {
+        let again = counts.redeliveries;
+        return Err(format!(
+            "{again} effects were had again although nothing was killed or paused"
+        ));
+    }
     report(&started, done, &counts, began.elapsed());
     Ok(())
 }

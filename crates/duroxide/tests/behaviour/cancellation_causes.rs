@@ -88,7 +88,6 @@ async fn a_running_activity_is_told_at_once_whatever_cancels_it(mode: Mode) {
     let begun = Diary::default();
     let (told, mut tells) = mpsc::unbounded_channel();
     let faulty = Faulty::new(memory().await);
-    faulty.take_direct_turns();
     let store: Arc<dyn Provider> = faulty.clone();
     let node = Node::on(&store, mode.options(), causes(), told_work(&begun, &told)).await;
     for (cause, reason) in CAUSES {
@@ -190,5 +189,22 @@ async fn an_activity_of_a_deleted_instance_is_told() {
     node.client.delete_instance("gone", true).await.unwrap();
     within(tells.recv()).await.unwrap();
     assert!(asked.elapsed() < Duration::from_secs(5), "took {:?}", asked.elapsed());
+    node.stop().await;
+}
+
+/// Code may use its token to stop tasks of its own; nobody else has cancelled it by that.
+#[tokio::test]
+async fn an_activity_that_fires_its_own_token_is_not_cancelled() {
+    let handlers = activities().register("Work", |ctx: ActivityContext, _: String| async move {
+        ctx.cancellation_token().cancel();
+        tokio::task::yield_now().await;
+        Ok(format!("stopped its own tasks: {}", ctx.is_cancelled()))
+    });
+    let registry = orchestrations()
+        .register("Call", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Work", "").await
+        });
+    let node = Node::on(&memory().await, RuntimeOptions::default(), registry, handlers).await;
+    assert_eq!(node.run("own", "Call", "").await, "stopped its own tasks: true");
     node.stop().await;
 }

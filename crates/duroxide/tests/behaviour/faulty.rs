@@ -116,11 +116,6 @@ impl Faulty {
         }
     }
 
-    /// Turns are also taken without a fetch.
-    pub(crate) fn take_direct_turns(&self) {
-        self.state.lock().unwrap().takes_direct = true;
-    }
-
     /// Has no management side.
     pub(crate) fn without_management(&self) {
         self.state.lock().unwrap().manages = false;

@@ -58,7 +58,6 @@ fn steps() -> ActivityRegistryBuilder {
 
 async fn a_store_that_panics_ends_no_dispatcher(mode: Mode) {
     let faulty = Faulty::new(memory().await);
-    faulty.take_direct_turns();
     let store: Arc<dyn Provider> = faulty.clone();
     let options = RuntimeOptions {
         worker_lock_timeout: Duration::from_millis(600),

@@ -54,7 +54,6 @@ async fn a_slot_that_is_free_again_serves_its_session_at_once() {
             Ok(format!("{first} {second}"))
         });
     let faulty = Faulty::new(memory().await);
-    faulty.take_direct_turns();
     let store: Arc<dyn Provider> = faulty.clone();
     let options = RuntimeOptions { worker_concurrency: 2, ..USUAL.options() };
     let node = Node::on(&store, options, registry, handlers).await;

@@ -110,6 +110,19 @@ impl FinishedWork {
     }
 }
 
+impl FinishedWork {
+    /// Makes the caller the leader of an instance that has none.
+    pub(crate) fn lead(&self, instance: &str) -> Option<Leading> {
+        let mut waiting = self.lock();
+        if waiting.contains_key(instance) {
+            return None;
+        }
+        waiting.insert(instance.to_owned(), Vec::new());
+        let (instance, waiting) = (instance.to_owned(), Arc::clone(&self.waiting));
+        Some(Leading { instance, waiting, over: false })
+    }
+}
+
 /// The right to take the direct turns of an instance. Dropping it lets what still waits be
 /// redelivered.
 pub(crate) struct Leading<T = Finished> {
@@ -128,7 +141,7 @@ impl<T> Leading<T> {
     /// What has ended since the last call; `None`, and the lead is over, if nothing has.
     pub(crate) fn next(&mut self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        let ended = waiting.get_mut(&self.instance).map(std::mem::take).unwrap_or_default();
+        let ended = std::mem::take(waiting.get_mut(&self.instance)?);
         if ended.is_empty() {
             waiting.remove(&self.instance);
             self.over = true;
