@@ -1,12 +1,13 @@
 //! Workloads and measurements that are the same for every engine.
 //!
-//! An engine implements [`Engine`] and [`Opener`]; [`child::main`] turns it into a program that
-//! runs one workload once and prints one [`Sample`].
+//! An engine implements [`Engine`] and [`Opener`]; [`child::Run`] runs one workload once and gives
+//! one [`Sample`].
 
 pub mod child;
 pub mod engine;
 pub mod job;
 pub mod options;
+pub mod prefixed;
 pub mod sample;
 pub mod stats;
 pub mod usage;

@@ -10,7 +10,19 @@ mod workflows;
 
 use std::process::ExitCode;
 
+use bench_harness::child::{Run, line};
+
 fn main() -> ExitCode {
     let arguments = std::env::args().skip(1).filter(|argument| argument != "run").collect();
-    bench_harness::child::main(engines::ALL, arguments)
+    let run = Run::read(arguments).and_then(|run| run.sample(engines::ALL));
+    match run.and_then(|sample| line(&sample)) {
+        Ok(line) => {
+            println!("{line}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("bench-peers: {reason}");
+            ExitCode::FAILURE
+        }
+    }
 }

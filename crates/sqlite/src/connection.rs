@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::options::Settings;
 use crate::url::{Location, OpenMode};
-use crate::{SqliteError, limits, migrations};
+use crate::{SqliteError, limits, migrations, statement_count};
 
 /// Pause between two tries to switch the journal while another process opens the same new file.
 const JOURNAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
@@ -28,7 +28,9 @@ pub(crate) fn open_writer(
     } else {
         migrations::run(&mut connection, path)?;
     }
-    limit_pages(&connection, settings).map_err(|error| SqliteError::about(path, error))?;
+    let named = |error| SqliteError::about(path, error);
+    limit_pages(&connection, settings).map_err(named)?;
+    statement_count::count(&mut connection, settings).map_err(named)?;
     Ok(connection)
 }
 
@@ -43,12 +45,14 @@ pub(crate) fn open_reader(
         OpenMode::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         OpenMode::ReadWrite | OpenMode::Create => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let mut connection =
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     prepare(&connection, settings.busy_timeout)?;
     connection.execute_batch(&format!(
         "PRAGMA query_only = ON; PRAGMA cache_size = -{};",
         limits::READER_CACHE_KIB
     ))?;
+    statement_count::count(&mut connection, settings)?;
     Ok(connection)
 }
 

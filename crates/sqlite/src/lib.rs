@@ -32,6 +32,7 @@ mod provider;
 mod readers;
 mod retention;
 mod sessions;
+mod statement_count;
 mod stored_text;
 mod turn_lock;
 mod url;

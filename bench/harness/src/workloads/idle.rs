@@ -12,21 +12,29 @@ use crate::{Engine, Failure, Job, Opener, Sample};
 const SETTLE: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(8);
 
+/// Instances are run until they wait.
+pub(super) async fn prepare(
+    opener: &dyn Opener,
+    folder: &Path,
+    waiting: u64,
+) -> Result<(), Failure> {
+    let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
+    let starts = start_all(&engine, Job::ChainThenWait { steps: 0 }, waiting, 0).await;
+    if let Some(failure) = starts.failures.into_iter().next() {
+        return Err(failure);
+    }
+    for number in 0..waiting {
+        engine.quiet(&format!("w-{number}")).await?;
+    }
+    engine.stop().await
+}
+
 /// A node is opened on a store with this many waiting instances and left alone.
 pub(super) async fn idle(
     opener: &dyn Opener,
     folder: &Path,
     waiting: u64,
 ) -> Result<Sample, Failure> {
-    let job = Job::ChainThenWait { steps: 0 };
-    let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
-    let starts = start_all(&engine, job, waiting, 0).await;
-    if waiting > 0 {
-        engine.quiet(&format!("w-{}", waiting - 1)).await?;
-    }
-    engine.stop().await?;
-    drop(engine);
-
     let engine = opener.open(folder).await?;
     tokio::time::sleep(SETTLE).await;
     let before = Usage::now();
@@ -41,8 +49,6 @@ pub(super) async fn idle(
         count: waiting,
         seconds: elapsed,
         cpu_seconds: after.cpu_seconds - before.cpu_seconds,
-        failed: starts.failures.len() as u64,
-        failure: starts.failures.into_iter().next(),
         ..Sample::default()
     }
     .with("core_percent", (after.cpu_seconds - before.cpu_seconds) / elapsed * 100.0)

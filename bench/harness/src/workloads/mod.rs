@@ -7,4 +7,4 @@ mod restart;
 mod run;
 mod single;
 
-pub use run::run;
+pub use run::{prepare, run};

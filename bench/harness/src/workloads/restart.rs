@@ -10,6 +10,18 @@ use crate::{Engine, Failure, Job, Opener, Sample};
 
 const ID: &str = "replayed";
 
+/// An instance is run until it waits.
+pub(super) async fn prepare(
+    opener: &dyn Opener,
+    folder: &Path,
+    events: u64,
+) -> Result<(), Failure> {
+    let engine = opener.open(folder).await?;
+    engine.start(ID, &Job::ChainThenWait { steps: events / 2 }).await?;
+    engine.quiet(ID).await?;
+    engine.stop().await
+}
+
 /// The clock runs from the opening of the store to the end of the instance.
 pub(super) async fn cold_replay(
     opener: &dyn Opener,
@@ -17,12 +29,6 @@ pub(super) async fn cold_replay(
     events: u64,
 ) -> Result<Sample, Failure> {
     let job = Job::ChainThenWait { steps: events / 2 };
-    let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
-    engine.start(ID, &job).await?;
-    engine.quiet(ID).await?;
-    engine.stop().await?;
-    drop(engine);
-
     let begun = Instant::now();
     let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
     let opened = begun.elapsed();

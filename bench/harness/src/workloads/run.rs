@@ -7,7 +7,19 @@ use super::{crowd, idle, messages, restart, single};
 use crate::usage::{Usage, folder_bytes};
 use crate::{Case, Engine, Failure, Opener, Sample, Workload};
 
-/// Runs the case on an empty store in `folder`.
+/// Makes what the case finds in the store. Nothing of the engine is left when it is run.
+///
+/// # Errors
+/// When the engine cannot be started or stopped, or an instance fails.
+pub async fn prepare(opener: &dyn Opener, folder: &Path, case: Case) -> Result<(), Failure> {
+    match case.workload {
+        Workload::ColdReplay => restart::prepare(opener, folder, case.size).await,
+        Workload::Idle => idle::prepare(opener, folder, case.size).await,
+        _ => Ok(()),
+    }
+}
+
+/// Runs the case on a prepared store in `folder`.
 ///
 /// # Errors
 /// When the engine cannot be started or stopped. Workflows that fail are counted in the sample.

@@ -13,6 +13,7 @@ mod parked;
 mod plans;
 mod processes;
 mod sessions;
+mod statement_count;
 mod support;
 mod trouble;
 mod turns;

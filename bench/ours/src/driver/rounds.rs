@@ -1,0 +1,55 @@
+//! The engines run side by side, in another order each round.
+
+use bench_harness::Case;
+
+use super::arguments::Arguments;
+use super::figures::Figures;
+use super::plan::{ROWS, Row};
+use super::programs::{Place, Programs};
+
+const QUICK_ROUNDS: usize = 3;
+
+/// Rows that the floor is written for.
+const FLOOR_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000"];
+
+/// Runs all rows that are wanted.
+pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figures) {
+    for row in ROWS.iter().filter(|row| arguments.wants(row.name)) {
+        if arguments.quick && row.quick.is_none() {
+            continue;
+        }
+        let engines = engines_of(row, arguments);
+        for round in 0..rounds_of(row, arguments) {
+            eprintln!("bench: {} round {}", row.name, round + 1);
+            // What comes first may profit from a quiet disk: nobody always comes first.
+            for turn in 0..engines.len() {
+                let engine = &engines[(turn + round) % engines.len()];
+                let size = row.size_for(engine, arguments.quick);
+                let Some(size) = size else { continue };
+                let case = Case { workload: row.workload, size };
+                match programs.run(engine, case, &Place::default()) {
+                    Ok(sample) => figures.add(row.name, sample),
+                    Err(reason) => {
+                        figures.broken.push(format!("{} {engine}: {reason}", row.name));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn engines_of(row: &Row, arguments: &Arguments) -> Vec<String> {
+    let mut engines = arguments.engines.clone();
+    if FLOOR_ROWS.contains(&row.name) && arguments.wants(row.name) {
+        engines.push(crate::floor::NAME.to_owned());
+    }
+    if row.name == "memory-warm" {
+        engines.push("ours-evicting".to_owned());
+    }
+    engines
+}
+
+fn rounds_of(row: &Row, arguments: &Arguments) -> usize {
+    let quick = if arguments.quick { QUICK_ROUNDS } else { usize::MAX };
+    arguments.rounds.unwrap_or_else(|| row.rounds.min(quick))
+}
