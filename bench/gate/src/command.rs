@@ -24,9 +24,11 @@ pub fn read() -> Result<Request, String> {
     Ok(Request::Run(program, count))
 }
 
-/// The list: name, smaller count, larger count.
+/// The list: name, smaller count, larger count, rounds.
 pub fn list() -> String {
     let lines = PROGRAMS.iter();
-    let lines = lines.map(|program| format!("{} {} {}", program.name, program.few, program.many));
+    let lines = lines.map(|Program { name, few, many, rounds, .. }| {
+        format!("{name} {few} {many} {rounds}")
+    });
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -29,21 +29,26 @@ struct Program<'a> {
     name: &'a str,
     few: u64,
     many: u64,
+    rounds: u64,
 }
 
 impl<'a> Program<'a> {
     fn read(line: &'a str) -> Result<Self, String> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let [name, few, many] = words.as_slice() else {
+        let [name, few, many, rounds] = words.as_slice() else {
             return Err(format!("not a program: {line}"));
         };
         let number = |text: &str| text.parse::<u64>().map_err(|error| format!("{text}: {error}"));
-        Ok(Self { name, few: number(few)?, many: number(many)? })
+        let (few, many, rounds) = (number(few)?, number(many)?, number(rounds)?);
+        Ok(Self { name, few, many, rounds })
     }
 
     fn per_operation(&self, count: impl Fn(&[&str]) -> Result<u64, String>) -> Result<f64, String> {
-        let few = count(&[self.name, &self.few.to_string()])?;
-        let many = count(&[self.name, &self.many.to_string()])?;
+        let (mut few, mut many) = (u64::MAX, u64::MAX);
+        for _round in 0..self.rounds {
+            few = few.min(count(&[self.name, &self.few.to_string()])?);
+            many = many.min(count(&[self.name, &self.many.to_string()])?);
+        }
         Ok(many.saturating_sub(few) as f64 / (self.many - self.few) as f64)
     }
 }

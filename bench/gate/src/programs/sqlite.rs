@@ -12,8 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::model::{NOW_MS, VERSION, activity as work, completed, scheduled, start, started};
 
-/// Operations that are prepared, however many of them are done.
-pub(super) const PREPARED: u64 = 400;
+/// Operations that are prepared, however many of them are done. So few that SQLite does not yet
+/// move its log into the file, which it does at moments that depend on what came before.
+pub(super) const PREPARED: u64 = 150;
 
 const LEASE: Duration = Duration::from_secs(30);
 const TURNS_PER_FETCH: usize = 50;

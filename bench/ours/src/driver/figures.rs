@@ -118,6 +118,7 @@ impl Cell {
     }
 
     fn values(&self, of: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
-        self.samples.iter().filter_map(of).collect()
+        // A run that failed says nothing about how long the work takes.
+        self.samples.iter().filter(|sample| sample.failed == 0).filter_map(of).collect()
     }
 }
