@@ -108,6 +108,12 @@ macro_rules! __ability {
     (watching) => {
         $crate::Ability::Watching
     };
+    (work_leases) => {
+        $crate::Ability::WorkLeases
+    };
+    (direct_turns) => {
+        $crate::Ability::DirectTurns
+    };
 }
 
 /// The function, or the wrapper that gives it what it takes.

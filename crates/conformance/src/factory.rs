@@ -67,6 +67,12 @@ pub enum Ability {
     Waiting,
     /// [`Provider::watch`] tells of changes.
     Watching,
+    /// Commits lease activities that they enqueue: [`TurnCommit::lease_work`] is honoured.
+    ///
+    /// [`TurnCommit::lease_work`]: duroxide_core::providers::TurnCommit::lease_work
+    WorkLeases,
+    /// [`Provider::commit_direct_turn`] is implemented.
+    DirectTurns,
 }
 
 impl Ability {
@@ -78,6 +84,8 @@ impl Ability {
             Self::Management => "management",
             Self::Waiting => "waiting",
             Self::Watching => "watching",
+            Self::WorkLeases => "work_leases",
+            Self::DirectTurns => "direct_turns",
         }
     }
 }

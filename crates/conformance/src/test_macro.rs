@@ -85,6 +85,12 @@ macro_rules! __test {
     ($test:tt needs [watching $($n:ident)*] without $w:tt left [watching $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend does not tell of changes" }
     };
+    ($test:tt needs [work_leases $($n:ident)*] without $w:tt left [work_leases $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend leases no activities by commits" }
+    };
+    ($test:tt needs [direct_turns $($n:ident)*] without $w:tt left [direct_turns $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend takes no direct turns" }
+    };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
     };

@@ -8,6 +8,8 @@ pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
     everything: bool,
+    /// Instances that went on, and those that may have ended.
+    steps: Vec<String>,
     instances: Vec<String>,
 }
 
@@ -27,6 +29,11 @@ impl Changes {
         self.instances.push(instance);
     }
 
+    /// An instance went on and has not ended.
+    pub(crate) fn step(&mut self, instance: String) {
+        self.steps.push(instance);
+    }
+
     /// Another process may have changed anything.
     pub(crate) fn everything(&mut self) {
         self.everything = true;
@@ -37,6 +44,7 @@ impl Changes {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
         self.everything |= other.everything;
+        self.steps.extend(other.steps);
         self.instances.extend(other.instances);
     }
 
@@ -51,6 +59,9 @@ impl Changes {
         }
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
+        }
+        for instance in &self.steps {
+            hub.notify_step(instance);
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));

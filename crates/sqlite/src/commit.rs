@@ -2,7 +2,7 @@
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    CommittedTurn, ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit,
+    CommittedTurn, ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit, WorkLease,
 };
 use duroxide_core::{Event, EventKind};
 use rusqlite::{OptionalExtension, params};
@@ -32,6 +32,8 @@ pub(crate) struct EncodedCommit {
     messages: Vec<NewMessage>,
     metadata: ExecutionMetadata,
     cancelled: Vec<ScheduledActivityIdentifier>,
+    /// Activities that the caller starts at once.
+    lease: Option<WorkLease>,
 }
 
 impl EncodedCommit {
@@ -54,7 +56,13 @@ impl EncodedCommit {
             messages,
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),
+            lease: commit.lease_work.clone(),
         })
+    }
+
+    /// Whether it begins an execution or pins one, given which execution is current.
+    pub(crate) fn begins_or_pins(&self, current_execution: u64) -> bool {
+        self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
     }
 }
 
@@ -79,17 +87,40 @@ pub(crate) fn commit_turn(
              WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
         )?
         .execute(params![instance, lock.taken_at, commit.lock_token])?;
+    turn_lock::remove(tx.conn, &commit.lock_token)?;
     create_instance(tx, &instance, &commit)?;
-    let incarnation = update_instance(tx, &instance, &commit)?;
-    write_execution(tx, &instance, &commit)?;
-    history::append(tx, &instance, commit.execution_id, &commit.events)?;
-    kv::apply(tx, &instance, &commit.kv)?;
+    create_execution(tx, &instance, &commit)?;
+    let committed = apply(tx, &instance, &commit)?;
+    if has_ready_messages(tx, &instance)? {
+        tx.changes.orchestrator_queue();
+    }
+    note_change(tx, instance, &commit);
+    Ok(committed)
+}
+
+/// Tells who watches the instance, once the turn is durable.
+pub(crate) fn note_change(tx: &mut Tx<'_>, instance: String, commit: &EncodedCommit) {
+    if commit.metadata.status.is_some() {
+        tx.changes.instance(instance);
+    } else {
+        tx.changes.step(instance);
+    }
+}
+
+/// Makes the changes of a turn to an instance that is stored.
+pub(crate) fn apply(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<CommittedTurn, JobError> {
+    let incarnation = update_instance(tx, instance, commit)?;
+    end_execution(tx, instance, commit)?;
+    history::append(tx, instance, commit.execution_id, &commit.events)?;
+    kv::apply(tx, instance, &commit.kv)?;
     if ends_execution(&commit.metadata) {
-        kv::merge(tx.conn, &instance)?;
+        kv::merge(tx.conn, instance)?;
     }
-    for work in &commit.work {
-        worker_queue::insert(tx, work)?;
-    }
+    let leased = worker_queue::insert_all(tx, &commit.work, commit.lease.as_ref())?;
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
     for activity in &commit.cancelled {
         worker_queue::cancel(tx.conn, activity)?;
@@ -97,12 +128,7 @@ pub(crate) fn commit_turn(
     for message in &commit.messages {
         orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
     }
-    turn_lock::remove(tx.conn, &commit.lock_token)?;
-    if has_ready_messages(tx, &instance)? {
-        tx.changes.orchestrator_queue();
-    }
-    tx.changes.instance(instance);
-    Ok(CommittedTurn { incarnation })
+    Ok(CommittedTurn { incarnation, leased })
 }
 
 /// Stores the instance when a commit names it for the first time.
@@ -183,7 +209,12 @@ fn update_instance(
     Ok(incarnation.map(from_db))
 }
 
-fn write_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+/// Stores the execution when a commit names it for the first time, and its pin.
+pub(crate) fn create_execution(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
     let execution_id = to_db(commit.execution_id);
     tx.conn
         .prepare_cached(
@@ -195,6 +226,11 @@ fn write_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Resul
     if let Some(pin) = &commit.metadata.pinned_duroxide_version {
         write_pin(tx, instance, execution_id, pin)?;
     }
+    Ok(())
+}
+
+fn end_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+    let execution_id = to_db(commit.execution_id);
     if let Some(status) = &commit.metadata.status {
         tx.conn
             .prepare_cached(

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use duroxide_core::Event;
+use duroxide_core::clock::millis;
 use duroxide_core::providers::{
     ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, ProviderError,
     TurnFetch, WorkFetch, WorkItem,
@@ -73,7 +74,15 @@ pub(crate) async fn fetch_work(
             return Ok(work);
         }
         // What could not be decoded stays leased; there may be more behind it.
-        if !taken && !wait.until(batch.next_due).await {
+        if taken {
+            continue;
+        }
+        // A commit that leases its own activities tells nobody: there is nothing to fetch. Whoever
+        // holds such a lease may lose it.
+        let lease = fetch.lock_timeout.max(limits::LEASE_LOOK_INTERVAL_MIN);
+        let look = provider.clock_ref().now_ms().saturating_add(millis(lease));
+        let due = batch.next_due.map_or(look, |due| due.min(look));
+        if !wait.until(Some(due)).await {
             return Ok(Vec::new());
         }
     }

@@ -53,3 +53,9 @@ pub(crate) const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Characters of a payload that a dump shows.
 pub(crate) const DUMP_TEXT_MAX: usize = 200;
+
+/// How often a waiting worker looks for leases that it was not told of, however short they are.
+pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+
+/// Looks for other processes that rely on the time stamp of the log, between two that ask SQLite.
+pub(crate) const TRUSTING_LOOKS_MAX: u32 = 40;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter,
+    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
     ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
     TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
@@ -16,6 +16,7 @@ use duroxide_core::{Event, SystemStats};
 use rusqlite::Connection;
 
 use crate::commit::{self, EncodedCommit};
+use crate::direct_turn::{self, EncodedDirectTurn};
 use crate::error::{During, JobError};
 use crate::fetch::lease_length;
 use crate::history::NewEvent;
@@ -193,6 +194,7 @@ impl Provider for SqliteProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         };
         self.commit("ack_orchestration_item", &turn).await.map(drop)
     }
@@ -283,7 +285,7 @@ impl Provider for SqliteProvider {
         let token = token.to_owned();
         let extend_for = lease_length(extend_for);
         self.writer
-            .run("renew_work_item_lock", move |tx| worker_queue::renew(tx, &token, extend_for))
+            .keep("renew_work_item_lock", move |tx| worker_queue::renew(tx, &token, extend_for))
             .await
     }
 
@@ -297,7 +299,7 @@ impl Provider for SqliteProvider {
         let owners: BTreeSet<String> = owner_ids.iter().map(|owner| (*owner).to_owned()).collect();
         let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
         self.writer
-            .run("renew_session_lock", move |tx| sessions::renew(tx, &owners, extend_for, idle))
+            .keep("renew_session_lock", move |tx| sessions::renew(tx, &owners, extend_for, idle))
             .await
     }
 
@@ -327,7 +329,7 @@ impl Provider for SqliteProvider {
         let token = token.to_owned();
         let extend_for = lease_length(extend_for);
         self.writer
-            .run("renew_orchestration_item_lock", move |tx| {
+            .keep("renew_orchestration_item_lock", move |tx| {
                 turn_lock::renew(tx, &token, extend_for)
             })
             .await
@@ -401,6 +403,20 @@ impl Provider for SqliteProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.commit("commit_turn", &commit).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        true
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        let operation = "commit_direct_turn";
+        let encoded = EncodedDirectTurn::encode(&turn).during(operation)?;
+        drop(turn);
+        self.writer.run(operation, |tx| direct_turn::commit_direct_turn(tx, encoded)).await
     }
 
     async fn fetch_work_items(

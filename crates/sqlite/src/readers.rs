@@ -36,7 +36,7 @@ impl Readers {
             let inbox = Arc::clone(&inbox);
             let (path, settings) = (path.clone(), settings.clone());
             std::thread::Builder::new()
-                .name("duroxide-sqlite-reader".to_owned())
+                .name("duroxide-read".to_owned())
                 .spawn(move || {
                     serve(&inbox, || connection::open_reader(&path, mode, &settings));
                 })

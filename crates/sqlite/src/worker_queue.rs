@@ -1,12 +1,14 @@
 //! Activities: enqueueing, leasing, finishing.
 
 use duroxide_core::providers::{
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkSlot,
+    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkLease,
+    WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
 
 use crate::error::JobError;
+use crate::fetch::lease_length;
 use crate::number::{from_db, to_db};
 use crate::orchestrator_queue::{self, NewMessage};
 use crate::sessions::{self, NewClaim};
@@ -43,6 +45,53 @@ impl NewWork {
             text: serde_json::to_string(item)?,
         })
     }
+}
+
+/// Adds activities; those that the lease names belong to the caller at once.
+pub(crate) fn insert_all(
+    tx: &mut Tx<'_>,
+    work: &[NewWork],
+    lease: Option<&WorkLease>,
+) -> Result<Vec<LeasedWork>, JobError> {
+    let mut wanted = lease.map_or(&[][..], |lease| lease.indexes.as_slice()).iter().peekable();
+    let until = tx.now.saturating_add(lease.map_or(0, |lease| lease_length(lease.lock_timeout)));
+    let mut leased = Vec::new();
+    for (index, work) in work.iter().enumerate() {
+        // An activity of a session has to be fetched: the session is leased with it.
+        if wanted.next_if_eq(&&index).is_some() && work.session_id.is_none() {
+            let lock_token = new_token();
+            insert_leased(tx, work, &lock_token, until)?;
+            leased.push(LeasedWork { index, lock_token });
+        } else {
+            insert(tx, work)?;
+        }
+    }
+    Ok(leased)
+}
+
+fn insert_leased(
+    tx: &Tx<'_>,
+    work: &NewWork,
+    lock_token: &str,
+    until: i64,
+) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
+                 activity_id, tag, lock_token, locked_until, attempt_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1)",
+        )?
+        .execute(params![
+            work.text,
+            tx.now,
+            work.activity.instance,
+            to_db(work.activity.execution_id),
+            to_db(work.activity.activity_id),
+            work.tag,
+            lock_token,
+            until
+        ])?;
+    Ok(())
 }
 
 /// Adds an activity, visible at once.
@@ -238,7 +287,7 @@ pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
 );
 
 fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
-    let lock_token = format!("lock_{}", Uuid::new_v4());
+    let lock_token = new_token();
     let until = tx.now.saturating_add(request.lock_for);
     // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
     let (text, attempt_count, session_id, asked_by) = tx
@@ -337,6 +386,10 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, how: GiveBack) -> Result<(),
     }
     tx.changes.worker_queue();
     Ok(())
+}
+
+fn new_token() -> String {
+    format!("lock_{}", Uuid::new_v4())
 }
 
 fn lost_lease() -> JobError {

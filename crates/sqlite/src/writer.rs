@@ -2,6 +2,8 @@
 //!
 //! 1. A job runs in a savepoint of its own: if it fails or panics, only its changes are undone.
 //! 2. All jobs of a round share one commit. A job is answered after it: an answer means durable.
+//!    A round of nothing but leases does not wait for the disk: whoever holds them does not outlive
+//!    the loss of power that would undo them. The next durable round writes them out.
 //! 3. If the transaction cannot begin or commit, every job of the round gets that error.
 //! 4. Waiters are woken after the commit, so what they then read is there.
 //! 5. A lease whose answer nobody takes is given back: see [`Undo`].
@@ -19,8 +21,10 @@ use tokio::sync::oneshot;
 
 use crate::change::Changes;
 use crate::error::JobError;
+use crate::job::{Job, TypedJob, Undo};
+use crate::neighbours::Neighbours;
 use crate::number::to_db;
-use crate::options::Settings;
+use crate::options::{Settings, Synchronous};
 use crate::url::Location;
 use crate::{SqliteError, connection, limits};
 
@@ -33,11 +37,6 @@ pub(crate) struct Tx<'a> {
     /// What the job changes.
     pub(crate) changes: Changes,
 }
-
-/// Takes a lease back whose answer was not taken.
-pub(crate) type Undo<T> = fn(&mut Tx<'_>, T) -> Result<(), JobError>;
-
-type Work<T> = Box<dyn FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send>;
 
 /// Hands jobs to the thread. The thread ends when this and all pending answers are dropped.
 #[derive(Debug, Clone)]
@@ -77,7 +76,7 @@ impl Writer {
         let waiting = Arc::new(AtomicUsize::new(0));
         let watched = Arc::clone(&waiting);
         std::thread::Builder::new()
-            .name("duroxide-sqlite-writer".to_owned())
+            .name("duroxide-write".to_owned())
             .spawn(move || match connection::open_writer(&location, &settings) {
                 Ok(conn) => {
                     if opened.send(Ok(())).is_ok() {
@@ -97,7 +96,18 @@ impl Writer {
         operation: &'static str,
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
-        self.submit(operation, Box::new(work), None).await.map_err(|_| closed(operation))?
+        let job = TypedJob::new(operation, Box::new(work));
+        self.submit(job).await.map_err(|_| closed(operation))?
+    }
+
+    /// Runs `work`, which only keeps a lease alive and so need not survive a loss of power.
+    pub(crate) async fn keep<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let job = TypedJob { durable: false, ..TypedJob::new(operation, Box::new(work)) };
+        self.submit(job).await.map_err(|_| closed(operation))?
     }
 
     /// Runs `work`, which takes leases. If the caller goes away, the leases are given back.
@@ -107,7 +117,12 @@ impl Writer {
         work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
-        let answer = self.submit(operation, Box::new(work), Some(undo));
+        let job = TypedJob {
+            undo: Some(undo),
+            durable: false,
+            ..TypedJob::new(operation, Box::new(work))
+        };
+        let answer = self.submit(job);
         Lease { answer, undo, writer: self.clone(), operation }.taken().await
     }
 
@@ -133,14 +148,9 @@ impl Writer {
         WaitGuard { waiting: Arc::clone(&self.waiting) }
     }
 
-    fn submit<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        work: Work<T>,
-        undo: Option<Undo<T>>,
-    ) -> Answer<T> {
+    fn submit<T: Send + 'static>(&self, mut job: TypedJob<T>) -> Answer<T> {
         let (reply, answer) = oneshot::channel();
-        let job = TypedJob { operation, work: Some(work), outcome: None, reply, undo };
+        job.reply = Some(reply);
         // A closed channel drops the job and with it the reply, which the caller sees.
         drop(self.commands.send(Command::Run(Box::new(job))));
         answer
@@ -186,60 +196,9 @@ impl<T: Send + 'static> Drop for Lease<T> {
         self.answer.close();
         if let Ok(Ok(value)) = self.answer.try_recv() {
             let undo = self.undo;
-            drop(self.writer.submit(self.operation, Box::new(move |tx| undo(tx, value)), None));
+            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, value)));
+            drop(self.writer.submit(job));
         }
-    }
-}
-
-trait Job: Send {
-    /// Does the work; false if it failed and its changes have to be undone.
-    fn run(&mut self, tx: &mut Tx<'_>) -> bool;
-    /// Replaces a good outcome: the changes did not last.
-    fn fail(&mut self, error: &JobError);
-    /// Answers the caller; the job that has to follow if nobody listens.
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>>;
-}
-
-struct TypedJob<T> {
-    operation: &'static str,
-    work: Option<Work<T>>,
-    outcome: Option<Result<T, ProviderError>>,
-    reply: oneshot::Sender<Result<T, ProviderError>>,
-    undo: Option<Undo<T>>,
-}
-
-impl<T: Send + 'static> Job for TypedJob<T> {
-    fn run(&mut self, tx: &mut Tx<'_>) -> bool {
-        // A lease that nobody waits for any more is not taken.
-        if self.undo.is_some() && self.reply.is_closed() {
-            return true;
-        }
-        let Some(work) = self.work.take() else { return true };
-        let outcome = work(tx).map_err(|error| error.during(self.operation));
-        let good = outcome.is_ok();
-        self.outcome = Some(outcome);
-        good
-    }
-
-    fn fail(&mut self, error: &JobError) {
-        if !matches!(self.outcome, Some(Err(_))) {
-            self.outcome = Some(Err(error.during(self.operation)));
-        }
-    }
-
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
-        let operation = self.operation;
-        let undelivered = match self.reply.send(self.outcome?).err()? {
-            Ok(value) => value,
-            Err(error) => {
-                tracing::warn!(%error, "a storage job failed and nobody waits for its answer");
-                return None;
-            }
-        };
-        let undo = self.undo?;
-        let (reply, _nobody_listens) = oneshot::channel();
-        let work: Work<()> = Box::new(move |tx| undo(tx, undelivered));
-        Some(Box::new(TypedJob { operation, work: Some(work), outcome: None, reply, undo: None }))
     }
 }
 
@@ -252,8 +211,11 @@ struct WriterThread {
     poll: Duration,
     /// How many looks for other processes in a row found nothing.
     quiet_looks: u32,
-    /// Changes when another connection commits, but not when this one does.
-    data_version: i64,
+    neighbours: Neighbours,
+    /// Whether commits are to wait for the disk, by the settings.
+    syncs: bool,
+    /// Whether the connection is set to wait for the disk at this moment.
+    syncing: bool,
 }
 
 impl WriterThread {
@@ -265,9 +227,12 @@ impl WriterThread {
         waiting: Arc<AtomicUsize>,
     ) -> Self {
         let poll = settings.cross_process_poll;
-        let data_version = data_version(&conn).unwrap_or(0);
+        let neighbours = Neighbours::new(&location, &conn);
         let clock = settings.clock;
-        Self { conn, location, clock, hub, waiting, poll, quiet_looks: 0, data_version }
+        let syncs = settings.synchronous == Synchronous::Full && location != Location::Memory;
+        let quiet_looks = 0;
+        let syncing = syncs;
+        Self { conn, location, clock, hub, waiting, poll, quiet_looks, neighbours, syncs, syncing }
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -307,7 +272,7 @@ impl WriterThread {
         &mut self,
         inbox: &mpsc::Receiver<Command>,
     ) -> Result<Option<Command>, mpsc::RecvError> {
-        if self.location == Location::Memory {
+        if !self.neighbours.are_possible() {
             return inbox.recv().map(Some);
         }
         let pause = self.poll.saturating_mul(self.poll_factor());
@@ -319,7 +284,7 @@ impl WriterThread {
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
                 self.quiet_looks = self.quiet_looks.saturating_add(1);
-                if self.others_committed() {
+                if self.neighbours.may_have_committed(&self.conn) {
                     self.quiet_looks = 0;
                     self.hub.notify_all();
                 }
@@ -336,14 +301,6 @@ impl WriterThread {
             (1 + self.quiet_looks).min(limits::QUIET_POLL_FACTOR)
         } else {
             limits::IDLE_POLL_FACTOR
-        }
-    }
-
-    fn others_committed(&mut self) -> bool {
-        match data_version(&self.conn) {
-            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
-            // Waiters look again; the error will meet them there, with a name.
-            Err(_) => true,
         }
     }
 
@@ -364,9 +321,11 @@ impl WriterThread {
     }
 
     fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
+        let durable = jobs.iter().any(|job| job.is_durable());
+        self.wait_for_disk(durable)?;
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         let mut changes = Changes::default();
-        if self.location != Location::Memory && self.others_committed() {
+        if self.neighbours.have_committed(&self.conn) {
             changes.everything();
         }
         let alone = jobs.len() == 1;
@@ -379,6 +338,17 @@ impl WriterThread {
             execute(&self.conn, "COMMIT")?;
         }
         Ok(changes)
+    }
+
+    /// Chooses whether the next commit waits for the disk. It cannot be chosen within one.
+    fn wait_for_disk(&mut self, durable: bool) -> Result<(), JobError> {
+        if self.syncs && self.syncing != durable {
+            let sql =
+                if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
+            self.conn.execute_batch(sql)?;
+            self.syncing = durable;
+        }
+        Ok(())
     }
 
     /// Runs one job. `Err` means that the transaction is lost.
@@ -432,10 +402,6 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
-}
-
-fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
-    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }
 
 fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {

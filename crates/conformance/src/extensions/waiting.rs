@@ -23,7 +23,10 @@ fn wait_for_turn(provider: &Arc<dyn Provider>, lease: Duration) -> JoinHandle<Op
     })
 }
 
-fn wait_for_work(provider: &Arc<dyn Provider>, lease: Duration) -> JoinHandle<Option<Work>> {
+pub(super) fn wait_for_work(
+    provider: &Arc<dyn Provider>,
+    lease: Duration,
+) -> JoinHandle<Option<Work>> {
     let provider = Arc::clone(provider);
     tokio::spawn(async move {
         let tags = TagFilter::DefaultOnly;
@@ -34,12 +37,12 @@ fn wait_for_work(provider: &Arc<dyn Provider>, lease: Duration) -> JoinHandle<Op
 }
 
 /// Lets a fetch reach its wait. Nothing depends on it: one that begins late finds the work at once.
-async fn settle() {
+pub(super) async fn settle() {
     tokio::time::sleep(SETTLE_TIME).await;
 }
 
 /// What a waiting fetch was woken with.
-async fn woken<T>(waiting: JoinHandle<Option<T>>, by: &str) -> T {
+pub(super) async fn woken<T>(waiting: JoinHandle<Option<T>>, by: &str) -> T {
     let asked = Instant::now();
     let found = tokio::time::timeout(WAKE_TIME_MAX, waiting).await;
     let found = found.unwrap_or_else(|_| panic!("a waiting fetch slept through {by}"));

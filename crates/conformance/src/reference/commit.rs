@@ -9,9 +9,35 @@ use duroxide_core::{Event, EventKind};
 
 use super::orchestrator_queue::NewMessage;
 use super::refusal::Refusal;
-use super::store::{Execution, Instance, Store};
+use super::store::{Execution, Instance, Store, StoredEvent};
 use super::worker_queue::NewWork;
 use super::{history, orchestrator_queue, turn_lock, worker_queue};
+
+/// A commit whose parts are encoded.
+#[derive(Debug)]
+pub(crate) struct Encoded<'a> {
+    commit: &'a TurnCommit,
+    events: Vec<(u64, StoredEvent)>,
+    work: Vec<NewWork>,
+    messages: Vec<NewMessage>,
+}
+
+impl<'a> Encoded<'a> {
+    /// Encodes a commit.
+    pub(crate) fn encode(commit: &'a TurnCommit) -> Result<Self, Refusal> {
+        Ok(Self {
+            commit,
+            work: NewWork::encode_all(&commit.worker_items)?,
+            messages: NewMessage::encode_all(&commit.orchestrator_items)?,
+            events: history::encode(&commit.history_delta)?,
+        })
+    }
+
+    /// Refuses what is stored already.
+    pub(crate) fn check(&self, store: &Store, instance: &str) -> Result<(), Refusal> {
+        history::check_new(store, instance, self.commit.execution_id, &self.events)
+    }
+}
 
 /// Commits a turn under a live lease.
 pub(crate) fn commit_turn(
@@ -19,25 +45,32 @@ pub(crate) fn commit_turn(
     now: u64,
     commit: &TurnCommit,
 ) -> Result<CommittedTurn, Refusal> {
-    let work = NewWork::encode_all(&commit.worker_items)?;
-    let messages = NewMessage::encode_all(&commit.orchestrator_items)?;
-    let events = history::encode(&commit.history_delta)?;
+    let encoded = Encoded::encode(commit)?;
     // A lease that ran out is lost, also if nobody has taken the instance since.
     let instance = turn_lock::require_live(store, &commit.lock_token, now)?;
     // A duplicate keeps the lease: the caller may commit something else instead.
-    history::check_new(store, &instance, commit.execution_id, &events)?;
+    encoded.check(store, &instance)?;
 
     // Only messages of this turn: later arrivals belong to the next one.
     let token = commit.lock_token.as_str();
     store.messages.retain(|_, message| message.turn.as_deref() != Some(token));
     turn_lock::remove(store, token);
-    let incarnation = write_instance(store, now, &instance, commit);
-    write_execution(store, now, &instance, commit);
-    history::append(store, &instance, commit.execution_id, events);
-    write_values(store, &instance, commit);
-    for new in work {
-        worker_queue::insert(store, new);
-    }
+    Ok(apply(store, now, &instance, encoded))
+}
+
+/// Makes the changes of a turn that was checked.
+pub(crate) fn apply(
+    store: &mut Store,
+    now: u64,
+    instance: &str,
+    encoded: Encoded<'_>,
+) -> CommittedTurn {
+    let Encoded { commit, events, work, messages } = encoded;
+    let incarnation = write_instance(store, now, instance, commit);
+    write_execution(store, now, instance, commit);
+    history::append(store, instance, commit.execution_id, events);
+    write_values(store, instance, commit);
+    let leased = worker_queue::insert_all(store, now, work, commit.lease_work.as_ref());
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs. One
     // that is not there, or is running, is removed alike; its worker learns of it by its lease.
     store.work.retain(|_, work| !commit.cancelled_activities.iter().any(|it| work.is(it)));
@@ -45,7 +78,7 @@ pub(crate) fn commit_turn(
         let visible_at = message.visible_at(now);
         orchestrator_queue::insert(store, now, message, visible_at);
     }
-    Ok(CommittedTurn { incarnation })
+    CommittedTurn { incarnation, leased }
 }
 
 /// Creates the instance when a commit names it for the first time, and brings it up to date.

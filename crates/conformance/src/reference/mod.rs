@@ -14,6 +14,7 @@
 
 mod admin;
 mod commit;
+mod direct_turn;
 mod factory;
 mod fetch;
 mod fetch_wait;

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, SystemClock,
-    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    WorkSlot,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -22,7 +23,7 @@ use super::sessions::{self, Renewal};
 use super::store::Store;
 use super::turn_lock::{self, GiveBack};
 use super::worker_queue::{self, NewWork, WorkRequest};
-use super::{commit, history, inspect};
+use super::{commit, direct_turn, history, inspect};
 
 /// Keeps everything in memory. What the contract means, in the plainest form.
 #[derive(Debug)]
@@ -159,6 +160,7 @@ impl Provider for MemoryProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         };
         self.change("ack_orchestration_item", |store, now| {
             commit::commit_turn(store, now, &turn).map(drop)
@@ -351,6 +353,19 @@ impl Provider for MemoryProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.change("commit_turn", |store, now| commit::commit_turn(store, now, &commit))
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        true
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        self.change("commit_direct_turn", |store, now| {
+            direct_turn::commit_direct_turn(store, now, &turn)
+        })
     }
 
     async fn fetch_work_items(

@@ -1,7 +1,9 @@
 //! Activities: enqueueing, leasing, finishing.
 
+use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    FetchedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkSlot,
+    FetchedWork, LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem,
+    WorkLease, WorkSlot,
 };
 
 use super::history::to_json;
@@ -64,6 +66,30 @@ impl Work {
 pub(crate) fn insert(store: &mut Store, work: NewWork) {
     let number = store.next_number();
     store.work.insert(number, work.0);
+}
+
+/// Adds the activities of a commit; those that the lease names belong to the caller at once, as if
+/// it had fetched them at this moment.
+pub(crate) fn insert_all(
+    store: &mut Store,
+    now: u64,
+    work: Vec<NewWork>,
+    wish: Option<&WorkLease>,
+) -> Vec<LeasedWork> {
+    let mut leased = Vec::new();
+    for (index, NewWork(mut work)) in work.into_iter().enumerate() {
+        let wish = wish.filter(|wish| wish.indexes.contains(&index));
+        // An activity of a session has to be fetched: the session is leased with it.
+        if let Some(wish) = wish.filter(|_| work.session.is_none()) {
+            let (lock_token, until) =
+                (store.new_token(), now.saturating_add(millis(wish.lock_timeout)));
+            work.lock = Some(WorkLock { token: lock_token.clone(), until });
+            work.attempt_count = 1;
+            leased.push(LeasedWork { index, lock_token });
+        }
+        insert(store, NewWork(work));
+    }
+    leased
 }
 
 /// What a worker asks for.
@@ -165,7 +191,8 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
     Ok(())
 }
 
-fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
+/// The number of an activity whose lease lives.
+pub(crate) fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
     let held = store.work.iter().find(|(_, work)| work.is_held_by(token) && work.is_leased(now));
     held.map(|(number, _)| *number).ok_or_else(lost_lease)
 }
@@ -189,7 +216,7 @@ pub(crate) fn abandon(
     Ok(())
 }
 
-fn lost_lease() -> Refusal {
+pub(crate) fn lost_lease() -> Refusal {
     Refusal::new("Invalid lock token: the work item is gone or its lease has run out")
 }
 

@@ -142,5 +142,6 @@ pub(crate) fn commit(turn: &Turn, events: Vec<Event>) -> TurnCommit {
         orchestrator_items: Vec::new(),
         metadata: named(),
         cancelled_activities: Vec::new(),
+        lease_work: None,
     }
 }

@@ -1,11 +1,13 @@
 //! What the categories share.
 
+mod direct;
 mod instances;
 mod items;
 mod must;
 mod store;
 mod story;
 
+pub(crate) use direct::{Waiting, facts, identified};
 pub(crate) use instances::{create_instance, create_instance_with_parent};
 pub(crate) use items::{
     activity, activity_of, child_start_item, commit, completed, ended, event, heard, named, queued,

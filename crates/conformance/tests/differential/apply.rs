@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    FetchedTurn, FetchedWork, HistoryMark, KnownHistory, Provider, ProviderAdmin, PruneOptions,
-    SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch, WorkSlot,
+    CommittedTurn, DirectTurn, FetchedTurn, FetchedWork, HistoryMark, KnownHistory, Provider,
+    ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch, WorkSlot,
 };
 
 use crate::answer::{self, text};
 use crate::build::{self, Position};
-use crate::op::{Known, OWNERS, Op, Turn};
+use crate::op::{Known, Mark, OWNERS, Op, Turn};
 
 const NOW: Duration = Duration::ZERO;
 const SESSION_LEASE: Duration = Duration::from_millis(3000);
@@ -91,6 +91,7 @@ impl Side {
             | Op::FetchTurn { .. }
             | Op::FetchTurns { .. }
             | Op::Commit { .. }
+            | Op::CommitDirect { .. }
             | Op::GiveBackTurn { .. }
             | Op::RenewTurn { .. } => self.apply_to_turns(step, now).await,
             Op::Seed { .. }
@@ -138,6 +139,11 @@ impl Side {
                 text(turns.map(|turns| self.keep_turns(turns)))
             }
             Op::Commit { back, turn, plain_ack } => self.commit(*back, turn, *plain_ack, now).await,
+            Op::CommitDirect { instance, mark, turn, finished } => {
+                let (instance, mark) = self.mark(instance.map(build::name), mark).await;
+                let tokens = finished.iter().map(|back| self.work(*back).to_owned()).collect();
+                self.commit_direct(instance, mark, turn, tokens, now).await
+            }
             Op::GiveBackTurn { back, delay, ignore_attempt } => {
                 let token = self.turn(*back).token;
                 let delay = delay.map(ms);
@@ -173,12 +179,10 @@ impl Side {
             first_event: held.next_event,
         };
         let commit = TurnCommit { lock_token: held.token, ..build::commit(turn, at, now) };
-        let execution_id = commit.execution_id;
-        let event_id = commit.history_delta.last().map_or(0, |event| event.event_id);
         if plain_ack {
             let acked = self.provider.ack_orchestration_item(
                 &commit.lock_token,
-                execution_id,
+                commit.execution_id,
                 commit.history_delta,
                 commit.worker_items,
                 commit.orchestrator_items,
@@ -187,14 +191,79 @@ impl Side {
             );
             return text(acked.await);
         }
-        let answer = self.provider.commit_turn(Arc::new(commit)).await.map(|committed| {
-            if let Some(incarnation) = committed.incarnation {
-                let mark = HistoryMark { incarnation, execution_id, event_id };
-                self.marks.push((held.instance.clone(), mark));
-            }
-            committed.incarnation.is_some()
-        });
-        text(answer)
+        let commit = Arc::new(commit);
+        let answer = self.provider.commit_turn(Arc::clone(&commit)).await;
+        text(answer.map(|committed| self.keep_committed(&held.instance, &commit, committed)))
+    }
+
+    async fn commit_direct(
+        &mut self,
+        instance: String,
+        mark: HistoryMark,
+        turn: &Turn,
+        finished_work: Vec<String>,
+        now: u64,
+    ) -> String {
+        let at = Position {
+            instance: &instance,
+            execution_id: mark.execution_id,
+            first_event: mark.event_id + 1,
+        };
+        let commit = build::commit(turn, at, now);
+        let direct =
+            Arc::new(DirectTurn { instance: instance.clone(), mark, finished_work, commit });
+        let answer = self.provider.commit_direct_turn(Arc::clone(&direct)).await;
+        text(answer.map(|committed| {
+            committed.map(|it| self.keep_committed(&instance, &direct.commit, it))
+        }))
+    }
+
+    /// The mark that a direct turn names, and its instance: by default that of the last commit.
+    async fn mark(&self, instance: Option<String>, mark: &Mark) -> (String, HistoryMark) {
+        let last = self.marks.last().map(|(instance, _)| instance.clone());
+        let instance = instance.or(last).unwrap_or_else(|| build::name(0));
+        let seen: Vec<_> =
+            self.marks.iter().rev().filter(|(of, _)| *of == instance).map(|(_, it)| *it).collect();
+        let nothing = HistoryMark { incarnation: 1, execution_id: 1, event_id: 0 };
+        let newest = match seen.first() {
+            Some(seen) => self.end_of(&instance, *seen).await,
+            None => nothing,
+        };
+        let mark = match mark {
+            Mark::Newest => newest,
+            Mark::Older(back) => seen.get(*back).copied().unwrap_or(nothing),
+            Mark::Beyond => HistoryMark { event_id: newest.event_id + 1, ..newest },
+            Mark::OtherExecution => HistoryMark { execution_id: newest.execution_id + 1, ..newest },
+            Mark::OtherIncarnation => HistoryMark { incarnation: newest.incarnation ^ 1, ..newest },
+        };
+        (instance, mark)
+    }
+
+    /// The end of what is stored, under the incarnation that was seen last.
+    async fn end_of(&self, instance: &str, seen: HistoryMark) -> HistoryMark {
+        let execution_id = self.admin().latest_execution_id(instance).await;
+        let events = self.provider.read(instance).await.unwrap_or_default();
+        HistoryMark {
+            incarnation: seen.incarnation,
+            execution_id: execution_id.unwrap_or(1),
+            event_id: events.last().map_or(0, |event| event.event_id),
+        }
+    }
+
+    fn keep_committed(
+        &mut self,
+        instance: &str,
+        commit: &TurnCommit,
+        committed: CommittedTurn,
+    ) -> (bool, Vec<usize>) {
+        self.work.extend(committed.leased.iter().map(|work| work.lock_token.clone()));
+        if let Some(incarnation) = committed.incarnation {
+            let event_id = commit.history_delta.last().map_or(0, |event| event.event_id);
+            let mark = HistoryMark { incarnation, execution_id: commit.execution_id, event_id };
+            self.marks.push((instance.to_owned(), mark));
+        }
+        let leased = committed.leased.iter().map(|work| work.index).collect();
+        (committed.incarnation.is_some(), leased)
     }
 
     async fn apply_to_work(&mut self, step: &Op, now: u64) -> String {

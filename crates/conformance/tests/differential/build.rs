@@ -1,8 +1,10 @@
 //! From the words of a step to the values of the contract. Made once for both sides.
 
+use std::time::Duration;
+
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, ScheduledActivityIdentifier,
-    SemverRange, TagFilter, TurnCommit, WorkItem,
+    SemverRange, TagFilter, TurnCommit, WorkItem, WorkLease,
 };
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
@@ -187,6 +189,10 @@ pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
                 activity_id: *id,
             })
             .collect(),
+        lease_work: turn.lease.as_ref().map(|lease| WorkLease {
+            indexes: lease.indexes.clone(),
+            lock_timeout: Duration::from_millis(lease.length),
+        }),
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) enum Op {
     FetchTurn { lease: u64, filter: Filter },
     FetchTurns { turns_max: usize, lease: u64, filter: Filter, known: Known },
     Commit { back: Back, turn: Turn, plain_ack: bool },
+    CommitDirect { instance: Option<Id>, mark: Mark, turn: Turn, finished: Vec<Back> },
     GiveBackTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewTurn { back: Back, by: u64 },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
@@ -83,6 +84,28 @@ pub(crate) struct Turn {
     pub(crate) is_named: bool,
     pub(crate) parent: Option<Id>,
     pub(crate) pin: Option<usize>,
+    pub(crate) lease: Option<Lease>,
+}
+
+/// Which activities of a commit the caller starts at once.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    /// Ascending. May name activities of sessions, and some that are not there.
+    pub(crate) indexes: Vec<usize>,
+    pub(crate) length: u64,
+}
+
+/// What a direct turn takes for the end of the history.
+#[derive(Debug, Clone)]
+pub(crate) enum Mark {
+    /// Where the latest commit that was answered has left it.
+    Newest,
+    /// Of an earlier commit.
+    Older(Back),
+    /// Past the end.
+    Beyond,
+    OtherExecution,
+    OtherIncarnation,
 }
 
 impl Turn {
@@ -99,6 +122,7 @@ impl Turn {
             is_named: true,
             parent: None,
             pin: None,
+            lease: None,
         }
     }
 }
@@ -234,6 +258,7 @@ fn turn() -> BoxedStrategy<Turn> {
         ),
         prop::collection::vec(message(), 0..3),
         prop::collection::vec((id(), 1..5_u64), 0..2),
+        prop::option::of(work_lease()),
     );
     let facts = prop::collection::vec(fact(), 0..4);
     let back = prop_oneof![9 => Just(0), 1 => Just(1_u64)];
@@ -243,7 +268,7 @@ fn turn() -> BoxedStrategy<Turn> {
     (rest, facts, queues, status)
         .prop_map(
             |((next_execution, events_back, is_named, parent, pin), events, queues, status)| {
-                let (work, messages, cancelled) = queues;
+                let (work, messages, cancelled, lease) = queues;
                 Turn {
                     next_execution,
                     events_back,
@@ -255,9 +280,43 @@ fn turn() -> BoxedStrategy<Turn> {
                     is_named,
                     parent,
                     pin,
+                    lease,
                 }
             },
         )
+        .boxed()
+}
+
+fn work_lease() -> BoxedStrategy<Lease> {
+    let indexes = prop::collection::btree_set(0..4_usize, 0..4);
+    (indexes, lease())
+        .prop_map(|(indexes, length)| Lease { indexes: indexes.into_iter().collect(), length })
+        .boxed()
+}
+
+/// Mostly turns that follow what is stored: the others are refused and change nothing.
+fn direct() -> BoxedStrategy<Op> {
+    let mark = prop_oneof![
+        12 => Just(Mark::Newest),
+        2 => (1..4_usize).prop_map(Mark::Older),
+        1 => Just(Mark::Beyond),
+        1 => Just(Mark::OtherExecution),
+        1 => Just(Mark::OtherIncarnation),
+    ];
+    let instance = prop::option::weighted(0.5, id());
+    let finished = prop_oneof![
+        2 => Just(vec![]),
+        4 => Just(vec![0]),
+        2 => Just(vec![1, 0]),
+        1 => prop::collection::vec(back(), 0..3),
+    ];
+    (instance, mark, turn(), finished)
+        .prop_map(|(instance, mark, turn, finished)| Op::CommitDirect {
+            instance,
+            mark,
+            turn,
+            finished,
+        })
         .boxed()
 }
 
@@ -302,6 +361,7 @@ fn turn_op() -> BoxedStrategy<Op> {
         ),
         12 => (back(), turn(), any::<bool>())
             .prop_map(|(back, turn, plain_ack)| Op::Commit { back, turn, plain_ack }),
+        8 => direct(),
         3 => (back(), delay(), any::<bool>()).prop_map(
             |(back, delay, ignore_attempt)| Op::GiveBackTurn { back, delay, ignore_attempt }
         ),

@@ -1,8 +1,10 @@
 //! Does the suite bite? Every named violation of the contract must be caught by some validation.
 
 mod admin;
+mod direct;
 mod factory;
 mod fault;
+mod leases;
 mod memory;
 mod provider;
 mod run;

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use duroxide_core::providers::{HistoryMark, ScheduledActivityIdentifier, WorkItem};
 use semver::Version;
 
 /// Facts noted on the way through.
@@ -24,6 +25,12 @@ pub(crate) struct Noted {
     pub(crate) values: HashMap<(String, String), String>,
     /// Latest incarnation of each instance.
     pub(crate) incarnations: HashMap<String, u64>,
+    /// Which activity a token belongs to.
+    pub(crate) work: HashMap<String, ScheduledActivityIdentifier>,
+    /// Activities that commits have leased.
+    pub(crate) leased: Vec<WorkItem>,
+    /// Instances and marks of direct turns that were committed.
+    pub(crate) direct: Vec<(String, HistoryMark)>,
 }
 
 impl Memory {

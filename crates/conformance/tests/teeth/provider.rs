@@ -7,10 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -81,6 +81,7 @@ impl Provider for FaultyProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            lease_work: None,
         })
         .await
     }
@@ -266,13 +267,21 @@ impl Provider for FaultyProvider {
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
-        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
-        let mut noted = self.memory.noted();
-        let instance = noted.instances.get(&commit.lock_token).cloned();
-        if let (Some(instance), Some(incarnation)) = (instance, committed.incarnation) {
-            noted.incarnations.insert(instance, incarnation);
-        }
+        let instance = self.memory.noted().instances.get(&commit.lock_token).cloned();
+        let committed = self.commit_leasing(TurnCommit::clone(&commit)).await?;
+        self.note_incarnation(instance, &committed);
         Ok(committed)
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        self.commit_direct(DirectTurn::clone(&turn)).await
     }
 
     async fn fetch_work_items(

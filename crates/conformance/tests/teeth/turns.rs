@@ -211,11 +211,7 @@ impl FaultyProvider {
             let empty = TurnCommit {
                 lock_token: token,
                 execution_id: item.execution_id,
-                history_delta: Vec::new(),
-                worker_items: Vec::new(),
-                orchestrator_items: Vec::new(),
-                metadata: duroxide_core::providers::ExecutionMetadata::default(),
-                cancelled_activities: Vec::new(),
+                ..TurnCommit::default()
             };
             return self.pass_on(empty).await;
         }

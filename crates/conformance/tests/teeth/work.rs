@@ -41,8 +41,9 @@ impl FaultyProvider {
             {
                 *tag = None;
             }
+            self.note_work(&token, &item);
             let attempt = if self.has(Fault::WorkAttemptsNotCounted) { 1 } else { attempt };
-            (item, token, attempt)
+            (item.clone(), token, self.bent_attempt(&item, attempt))
         }))
     }
 

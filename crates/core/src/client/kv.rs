@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::wait::Wait;
 use super::{Client, ClientError};
+use crate::providers::ChangeScope;
 
 impl Client {
     /// One value; `None` if the key or the instance is missing.
@@ -42,7 +43,7 @@ impl Client {
         key: &str,
         timeout: Duration,
     ) -> Result<String, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout);
+        let mut wait = Wait::begin(self, ChangeScope::Instance(instance), timeout);
         loop {
             if let Some(value) = self.get_kv_value(instance, key).await? {
                 return Ok(value);

@@ -20,7 +20,7 @@ impl Client {
         instance: &str,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout);
+        let mut wait = Wait::begin(self, ChangeScope::Outcome(instance), timeout);
         loop {
             let outcome = self.provider().read_outcome(instance).await?;
             if matches!(outcome, InstanceOutcome::Ended(_)) {
@@ -59,7 +59,8 @@ impl Client {
         poll_interval: Duration,
         timeout: Duration,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let mut wait = Wait::begin(self, instance, timeout).with_pause(poll_interval);
+        let scope = ChangeScope::Instance(instance);
+        let mut wait = Wait::begin(self, scope, timeout).with_pause(poll_interval);
         loop {
             let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
             let outcome = self.provider().read_outcome(instance).await?;
@@ -80,9 +81,9 @@ pub(super) struct Wait {
 }
 
 impl Wait {
-    pub(super) fn begin(client: &Client, instance: &str, timeout: Duration) -> Self {
+    pub(super) fn begin(client: &Client, scope: ChangeScope<'_>, timeout: Duration) -> Self {
         Self {
-            watch: client.provider().watch(ChangeScope::Instance(instance)),
+            watch: client.provider().watch(scope),
             deadline: Instant::now().checked_add(timeout),
             pauses: Pauses::growing(),
         }

@@ -14,6 +14,8 @@ pub enum ChangeScope<'a> {
     WorkerQueue,
     /// History, status or key-value state of one instance may have changed.
     Instance(&'a str),
+    /// One instance may have ended.
+    Outcome(&'a str),
 }
 
 /// Told of every change in its scope since it was made. Make it, then look, then wait: no change
@@ -45,11 +47,25 @@ pub struct ChangeHub {
 struct Shared {
     orchestrator: watch::Sender<()>,
     worker: watch::Sender<()>,
-    instances: Mutex<HashMap<String, watch::Sender<()>>>,
+    instances: Mutex<HashMap<String, Watched>>,
+}
+
+/// An instance that someone watches.
+#[derive(Debug, Default)]
+struct Watched {
+    changes: watch::Sender<()>,
+    /// Those who only wait for the end need not be woken by every step.
+    outcome: watch::Sender<()>,
+}
+
+impl Watched {
+    fn is_left(&self) -> bool {
+        self.changes.receiver_count() == 0 && self.outcome.receiver_count() == 0
+    }
 }
 
 impl Shared {
-    fn instances(&self) -> std::sync::MutexGuard<'_, HashMap<String, watch::Sender<()>>> {
+    fn instances(&self) -> std::sync::MutexGuard<'_, HashMap<String, Watched>> {
         self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -64,7 +80,7 @@ impl Drop for Interest {
     fn drop(&mut self) {
         let mut instances = self.shared.instances();
         // Our own receiver is gone by now: fields drop in order, and it stands first.
-        if instances.get(&self.instance).is_some_and(|sender| sender.receiver_count() == 0) {
+        if instances.get(&self.instance).is_some_and(Watched::is_left) {
             instances.remove(&self.instance);
         }
     }
@@ -81,25 +97,48 @@ impl ChangeHub {
                 ChangeWatch { changes: self.shared.worker.subscribe(), _interest: None }
             }
             ChangeScope::Instance(instance) => {
-                let changes =
-                    self.shared.instances().entry(instance.to_owned()).or_default().subscribe();
-                let interest =
-                    Interest { shared: Arc::clone(&self.shared), instance: instance.to_owned() };
-                ChangeWatch { changes, _interest: Some(interest) }
+                self.watch_instance(instance, |watched| watched.changes.subscribe())
+            }
+            ChangeScope::Outcome(instance) => {
+                self.watch_instance(instance, |watched| watched.outcome.subscribe())
             }
         }
     }
 
-    /// Reports a change.
+    fn watch_instance(
+        &self,
+        instance: &str,
+        subscribe: impl FnOnce(&Watched) -> watch::Receiver<()>,
+    ) -> ChangeWatch {
+        let changes = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
+        let interest = Interest { shared: Arc::clone(&self.shared), instance: instance.to_owned() };
+        ChangeWatch { changes, _interest: Some(interest) }
+    }
+
+    /// Reports a change. A change of an instance may always have been its end; see
+    /// [`notify_step`](Self::notify_step).
     pub fn notify(&self, scope: ChangeScope<'_>) {
         match scope {
             ChangeScope::OrchestratorQueue => self.shared.orchestrator.send_replace(()),
             ChangeScope::WorkerQueue => self.shared.worker.send_replace(()),
             ChangeScope::Instance(instance) => {
-                if let Some(sender) = self.shared.instances().get(instance) {
-                    sender.send_replace(());
+                if let Some(watched) = self.shared.instances().get(instance) {
+                    watched.changes.send_replace(());
+                    watched.outcome.send_replace(());
                 }
             }
+            ChangeScope::Outcome(instance) => {
+                if let Some(watched) = self.shared.instances().get(instance) {
+                    watched.outcome.send_replace(());
+                }
+            }
+        }
+    }
+
+    /// Reports a change of an instance that has certainly not ended by it.
+    pub fn notify_step(&self, instance: &str) {
+        if let Some(watched) = self.shared.instances().get(instance) {
+            watched.changes.send_replace(());
         }
     }
 
@@ -107,8 +146,9 @@ impl ChangeHub {
     pub fn notify_all(&self) {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
-        for sender in self.shared.instances().values() {
-            sender.send_replace(());
+        for watched in self.shared.instances().values() {
+            watched.changes.send_replace(());
+            watched.outcome.send_replace(());
         }
     }
 
@@ -132,6 +172,21 @@ mod tests {
         tokio::time::timeout(std::time::Duration::from_secs(5), stays.changed())
             .await
             .expect("the change is told");
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_end_is_not_woken_by_a_step() {
+        let hub = ChangeHub::default();
+        let mut any = hub.watch(ChangeScope::Instance("a"));
+        let mut end = hub.watch(ChangeScope::Outcome("a"));
+        hub.notify_step("a");
+        assert!(any.changes.has_changed().unwrap());
+        assert!(!end.changes.has_changed().unwrap());
+        hub.notify(ChangeScope::Instance("a"));
+        any.changed().await;
+        end.changed().await;
+        drop((any, end));
+        assert_eq!(hub.watched_instances(), 0);
     }
 
     #[test]

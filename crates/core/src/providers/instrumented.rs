@@ -11,10 +11,10 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch,
+    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch,
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
@@ -262,6 +262,18 @@ impl Provider for InstrumentedProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.measured("ack_orchestration_item", self.inner.commit_turn(commit)).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        let call = self.inner.commit_direct_turn(turn);
+        self.measured("ack_orchestration_item", call).await
     }
 
     async fn fetch_work_items(

@@ -32,5 +32,8 @@ pub use management::{
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
 pub use tag_filter::TagFilter;
-pub use turn::{CommittedTurn, FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
+pub use turn::{
+    CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
+    TurnFetch, WorkLease,
+};
 pub use work::{FetchedWork, WorkFetch, WorkSlot};

@@ -8,9 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{
-    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, EventKind, SystemStats, WorkItem};
@@ -228,7 +229,9 @@ pub trait Provider: Any + Send + Sync {
     /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with an answer that lets the
     /// caller leave out known history in later fetches.
     ///
-    /// The commit is shared, so that it can be repeated without having been copied.
+    /// - The commit is shared, so that it can be repeated without having been copied.
+    /// - Activities that `lease_work` names are enqueued as if the caller had fetched them at this
+    ///   moment. A provider that cannot do that enqueues them like the others.
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.ack_orchestration_item(
             &commit.lock_token,
@@ -241,6 +244,25 @@ pub trait Provider: Any + Send + Sync {
         )
         .await?;
         Ok(CommittedTurn::default())
+    }
+
+    /// Whether [`commit_direct_turn`](Self::commit_direct_turn) can ever succeed.
+    fn takes_direct_turns(&self) -> bool {
+        false
+    }
+
+    /// Commits a turn that was not fetched, and removes the activities that it answers.
+    ///
+    /// - `None`, and nothing is changed, unless the stored history ends exactly at the mark, nobody
+    ///   holds the instance, and no message of it is visible: those come first.
+    /// - A lost lease of a finished activity is a permanent error and changes nothing.
+    /// - Otherwise like [`commit_turn`](Self::commit_turn).
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        let _every_turn_is_fetched = turn;
+        Ok(None)
     }
 
     /// Like [`fetch_work_item`](Self::fetch_work_item) for several slots at once. Waits for the

@@ -68,9 +68,9 @@ pub struct FetchedTurn {
 }
 
 /// One turn to be committed.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct TurnCommit {
-    /// Proof of the lease.
+    /// Proof of the lease; a [`DirectTurn`] has none.
     pub lock_token: String,
     /// The execution that the turn belongs to.
     pub execution_id: u64,
@@ -84,11 +84,48 @@ pub struct TurnCommit {
     pub metadata: ExecutionMetadata,
     /// Activities to remove from the worker queue.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    /// Activities that the caller starts at once, so that they need no fetch.
+    pub lease_work: Option<WorkLease>,
+}
+
+/// Asks for activities of a commit to be enqueued under a lease of the caller.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkLease {
+    /// Which of the commit's `worker_items`, ascending. None of them belongs to a session.
+    pub indexes: Vec<usize>,
+    /// Length of each lease.
+    pub lock_timeout: Duration,
+}
+
+/// A turn that was not fetched: the caller holds the execution, and the completions that move it.
+///
+/// It goes straight from the end of an activity to the commit, without a message in between.
+#[derive(Debug, Clone)]
+pub struct DirectTurn {
+    /// The instance.
+    pub instance: String,
+    /// The end of the stored history, as far as the caller knows.
+    pub mark: HistoryMark,
+    /// Lock tokens of the activities whose completions the turn consumed.
+    pub finished_work: Vec<String>,
+    /// What the turn changes. Its lock token is empty.
+    pub commit: TurnCommit,
 }
 
 /// The answer to a commit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommittedTurn {
     /// Incarnation of the instance for a later [`HistoryMark`]; `None` if the provider has none.
     pub incarnation: Option<u64>,
+    /// The activities that are leased to the caller, of those that it asked for.
+    pub leased: Vec<LeasedWork>,
+}
+
+/// An activity that was enqueued under a lease. Its attempt count is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeasedWork {
+    /// Index among the commit's `worker_items`.
+    pub index: usize,
+    /// Proof of the lease.
+    pub lock_token: String,
 }

@@ -1,15 +1,24 @@
-//! Keeping a lease while its work is being done.
+//! Keeping leases while their work is being done.
+//!
+//! Most work ends long before half its lease has passed. A new lease is therefore only written
+//! down; a thread of its own watches the list and starts a task for a lease that has to be renewed.
+//! A thread, because code that computes or blocks for long can keep the timers of the executor from
+//! running, and that is just when a lease has to be renewed.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::options::lease_renewal_interval;
 use super::tasks::{AbortOnDrop, Tasks};
 use crate::providers::{Provider, ProviderError};
+
+/// Longer than any node runs.
+const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// What is leased.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,11 +27,21 @@ pub(crate) enum Leased {
     Activity,
 }
 
+/// A new lease.
+pub(crate) struct NewLease {
+    pub(crate) leased: Leased,
+    pub(crate) token: String,
+    pub(crate) length: Duration,
+    /// Renew at once, because there is reason to believe that the lease is gone.
+    pub(crate) doubtful: bool,
+}
+
 /// A lease that is renewed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
     lost: CancellationToken,
-    _keeper: AbortOnDrop,
+    key: (Instant, u64),
+    list: Arc<List>,
 }
 
 impl Lease {
@@ -32,42 +51,197 @@ impl Lease {
     }
 }
 
-/// What a keeper needs.
-pub(crate) struct Keeper {
-    pub(crate) leased: Leased,
-    pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) token: String,
-    pub(crate) length: Duration,
-    /// Renew at once, because there is reason to believe that the lease is gone.
-    pub(crate) doubtful: bool,
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let (_due, number) = self.key;
+        let mut state = self.list.lock();
+        let dropped = (state.written.remove(&self.key), state.renewed.remove(&number));
+        drop(state);
+        // Outside the lock: it may be the last handle of the store.
+        drop(dropped);
+    }
+}
+
+/// The leases of one node.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    list: Arc<List>,
+}
+
+#[derive(Debug, Default)]
+struct List {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl List {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Leases that nothing had to be done about yet, by the time at which each has to be renewed,
+    /// with a number to tell them apart.
+    written: BTreeMap<(Instant, u64), Keeper>,
+    /// Leases that a task renews, by number.
+    renewed: HashMap<u64, AbortOnDrop>,
+    number_next: u64,
+    /// When the thread looks again by itself; `None` while it waits to be told.
+    looks_at: Option<Instant>,
+    has_thread: bool,
+    stopped: bool,
+}
+
+impl Leases {
+    pub(crate) fn new() -> Self {
+        Self { list: Arc::default() }
+    }
+
+    /// Keeps a lease alive. Must be called within the executor.
+    pub(crate) fn keep(
+        &self,
+        lease: NewLease,
+        provider: &Arc<dyn Provider>,
+        tasks: &Tasks,
+    ) -> Lease {
+        let begun = Instant::now();
+        let lost = CancellationToken::new();
+        let interval = lease_renewal_interval(lease.length);
+        let keeper = Keeper {
+            provider: Arc::clone(provider),
+            tasks: tasks.clone(),
+            executor: Handle::current(),
+            leased: lease.leased,
+            token: lease.token,
+            length: lease.length,
+            begun,
+            lost: lost.clone(),
+        };
+        // Further away than time can be counted is never.
+        let due = begun.checked_add(interval).unwrap_or(begun + AGES);
+        let mut state = self.list.lock();
+        let key = (due, state.number_next);
+        state.number_next += 1;
+        if lease.doubtful {
+            state.renewed.insert(key.1, keeper.start());
+        } else {
+            state.written.insert(key, keeper);
+            self.ensure_thread(&mut state);
+            if state.looks_at.is_none_or(|looks_at| due < looks_at) {
+                self.list.changed.notify_one();
+            }
+        }
+        drop(state);
+        Lease { lost, key, list: Arc::clone(&self.list) }
+    }
+
+    fn ensure_thread(&self, state: &mut State) {
+        if state.has_thread || state.stopped {
+            return;
+        }
+        let list = Arc::downgrade(&self.list);
+        let thread = std::thread::Builder::new().name("duroxide-leases".to_owned());
+        match thread.spawn(move || watch(&list)) {
+            Ok(_runs_until_stopped) => state.has_thread = true,
+            Err(error) => warn!(
+                target: "duroxide::runtime",
+                %error,
+                "leases cannot be renewed: no thread could be started; work longer than its lease \
+                 is taken by others"
+            ),
+        }
+    }
+
+    /// Renews nothing any more.
+    pub(crate) fn stop(&self) {
+        let dropped = {
+            let mut state = self.list.lock();
+            state.stopped = true;
+            (std::mem::take(&mut state.written), std::mem::take(&mut state.renewed))
+        };
+        self.list.changed.notify_one();
+        drop(dropped);
+    }
+}
+
+impl Drop for Leases {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Starts a task for each lease whose time has come, until the list is gone.
+fn watch(list: &Weak<List>) {
+    while let Some(list) = list.upgrade() {
+        let state = list.lock();
+        if state.stopped {
+            return;
+        }
+        wait_and_renew(&list, state);
+    }
+}
+
+fn wait_and_renew(list: &List, mut state: MutexGuard<'_, State>) {
+    let now = Instant::now();
+    let Some(first) = state.written.first_entry() else {
+        state.looks_at = None;
+        drop(list.changed.wait(state));
+        return;
+    };
+    let (due, number) = *first.key();
+    if due <= now {
+        let keeper = first.remove().start();
+        state.renewed.insert(number, keeper);
+        return;
+    }
+    state.looks_at = Some(due);
+    drop(list.changed.wait_timeout(state, due - now));
+}
+
+/// What renewing needs.
+struct Keeper {
+    provider: Arc<dyn Provider>,
+    tasks: Tasks,
+    executor: Handle,
+    leased: Leased,
+    token: String,
+    length: Duration,
+    begun: Instant,
+    lost: CancellationToken,
+}
+
+impl std::fmt::Debug for Keeper {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Keeper").field("leased", &self.leased).finish_non_exhaustive()
+    }
 }
 
 impl Keeper {
-    /// Renews the lease in the background, at half its length.
-    pub(crate) fn keep(self, tasks: &Tasks) -> Lease {
-        let lost = CancellationToken::new();
-        let handle = tasks.spawn({
-            let lost = lost.clone();
-            async move {
-                self.renew_until_lost().await;
-                lost.cancel();
-            }
+    /// Renews in a task of its own.
+    fn start(self) -> AbortOnDrop {
+        let executor = self.executor.clone();
+        let _within = executor.enter();
+        let tasks = self.tasks.clone();
+        let handle = tasks.spawn(async move {
+            self.renew_until_lost().await;
+            self.lost.cancel();
         });
-        Lease { lost, _keeper: AbortOnDrop::new(&handle) }
+        AbortOnDrop::new(&handle)
     }
 
-    async fn renew_until_lost(self) {
+    /// Renews now and then at half the lease's length.
+    async fn renew_until_lost(&self) {
         let interval = lease_renewal_interval(self.length);
         // `None` when the end lies further away than time can be counted.
-        let mut expires = Instant::now().checked_add(self.length);
-        let mut pause = if self.doubtful { Duration::ZERO } else { interval };
+        let mut expires = self.begun.checked_add(self.length);
         loop {
-            tokio::time::sleep(pause).await;
             let asked = Instant::now();
-            match self.renew().await {
+            let pause = match self.renew().await {
                 Ok(()) => {
                     expires = asked.checked_add(self.length);
-                    pause = interval;
+                    interval
                 }
                 // Only a permanent answer says that the lease is gone; trouble of the store does
                 // not, until the lease has really run out.
@@ -80,14 +254,15 @@ impl Keeper {
                         leased = ?self.leased, %error,
                         "a lease could not be renewed and is tried again"
                     );
-                    pause = (interval / 4).max(Duration::from_millis(1));
+                    (interval / 4).max(Duration::from_millis(1))
                 }
                 Err(error) => {
                     let leased = self.leased;
                     debug!(target: "duroxide::runtime", ?leased, %error, "lease lost");
                     return;
                 }
-            }
+            };
+            tokio::time::sleep(pause).await;
         }
     }
 

@@ -93,5 +93,16 @@ pub const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 /// How long [`shutdown`](super::Runtime::shutdown) waits when it is not told.
 pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 
+/// Finished activities of one instance that may wait for the turn before theirs; more than these
+/// are reported through the queue, so that what is held in memory stays bounded.
+pub const FINISHED_WAITING_MAX: usize = 1024;
+
+/// Activities that a slot runs in a row without looking at the queue, when no other slot is free to
+/// do so: an instance that always has a next step must not keep others waiting for ever.
+pub const STEPS_IN_A_ROW_MAX: u32 = 16;
+
+/// How long a slot may go on like that.
+pub const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
+
 /// Cancellations remembered for activities that were fetched but not yet started here.
 pub const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;

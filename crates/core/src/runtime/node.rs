@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use super::dispatchers::worker::{RunningActivities, SessionCount};
+use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::lease::{Lease, Leases, NewLease};
 use super::observability::{MetricsProvider, ObservabilityHandle};
+use super::slots::Slots;
+use super::system_activities::resolve_system_activity;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
-use super::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
+use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 use crate::clock::Clock;
 use crate::providers::{DispatcherCapabilityFilter, Provider, SemverRange};
 
@@ -22,7 +25,11 @@ pub(crate) struct Node {
     pub(crate) capabilities: DispatcherCapabilityFilter,
     pub(crate) warm: Arc<WarmCache>,
     pub(crate) running: RunningActivities,
+    /// Where activities run.
+    pub(crate) worker_slots: Slots,
+    pub(crate) finished: FinishedWork,
     pub(crate) sessions: SessionCount,
+    pub(crate) leases: Leases,
     pub(crate) tasks: Tasks,
     /// Tells the nodes of a cluster apart in logs.
     pub(crate) id: String,
@@ -33,6 +40,22 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn metrics(&self) -> &MetricsProvider {
         self.observability.metrics_provider()
+    }
+
+    /// The code of an activity, ours or the user's.
+    pub(crate) fn activity(&self, name: &str) -> Option<Arc<dyn ActivityHandler>> {
+        resolve_system_activity(name, &self.clock)
+            .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
+    }
+
+    /// Keeps a lease of this node alive.
+    pub(crate) fn keep(&self, lease: NewLease) -> Lease {
+        self.leases.keep(lease, &self.provider, &self.tasks)
+    }
+
+    /// Whether turns can go from the end of an activity to the commit without being fetched.
+    pub(crate) fn takes_direct_turns(&self) -> bool {
+        self.options.warm_cache.enabled && self.provider.takes_direct_turns()
     }
 
     /// The versions that this node replays, for logs.

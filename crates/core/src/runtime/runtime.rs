@@ -6,10 +6,12 @@ use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
 
-use super::dispatchers::worker::{RunningActivities, SessionCount};
+use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::lease::Leases;
 use super::limits::SHUTDOWN_GRACE_DEFAULT;
 use super::node::{Node, capabilities};
 use super::observability::{MetricsSnapshot, ObservabilityHandle};
+use super::slots::Slots;
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
@@ -77,7 +79,10 @@ impl Runtime {
             capabilities: capabilities(&options),
             warm: Arc::new(WarmCache::new(options.warm_cache.clone())),
             running: RunningActivities::default(),
+            worker_slots: Slots::new(options.worker_concurrency),
+            finished: FinishedWork::default(),
             sessions: SessionCount::new(options.max_sessions_per_runtime),
+            leases: Leases::new(),
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
@@ -95,6 +100,7 @@ impl Runtime {
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         let grace = timeout_ms.map_or(SHUTDOWN_GRACE_DEFAULT, Duration::from_millis);
         self.node.tasks.shutdown(grace).await;
+        self.node.leases.stop();
         self.node.warm.clear();
     }
 

@@ -1,5 +1,6 @@
 //! Numbered places for work, so that a node takes no more than it can do.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -12,13 +13,13 @@ pub(crate) struct Slots {
 
 #[derive(Debug)]
 struct Shared {
-    /// Free slots, the next one to take last.
-    free: Mutex<Vec<usize>>,
+    /// Free slots.
+    free: Mutex<BTreeSet<usize>>,
     freed: Notify,
 }
 
 impl Shared {
-    fn free(&self) -> MutexGuard<'_, Vec<usize>> {
+    fn free(&self) -> MutexGuard<'_, BTreeSet<usize>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -32,39 +33,69 @@ pub(crate) struct Slot {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.shared.free().push(self.index);
+        self.shared.free().insert(self.index);
         self.shared.freed.notify_one();
     }
 }
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
-        let free = Mutex::new((0..count).rev().collect());
+        let free = Mutex::new((0..count).collect());
         Self { shared: Arc::new(Shared { free, freed: Notify::new() }) }
     }
 
     /// Waits for a free slot and takes up to `count_max` of those that are free then. For one
     /// caller at a time.
     pub(crate) async fn take(&self, count_max: usize) -> Vec<Slot> {
+        self.wait_for_free().await;
+        self.claim_up_to(count_max)
+    }
+
+    /// Waits until a slot is free and tells which ones are, without taking any. For one caller at a
+    /// time.
+    pub(crate) async fn wait_for_free(&self) -> Vec<usize> {
         loop {
             // Made before looking: a slot freed in between is not missed.
             let freed = self.shared.freed.notified();
-            let taken = self.take_free(count_max);
-            if !taken.is_empty() {
-                return taken;
+            let free: Vec<usize> = self.shared.free().iter().copied().collect();
+            if !free.is_empty() {
+                return free;
             }
             freed.await;
         }
     }
 
-    fn take_free(&self, count_max: usize) -> Vec<Slot> {
+    /// Takes one slot, if it is free.
+    pub(crate) fn claim(&self, index: usize) -> Option<Slot> {
+        let free = self.shared.free().remove(&index);
+        free.then(|| self.slot(index))
+    }
+
+    /// Takes any slot.
+    pub(crate) fn claim_any(&self) -> Option<Slot> {
+        self.claim_up_to(1).pop()
+    }
+
+    /// Takes any slot but the last free one.
+    pub(crate) fn claim_spare(&self) -> Option<Slot> {
         let mut free = self.shared.free();
-        let keep = free.len().saturating_sub(count_max);
-        free.split_off(keep)
-            .into_iter()
-            .rev()
-            .map(|index| Slot { index, shared: Arc::clone(&self.shared) })
-            .collect()
+        let index = if free.len() > 1 { free.pop_first() } else { None };
+        index.map(|index| self.slot(index))
+    }
+
+    /// Whether a slot is free.
+    pub(crate) fn has_free(&self) -> bool {
+        !self.shared.free().is_empty()
+    }
+
+    fn claim_up_to(&self, count_max: usize) -> Vec<Slot> {
+        let mut free = self.shared.free();
+        let taken = std::iter::from_fn(|| free.pop_first()).take(count_max);
+        taken.map(|index| self.slot(index)).collect()
+    }
+
+    fn slot(&self, index: usize) -> Slot {
+        Slot { index, shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -84,6 +115,16 @@ mod tests {
         assert_eq!(indexes(&slots.take(9).await), [2]);
         drop(first);
         assert_eq!(slots.take(9).await.len(), 3);
+    }
+
+    #[tokio::test]
+    async fn the_last_free_slot_is_not_spare() {
+        let slots = Slots::new(2);
+        let spare = slots.claim_spare();
+        assert_eq!(spare.as_ref().map(|slot| slot.index), Some(0));
+        assert!(slots.claim_spare().is_none());
+        assert_eq!(slots.wait_for_free().await, [1]);
+        assert!(slots.claim(0).is_none() && slots.claim(1).is_some());
     }
 
     #[tokio::test]

@@ -45,6 +45,14 @@ struct OnTheWay {
     number: u64,
 }
 
+impl Kept {
+    fn pop(&mut self, instance: &str) -> Option<Warm> {
+        let (warm, bytes) = self.by_instance.pop(instance)?;
+        self.bytes -= bytes;
+        Some(warm)
+    }
+}
+
 /// A commit on its way. Dropping it says that the answer is here, good or bad.
 pub(crate) struct Committing {
     cache: Arc<WarmCache>,
@@ -106,12 +114,26 @@ impl WarmCache {
         self.take(instance)
     }
 
+    /// Takes an execution out, if it is kept and none of its commits is on the way.
+    pub(crate) fn take_quiet(&self, instance: &str, execution_id: u64) -> Option<Warm> {
+        let mut kept = self.kept();
+        let fits = |warm: &Warm| warm.mark.execution_id == execution_id;
+        if kept.committing.contains_key(instance)
+            || !kept.by_instance.peek(instance).is_some_and(|(warm, _)| fits(warm))
+        {
+            return None;
+        }
+        kept.pop(instance)
+    }
+
+    /// Whether an execution is kept.
+    pub(crate) fn holds(&self, instance: &str) -> bool {
+        self.kept().by_instance.contains(instance)
+    }
+
     /// Takes an execution out, whatever its mark.
     fn take(&self, instance: &str) -> Option<Warm> {
-        let mut kept = self.kept();
-        let (warm, bytes) = kept.by_instance.pop(instance)?;
-        kept.bytes -= bytes;
-        Some(warm)
+        self.kept().pop(instance)
     }
 
     /// Keeps an execution, and drops others that no longer fit.

@@ -173,6 +173,7 @@ pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
         orchestrator_items: Vec::new(),
         metadata: named(),
         cancelled_activities: Vec::new(),
+        lease_work: None,
     }
 }
 

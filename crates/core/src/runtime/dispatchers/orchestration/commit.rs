@@ -13,6 +13,7 @@ use crate::providers::{
     CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit,
 };
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
+use crate::runtime::dispatchers::worker::Handover;
 use crate::runtime::start_facts::StartFacts;
 
 /// Removes the messages and does nothing else, but for `notices`.
@@ -25,8 +26,9 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
         orchestrator_items: notices,
         metadata: ExecutionMetadata::default(),
         cancelled_activities: Vec::new(),
+        lease_work: None,
     };
-    if let Err(error) = submit(&turn, commit).await {
+    if let Err(error) = submit(&turn, Arc::new(commit)).await {
         give_up(&turn, &error).await;
     }
 }
@@ -39,12 +41,14 @@ pub(super) async fn commit(
     execution_id: u64,
     decided: Turn,
 ) -> Option<CommittedTurn> {
-    let commit = assemble(turn, facts, execution_id, decided);
-    let start = commit.history_delta.first().filter(|event| event.is_start()).cloned();
-    let cancelled = commit.cancelled_activities.clone();
-    match submit(turn, commit).await {
+    let mut commit = assemble(turn, facts, execution_id, decided);
+    let handover = Handover::plan(turn.node, &commit, None);
+    commit.lease_work = handover.lease(turn.node);
+    let commit = Arc::new(commit);
+    match submit(turn, Arc::clone(&commit)).await {
         Ok(committed) => {
-            turn.node.running.cancel(&cancelled);
+            turn.node.running.cancel(&commit.cancelled_activities);
+            handover.begin(turn.node, &commit, &committed.leased);
             Some(committed)
         }
         Err(error) if error.is_retryable() || lease_is_lost(turn).await => {
@@ -52,6 +56,7 @@ pub(super) async fn commit(
             None
         }
         Err(error) => {
+            let start = commit.history_delta.first().filter(|event| event.is_start()).cloned();
             fail_instead(turn, facts, execution_id, start, &error).await;
             None
         }
@@ -65,23 +70,34 @@ pub(super) fn assemble(
     execution_id: u64,
     decided: Turn,
 ) -> TurnCommit {
+    let changes = changes(&turn.item.instance, facts, execution_id, decided);
+    TurnCommit { lock_token: turn.lock_token.clone(), ..changes }
+}
+
+/// What a turn changes, whatever proves that it may.
+pub(super) fn changes(
+    instance: &str,
+    facts: &StartFacts,
+    execution_id: u64,
+    decided: Turn,
+) -> TurnCommit {
     TurnCommit {
-        lock_token: turn.lock_token.clone(),
+        lock_token: String::new(),
         execution_id,
         metadata: metadata(facts, &decided),
-        cancelled_activities: identify(&turn.item.instance, execution_id, &decided),
+        cancelled_activities: identify(instance, execution_id, &decided),
         history_delta: decided.events,
         worker_items: decided.worker_items,
         orchestrator_items: decided.orchestrator_items,
+        lease_work: None,
     }
 }
 
 /// Stores a commit, repeating it while the lease lasts.
 pub(super) async fn submit(
     turn: &InHand<'_>,
-    commit: TurnCommit,
+    commit: Arc<TurnCommit>,
 ) -> Result<CommittedTurn, ProviderError> {
-    let commit = Arc::new(commit);
     let length = turn.node.options.orchestrator_lock_timeout;
     persist("ack_orchestration_item", &turn.lease, length, || {
         turn.node.provider.commit_turn(Arc::clone(&commit))
@@ -112,8 +128,9 @@ async fn fail_instead(
     };
     let decided = failing_turn(turn, failing).await;
     let summary = Summary::without_code(execution_id, facts, &decided, turn.now_ms);
-    match submit(turn, assemble(turn, facts, execution_id, decided)).await {
-        Ok(_committed) => report(turn, &summary),
+    let commit = Arc::new(assemble(turn, facts, execution_id, decided));
+    match submit(turn, commit).await {
+        Ok(_committed) => report(&turn.taken(), &summary),
         Err(error) => give_up(turn, &error).await,
     }
 }

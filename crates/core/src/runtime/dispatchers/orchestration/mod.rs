@@ -3,6 +3,7 @@
 mod batch;
 mod commit;
 mod decide;
+mod direct;
 mod failing;
 mod fetch;
 mod parent;
@@ -13,4 +14,5 @@ mod run;
 mod standing;
 mod starting;
 
+pub(crate) use direct::take_direct_turns;
 pub(crate) use fetch::start;

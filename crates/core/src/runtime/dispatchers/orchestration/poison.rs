@@ -111,10 +111,10 @@ async fn commit_poison(turn: InHand<'_>, facts: &StartFacts, failing: Failing) {
     let mut commit = commit::assemble(&turn, facts, execution_id, decided);
     // A start that was made up says nothing about who can replay it.
     commit.metadata.pinned_duroxide_version = None;
-    match commit::submit(&turn, commit).await {
+    match commit::submit(&turn, Arc::new(commit)).await {
         Ok(_committed) => {
             turn.node.metrics().record_orchestration_poison();
-            report(&turn, &summary);
+            report(&turn.taken(), &summary);
         }
         Err(error) if error.is_retryable() => commit::give_up(&turn, &error).await,
         // The failure cannot be recorded; without this the messages would come back for ever.

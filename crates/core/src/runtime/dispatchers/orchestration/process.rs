@@ -8,13 +8,14 @@ use tracing::warn;
 
 use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
+use super::report::Taken;
 use super::standing::{Ended, Standing};
 use super::{commit, parent, poison, run};
 use crate::clock::millis;
 use crate::model::Event;
 use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, ProviderError};
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::limits::UNUSABLE_TURN_DELAY;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
@@ -42,14 +43,12 @@ pub(super) struct InHand<'a> {
 /// Takes one turn.
 pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedTurn) {
     let began = Instant::now();
-    let lease = Keeper {
+    let lease = node.keep(NewLease {
         leased: Leased::Turn,
-        provider: Arc::clone(&node.provider),
         token: fetched.lock_token.clone(),
         length: node.options.orchestrator_lock_timeout,
         doubtful: false,
-    }
-    .keep(&node.tasks);
+    });
     delay_for_test(&fetched.item.instance).await;
     let (warm, history) = match recall(node, &mut fetched).await {
         Ok(recalled) => recalled,
@@ -144,6 +143,11 @@ async fn give_back_unread(
 }
 
 impl InHand<'_> {
+    /// For reports.
+    pub(super) fn taken(&self) -> Taken<'_> {
+        Taken { node: self.node, instance: &self.item.instance, worker_id: &self.worker_id }
+    }
+
     async fn dispose(self, warm: Option<Warm>, history: &[Event]) {
         let decision = decide(&Facts {
             standing: &self.standing,
@@ -212,7 +216,7 @@ impl InHand<'_> {
 }
 
 #[cfg(feature = "test-hooks")]
-async fn delay_for_test(instance: &str) {
+pub(super) async fn delay_for_test(instance: &str) {
     if let Some(delay) = crate::runtime::test_hooks::get_orch_processing_delay(instance) {
         tokio::time::sleep(delay).await;
     }
@@ -220,4 +224,4 @@ async fn delay_for_test(instance: &str) {
 
 #[cfg(not(feature = "test-hooks"))]
 #[expect(clippy::unused_async, reason = "the same shape as with test hooks")]
-async fn delay_for_test(_instance: &str) {}
+pub(super) async fn delay_for_test(_instance: &str) {}

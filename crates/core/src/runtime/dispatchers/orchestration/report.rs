@@ -2,10 +2,17 @@
 
 use tracing::{debug, error, warn};
 
-use super::process::InHand;
 use crate::engine::{Execution, Turn, TurnResult};
 use crate::model::{ErrorDetails, Event};
+use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
+
+/// Who took a turn of which instance.
+pub(super) struct Taken<'a> {
+    pub(super) node: &'a Node,
+    pub(super) instance: &'a str,
+    pub(super) worker_id: &'a str,
+}
 
 /// What is worth saying about a turn.
 pub(super) struct Summary {
@@ -68,8 +75,8 @@ impl Summary {
 }
 
 /// Counts each thing once, after it is durable.
-pub(super) fn report(turn: &InHand<'_>, summary: &Summary) {
-    let metrics = turn.node.metrics();
+pub(super) fn report(taken: &Taken<'_>, summary: &Summary) {
+    let metrics = taken.node.metrics();
     if let Some(initiated_by) = summary.initiated_by {
         metrics.record_orchestration_start(&summary.name, &summary.version, initiated_by);
         if initiated_by != "continueAsNew" {
@@ -77,11 +84,11 @@ pub(super) fn report(turn: &InHand<'_>, summary: &Summary) {
         }
         debug!(
             target: "duroxide::runtime",
-            instance_id = %turn.item.instance,
+            instance_id = %taken.instance,
             execution_id = summary.execution_id,
             orchestration_name = %summary.name,
             orchestration_version = %summary.version,
-            worker_id = %turn.worker_id,
+            worker_id = %taken.worker_id,
             initiated_by,
             "orchestration started"
         );
@@ -89,37 +96,37 @@ pub(super) fn report(turn: &InHand<'_>, summary: &Summary) {
     match &summary.result {
         TurnResult::Continue => {}
         TurnResult::Completed(output) => {
-            ended(turn, summary, "success");
+            ended(taken, summary, "success");
             debug!(
                 target: "duroxide::runtime",
-                instance_id = %turn.item.instance,
+                instance_id = %taken.instance,
                 execution_id = summary.execution_id,
                 orchestration_name = %summary.name,
                 orchestration_version = %summary.version,
-                worker_id = %turn.worker_id,
+                worker_id = %taken.worker_id,
                 history_events = summary.history_events,
                 result_size = output.len(),
                 "orchestration completed"
             );
         }
-        TurnResult::Failed(details) => failed(turn, summary, details),
+        TurnResult::Failed(details) => failed(taken, summary, details),
         TurnResult::Cancelled { reason } => {
-            failed(turn, summary, &ErrorDetails::cancelled(reason));
+            failed(taken, summary, &ErrorDetails::cancelled(reason));
         }
         TurnResult::ContinueAsNew { .. } => {
             metrics.record_continue_as_new(&summary.name, summary.execution_id);
-            completion(turn, summary, "continuedAsNew");
+            completion(taken, summary, "continuedAsNew");
         }
     }
 }
 
-fn ended(turn: &InHand<'_>, summary: &Summary, status: &str) {
-    completion(turn, summary, status);
-    turn.node.metrics().decrement_active_orchestrations();
+fn ended(taken: &Taken<'_>, summary: &Summary, status: &str) {
+    completion(taken, summary, status);
+    taken.node.metrics().decrement_active_orchestrations();
 }
 
-fn completion(turn: &InHand<'_>, summary: &Summary, status: &str) {
-    turn.node.metrics().record_orchestration_completion(
+fn completion(taken: &Taken<'_>, summary: &Summary, status: &str) {
+    taken.node.metrics().record_orchestration_completion(
         &summary.name,
         &summary.version,
         status,
@@ -129,15 +136,15 @@ fn completion(turn: &InHand<'_>, summary: &Summary, status: &str) {
     );
 }
 
-fn failed(turn: &InHand<'_>, summary: &Summary, details: &ErrorDetails) {
-    ended(turn, summary, "failed");
+fn failed(taken: &Taken<'_>, summary: &Summary, details: &ErrorDetails) {
+    ended(taken, summary, "failed");
     let error_type = match details {
         ErrorDetails::Application { .. } => "app_error",
         ErrorDetails::Infrastructure { .. } => "infrastructure_error",
         ErrorDetails::Configuration { .. } => "config_error",
         ErrorDetails::Poison { .. } => "unknown",
     };
-    turn.node.metrics().record_orchestration_failure(
+    taken.node.metrics().record_orchestration_failure(
         &summary.name,
         &summary.version,
         error_type,
@@ -148,11 +155,11 @@ fn failed(turn: &InHand<'_>, summary: &Summary, details: &ErrorDetails) {
         ($level:ident) => {
             $level!(
                 target: "duroxide::runtime",
-                instance_id = %turn.item.instance,
+                instance_id = %taken.instance,
                 execution_id = summary.execution_id,
                 orchestration_name = %summary.name,
                 orchestration_version = %summary.version,
-                worker_id = %turn.worker_id,
+                worker_id = %taken.worker_id,
                 history_events = summary.history_events,
                 error_type,
                 error = %message,

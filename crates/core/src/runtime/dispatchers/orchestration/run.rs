@@ -75,7 +75,7 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     let Some(committed) = commit::commit(&turn, &facts, execution_id, decided).await else {
         return;
     };
-    report::report(&turn, &summary);
+    report::report(&turn.taken(), &summary);
     if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
         let warm = Warm { execution, facts, mark: mark(incarnation) };
         turn.node.warm.put(turn.item.instance.clone(), warm);
@@ -212,6 +212,6 @@ async fn fail_corrupted(turn: InHand<'_>, details: ErrorDetails) {
     let decided: Turn = failing_turn(&turn, failing).await;
     let summary = report::Summary::without_code(execution_id, &facts, &decided, turn.now_ms);
     if commit::commit(&turn, &facts, execution_id, decided).await.is_some() {
-        report::report(&turn, &summary);
+        report::report(&turn.taken(), &summary);
     }
 }

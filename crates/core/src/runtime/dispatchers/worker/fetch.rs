@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::handover::{Assignment, Stint};
 use super::{process, sessions};
 use crate::model::WorkItem;
 use crate::providers::{
     ChangeScope, FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot,
 };
 use crate::runtime::dispatchers::pacing::Pacing;
+use crate::runtime::dispatchers::returning::log_unreturned;
 use crate::runtime::node::Node;
-use crate::runtime::slots::{Slot, Slots};
 
 /// Starts the dispatcher and the keeper of its sessions, unless the node runs no activities.
 pub(crate) fn start(node: &Arc<Node>) {
@@ -23,11 +24,10 @@ pub(crate) fn start(node: &Arc<Node>) {
 }
 
 async fn dispatch(node: Arc<Node>) {
-    let slots = Slots::new(node.options.worker_concurrency);
     let mut pacing = Pacing::new("worker", node.options.dispatcher_min_poll_interval);
-    // All free slots are offered: a session is served by none but the slot that owns it.
-    let slots_max = node.options.worker_concurrency;
-    while let Some(free) = node.tasks.unless_stopped(slots.take(slots_max)).await {
+    // All free slots are offered: a session is served by none but the slot that owns it. They are
+    // not taken, so that a commit can hand over activities while the queue is empty.
+    while let Some(free) = node.tasks.unless_stopped(node.worker_slots.wait_for_free()).await {
         let asked = Instant::now();
         let changes = node.provider.watch(ChangeScope::WorkerQueue);
         let fetched = tokio::select! {
@@ -41,50 +41,65 @@ async fn dispatch(node: Arc<Node>) {
         match fetched {
             Ok(work) if work.is_empty() => {
                 pacing.succeeded();
-                drop(free);
                 pacing.idle(asked, changes, &node.tasks).await;
             }
             Ok(work) => {
                 pacing.succeeded();
                 node.metrics().record_worker_dispatcher_items_fetched(work.len() as u64);
-                hand_out(&node, free, work);
+                for fetched in work {
+                    hand_out(&node, &free, fetched).await;
+                }
             }
-            Err(error) => {
-                drop(free);
-                pacing.failed(&error, &node.tasks).await;
-            }
+            Err(error) => pacing.failed(&error, &node.tasks).await,
         }
     }
 }
 
-/// Runs each activity in the slot that it was fetched for.
-fn hand_out(node: &Arc<Node>, free: Vec<Slot>, work: Vec<FetchedWork>) {
-    let mut free: Vec<Option<Slot>> = free.into_iter().map(Some).collect();
-    for fetched in work {
-        let slot = free.get_mut(fetched.slot).and_then(Option::take);
-        let index = slot.as_ref().map_or(fetched.slot, |slot| slot.index);
-        let node = Arc::clone(node);
-        let tasks = node.tasks.clone();
-        let has_session =
-            matches!(fetched.item, WorkItem::ActivityExecute { session_id: Some(_), .. });
-        tasks.spawn(async move {
-            process::process(&node, index, fetched).await;
-            drop(slot);
-            if has_session {
-                node.sessions.note_freed();
-            }
-        });
+/// Runs an activity in the slot that it was fetched for.
+async fn hand_out(node: &Arc<Node>, offered: &[usize], mut fetched: FetchedWork) {
+    let index = offered.get(fetched.slot).copied().unwrap_or(fetched.slot);
+    let has_session = matches!(fetched.item, WorkItem::ActivityExecute { session_id: Some(_), .. });
+    let slot = match node.worker_slots.claim(index) {
+        // Only the owner of a session may serve it; that is the slot, if not the node.
+        None if has_session && node.options.worker_node_id.is_none() => None,
+        None => node.worker_slots.claim_any(),
+        slot => slot,
+    };
+    match slot {
+        Some(slot) => {
+            fetched.slot = slot.index;
+            begin(node, Assignment { slot, fetched, stint: Stint::begin() });
+        }
+        None => give_back(node, &fetched.lock_token).await,
     }
 }
 
-async fn fetch(node: &Node, free: &[Slot]) -> Result<Vec<FetchedWork>, ProviderError> {
+/// The slot was taken by an activity that was handed over meanwhile.
+async fn give_back(node: &Node, lock_token: &str) {
+    let result = node.provider.abandon_work_item(lock_token, None, true).await;
+    log_unreturned("activity", result);
+}
+
+/// Runs an activity, and those that follow from it in the same slot.
+pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
+    let node = Arc::clone(node);
+    let tasks = node.tasks.clone();
+    tasks.spawn(async move {
+        let mut next = Some(assignment);
+        while let Some(assignment) = next {
+            next = process::process(&node, assignment).await;
+        }
+    });
+}
+
+async fn fetch(node: &Node, free: &[usize]) -> Result<Vec<FetchedWork>, ProviderError> {
     // At the limit, only activities without a session are taken.
     let with_sessions = !node.sessions.is_full();
     let slots: Vec<WorkSlot> = free
         .iter()
         .map(|slot| WorkSlot {
             session: with_sessions.then(|| SessionFetchConfig {
-                owner_id: node.session_owner(slot.index),
+                owner_id: node.session_owner(*slot),
                 lock_timeout: node.options.session_lock_timeout,
             }),
         })

@@ -1,6 +1,9 @@
 //! Runs activities: fetch, run the handler under a lease, report.
 
 mod fetch;
+mod finished;
+mod guarded;
+mod handover;
 mod process;
 mod report;
 mod run;
@@ -8,6 +11,8 @@ mod running;
 mod session_count;
 mod sessions;
 
-pub(crate) use fetch::start;
+pub(crate) use fetch::{begin, start};
+pub(crate) use finished::{Finished, FinishedWork, Leading};
+pub(crate) use handover::{Assignment, Handover, Stint};
 pub(crate) use running::RunningActivities;
 pub(crate) use session_count::SessionCount;

@@ -5,16 +5,19 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
+use super::finished::{Finished, Offered};
+use super::handover::{Assignment, Stint};
 use super::report::Stored;
 use super::running::Registered;
 use super::{report, run};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
-use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
+use crate::providers::ScheduledActivityIdentifier;
+use crate::runtime::dispatchers::orchestration::take_direct_turns;
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::lease::{Keeper, Lease, Leased};
+use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::limits::WORK_RETURN_DELAY;
 use crate::runtime::node::Node;
-use crate::runtime::system_activities::resolve_system_activity;
+use crate::runtime::slots::Slot;
 use crate::runtime::{ActivityHandler, kind_of};
 
 /// What is to be run.
@@ -28,8 +31,8 @@ pub(super) struct Work {
 }
 
 /// An activity in hand.
-pub(super) struct InHand<'a> {
-    pub(super) node: &'a Arc<Node>,
+pub(super) struct InHand {
+    pub(super) node: Arc<Node>,
     pub(super) worker_id: String,
     pub(super) lease: Lease,
     pub(super) lock_token: String,
@@ -48,39 +51,77 @@ enum Decision {
     Run(Arc<dyn ActivityHandler>),
 }
 
-/// Runs one activity.
-pub(super) async fn process(node: &Arc<Node>, slot: usize, fetched: FetchedWork) {
+/// Runs one activity; the answer is what the same slot runs next.
+pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<Assignment> {
+    let Assignment { slot, fetched, stint } = assignment;
     let work = match Work::of(fetched.item) {
         Ok(work) => work,
-        Err(message) => return remove_foreign(node, &fetched.lock_token, &message).await,
+        Err(message) => {
+            remove_foreign(node, &fetched.lock_token, &message).await;
+            return None;
+        }
     };
     let registered = node.running.register(work.id.clone());
-    let lease = Keeper {
+    let lease = node.keep(NewLease {
         leased: Leased::Activity,
-        provider: Arc::clone(&node.provider),
         token: fetched.lock_token.clone(),
         length: node.options.worker_lock_timeout,
         doubtful: registered.doubtful,
-    }
-    .keep(&node.tasks);
+    });
     let in_hand = InHand {
-        node,
-        worker_id: node.worker_id(slot),
+        node: Arc::clone(node),
+        worker_id: node.worker_id(slot.index),
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
         registered,
     };
     let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
-    match in_hand.decide(&work, matches!(session, Some(None))) {
-        Decision::GiveBackSession => in_hand.give_back(WORK_RETURN_DELAY, true).await,
-        Decision::Poison => in_hand.poison(work).await,
-        Decision::GiveBackUnregistered => in_hand.give_back_unregistered(&work).await,
+    let finished = match in_hand.decide(&work, matches!(session, Some(None))) {
+        Decision::GiveBackSession => {
+            in_hand.give_back(WORK_RETURN_DELAY, true).await;
+            None
+        }
+        Decision::Poison => {
+            in_hand.poison(work).await;
+            None
+        }
+        Decision::GiveBackUnregistered => {
+            in_hand.give_back_unregistered(&work).await;
+            None
+        }
         Decision::Run(handler) => run::run(in_hand, work, handler).await,
+    };
+    if session.is_none() {
+        return finish(node, finished?, Some((slot, stint))).await;
+    }
+    if let Some(finished) = finished {
+        finish(node, finished, None).await;
+    }
+    drop((session, slot));
+    node.sessions.note_freed();
+    None
+}
+
+/// Brings the end of an activity to its orchestration: directly while the instance is warm here,
+/// through the queue otherwise.
+async fn finish(
+    node: &Arc<Node>,
+    finished: Finished,
+    own: Option<(Slot, Stint)>,
+) -> Option<Assignment> {
+    let may_lead = node.takes_direct_turns() && node.warm.holds(finished.instance());
+    match node.finished.offer(finished, may_lead) {
+        Offered::Lead(leading) => take_direct_turns(node, leading, own).await,
+        Offered::Joined => None,
+        Offered::Declined(finished) => {
+            finished.enqueue().await;
+            None
+        }
     }
 }
 
-impl InHand<'_> {
+impl InHand {
     fn decide(&self, work: &Work, session_too_many: bool) -> Decision {
         if session_too_many {
             return Decision::GiveBackSession;
@@ -88,10 +129,7 @@ impl InHand<'_> {
         if self.attempt_count > self.node.options.max_attempts {
             return Decision::Poison;
         }
-        let handler = resolve_system_activity(&work.name, &self.node.clock).or_else(|| {
-            self.node.activities.resolve_handler(&work.name).map(|(_version, handler)| handler)
-        });
-        handler.map_or(Decision::GiveBackUnregistered, Decision::Run)
+        self.node.activity(&work.name).map_or(Decision::GiveBackUnregistered, Decision::Run)
     }
 
     pub(super) async fn give_back(&self, delay: Duration, ignore_attempt: bool) {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tracing::{debug, warn};
 
+use super::finished::Finished;
 use super::process::{InHand, Work};
 use super::run::Outcome;
 use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
@@ -11,23 +12,25 @@ use crate::providers::ProviderError;
 use crate::runtime::dispatchers::returning::persist;
 use crate::runtime::limits::WORK_RETURN_DELAY;
 
-/// Stores the result, or discards it if nobody wants it.
-pub(super) async fn report(in_hand: &InHand<'_>, work: &Work, outcome: Outcome, took: Duration) {
-    let (completion, word) = match outcome {
-        Outcome::Returned(Ok(result)) => (completed(work, result), "success"),
-        Outcome::Returned(Err(message)) => (app_error(work, message), "app_error"),
-        Outcome::Panicked(error) => (app_error(work, error.to_string()), "app_error"),
+/// What the orchestration is to be told; `None` if nobody wants to know.
+pub(super) fn judge(
+    in_hand: InHand,
+    work: Work,
+    outcome: Outcome,
+    took: Duration,
+) -> Option<Finished> {
+    let (completion, outcome) = match outcome {
+        Outcome::Returned(Ok(result)) => (completed(&work, result), "success"),
+        Outcome::Returned(Err(message)) => (app_error(&work, message), "app_error"),
+        Outcome::Panicked(message) => (app_error(&work, message), "app_error"),
         // The row is gone or someone else's: there is nothing to acknowledge.
-        Outcome::Cancelled => return record(in_hand, work, "cancelled", took),
-        Outcome::Aborted => return,
+        Outcome::Cancelled => {
+            record(&in_hand, &work, "cancelled", took);
+            return None;
+        }
     };
-    log_outcome(in_hand, work, &completion, took);
-    match store(in_hand, completion).await {
-        Stored::Durable => record(in_hand, work, word, took),
-        // Cancelled while it was ending; that is no fault of the infrastructure.
-        Stored::Unwanted => record(in_hand, work, "cancelled", took),
-        Stored::Failed => in_hand.node.metrics().record_activity_infra_error(),
-    }
+    log_outcome(&in_hand, &work, &completion, took);
+    Some(Finished { in_hand, work, completion, outcome, took })
 }
 
 /// What became of a result.
@@ -41,7 +44,7 @@ pub(super) enum Stored {
 }
 
 /// Removes the activity and enqueues its completion.
-pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> Stored {
+pub(super) async fn store(in_hand: &InHand, completion: WorkItem) -> Stored {
     let length = in_hand.node.options.worker_lock_timeout;
     let stored = persist("ack_work_item", &in_hand.lease, length, || {
         in_hand.node.provider.ack_work_item(&in_hand.lock_token, Some(completion.clone()))
@@ -63,7 +66,7 @@ pub(super) async fn store(in_hand: &InHand<'_>, completion: WorkItem) -> Stored 
 
 /// Whether a refusal means that the lease is gone. Another node's turn may have cancelled the
 /// activity without our having heard of it.
-async fn is_unwanted(in_hand: &InHand<'_>, refusal: &ProviderError) -> bool {
+async fn is_unwanted(in_hand: &InHand, refusal: &ProviderError) -> bool {
     if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
         return true;
     }
@@ -100,7 +103,8 @@ fn app_error(work: &Work, message: String) -> WorkItem {
     failed(work, ErrorDetails::Application { kind, message, retryable: false })
 }
 
-fn record(in_hand: &InHand<'_>, work: &Work, outcome: &str, took: Duration) {
+/// Counts an ended activity.
+pub(super) fn record(in_hand: &InHand, work: &Work, outcome: &str, took: Duration) {
     in_hand.node.metrics().record_activity_execution(
         &work.name,
         outcome,
@@ -110,7 +114,7 @@ fn record(in_hand: &InHand<'_>, work: &Work, outcome: &str, took: Duration) {
     );
 }
 
-fn log_outcome(in_hand: &InHand<'_>, work: &Work, completion: &WorkItem, took: Duration) {
+fn log_outcome(in_hand: &InHand, work: &Work, completion: &WorkItem, took: Duration) {
     let tag = work.tag.as_deref().unwrap_or("default");
     if let WorkItem::ActivityFailed { details, .. } = completion {
         warn!(

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use tokio::task::JoinError;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
+use super::finished::Finished;
+use super::guarded::{Guarded, Panic, describe};
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
 use crate::clock::millis;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::tasks::AbortOnDrop;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
 /// Name and version of an instance that has no start event.
@@ -22,28 +22,29 @@ const UNKNOWN: &str = "unknown";
 /// How a handler ended.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
-    Panicked(JoinError),
+    Panicked(String),
     /// Nobody wants the result.
     Cancelled,
-    /// The runtime is being aborted; the activity is redelivered.
-    Aborted,
 }
 
-/// Runs the handler and reports what it came to.
-pub(super) async fn run(in_hand: InHand<'_>, mut work: Work, handler: Arc<dyn ActivityHandler>) {
+/// Runs the handler; `None` if nobody is to be told what it came to.
+pub(super) async fn run(
+    in_hand: InHand,
+    mut work: Work,
+    handler: Arc<dyn ActivityHandler>,
+) -> Option<Finished> {
     let began = Instant::now();
     let cancellation = CancellationToken::new();
     let context = context(&in_hand, &work, cancellation.clone()).await;
     let input = std::mem::take(&mut work.input);
-    let mut task = in_hand.node.tasks.spawn(async move { handler.invoke(context, input).await });
-    let _aborted_with_the_slot = AbortOnDrop::new(&task);
+    let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
-        ended = &mut task => outcome_of(ended),
+        biased;
+        ended = &mut code => outcome_of(ended),
         () = unwanted(&in_hand) => {
             cancellation.cancel();
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut task).await.is_err() {
-                task.abort();
+            if timeout(grace, &mut code).await.is_err() {
                 debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
@@ -55,22 +56,21 @@ pub(super) async fn run(in_hand: InHand<'_>, mut work: Work, handler: Arc<dyn Ac
             Outcome::Cancelled
         }
     };
+    drop(code);
     let elapsed = began.elapsed();
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
-    report::report(&in_hand, &work, outcome, elapsed).await;
+    report::judge(in_hand, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Option<Result<String, String>>, JoinError>) -> Outcome {
+fn outcome_of(ended: Result<Result<String, String>, Panic>) -> Outcome {
     match ended {
-        Ok(Some(result)) => Outcome::Returned(result),
-        Ok(None) => Outcome::Aborted,
-        Err(error) if error.is_panic() => Outcome::Panicked(error),
-        Err(_cancelled_by_the_executor) => Outcome::Aborted,
+        Ok(result) => Outcome::Returned(result),
+        Err(panic) => Outcome::Panicked(describe(panic)),
     }
 }
 
 /// Ends when the activity is cancelled: by a turn of this node, or by the loss of its lease.
-async fn unwanted(in_hand: &InHand<'_>) {
+async fn unwanted(in_hand: &InHand) {
     tokio::select! {
         () = in_hand.registered.unwanted.cancelled() => {}
         () = in_hand.lease.lost().cancelled() => {}
@@ -78,11 +78,11 @@ async fn unwanted(in_hand: &InHand<'_>) {
 }
 
 async fn context(
-    in_hand: &InHand<'_>,
+    in_hand: &InHand,
     work: &Work,
     cancellation: CancellationToken,
 ) -> ActivityContext {
-    let node = in_hand.node;
+    let node = &in_hand.node;
     let facts = match node.warm.facts(&work.id.instance) {
         Some(facts) => Some(facts),
         None => read_facts(in_hand, &work.id.instance).await.map(Arc::new),
@@ -105,7 +105,7 @@ async fn context(
     })
 }
 
-async fn read_facts(in_hand: &InHand<'_>, instance: &str) -> Option<StartFacts> {
+async fn read_facts(in_hand: &InHand, instance: &str) -> Option<StartFacts> {
     match in_hand.node.provider.read_start_event(instance).await {
         Ok(start) => start.as_ref().and_then(StartFacts::of),
         Err(error) => {

@@ -1,0 +1,186 @@
+//! Direct turns that fail: nothing of them is stored, not even in part.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{DirectTurn, SessionFetchConfig, TagFilter, TurnCommit, WorkItem};
+
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, Waiting, activity, commit, completed, facts, heard, identified, signal,
+    start_item, started,
+};
+
+/// An instance with two activities in hand, of which the second is about to be lost.
+async fn two<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waiting {
+    store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await
+}
+
+/// After a failure the first activity is still in hand, and nothing was enqueued.
+async fn nothing_happened<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, waiting: &Waiting) {
+    assert_eq!(facts(&store.history("a").await), facts(&[started("a", 1)]));
+    store.all_held(&waiting.tokens[..1], "the lease of the other activity of the turn").await;
+    store.no_work("a failed turn enqueues nothing").await;
+    store.no_turn("a failed turn tells nobody").await;
+    let finished = store.provider.ack_work_item(&waiting.tokens[0], Some(completed("a", 2))).await;
+    finished.must("finishing the other activity through the queue");
+    assert_eq!(store.turn_of("a").await.item.messages, vec![completed("a", 2)]);
+}
+
+/// A token that was never given out fails the turn.
+pub async fn an_unknown_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = two(&store).await;
+    for wrong in ["no-such-token", ""] {
+        let mut turn = waiting.rich_turn();
+        turn.finished_work[1] = wrong.to_owned();
+        store.direct_failed(turn, "a token that nobody was given").await;
+    }
+    nothing_happened(&store, &waiting).await;
+}
+
+/// An activity whose lease has ended fails the turn, although nobody else has taken it.
+pub async fn an_ended_lease_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = two(&store).await;
+    let renewed = store.provider.renew_work_item_lock(&waiting.tokens[0], store.lease() * 9).await;
+    renewed.must("renewing one of them");
+    store.expire().await;
+    store.direct_failed(waiting.rich_turn(), "the lease of one activity has ended").await;
+    let again = store.work().await;
+    assert_eq!((&again.item, again.attempt), (&activity("a", 3), 2), "it is tried again");
+    store.direct_failed(waiting.rich_turn(), "somebody else has the activity").await;
+    nothing_happened(&store, &waiting).await;
+    store.all_held(&[again.token], "the lease of the one who took it").await;
+}
+
+/// An activity that is finished, given back or cancelled fails the turn.
+pub async fn a_lost_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
+    for lost in ["finished", "given back", "cancelled"] {
+        let store = Store::open(factory).await;
+        let waiting = two(&store).await;
+        let token = &waiting.tokens[1];
+        match lost {
+            "finished" => store.provider.ack_work_item(token, None).await.must(lost),
+            "given back" => {
+                let delay = Some(Duration::from_secs(3600));
+                store.provider.abandon_work_item(token, delay, true).await.must(lost);
+            }
+            _cancelled => {
+                store.send(signal("a", "stop")).await;
+                let turn = store.turn_of("a").await;
+                let cancelled_activities = vec![identified("a", 3)];
+                let stop = TurnCommit { cancelled_activities, ..commit(&turn, vec![]) };
+                store.ack(stop).await.must(lost);
+            }
+        }
+        store.direct_failed(waiting.rich_turn(), lost).await;
+        nothing_happened(&store, &waiting).await;
+    }
+}
+
+/// An activity ends once, also within one turn.
+pub async fn an_activity_named_twice_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = two(&store).await;
+    let mut turn = waiting.rich_turn();
+    turn.finished_work[1] = turn.finished_work[0].clone();
+    store.direct_failed(turn, "an activity is named twice").await;
+    nothing_happened(&store, &waiting).await;
+}
+
+/// Events that are stored, have no position or come twice fail the turn, and so does what belongs
+/// to the other queue. The activities are still in hand.
+pub async fn a_direct_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = two(&store).await;
+    for (event, what) in [
+        (started("a", 1), "an event that is stored"),
+        (heard("a", 1, 0), "an event without a position"),
+        (heard("a", 1, 2), "an event that is there twice"),
+    ] {
+        let mut turn = waiting.rich_turn();
+        turn.commit.history_delta.push(event);
+        store.direct_failed(turn, what).await;
+    }
+    let mut turn = waiting.rich_turn();
+    turn.commit.worker_items.push(signal("a", "no activity"));
+    store.direct_failed(turn, "a message for the worker queue").await;
+    store.all_held(&waiting.tokens, "the leases of both activities").await;
+    nothing_happened(&store, &waiting).await;
+}
+
+/// A turn that does not follow what is stored is refused, not failed, also if leases are lost: the
+/// caller learns that it has to look again.
+pub async fn a_refusal_comes_before_a_failure<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = two(&store).await;
+    store.send(signal("a", "first")).await;
+    let mut turn = waiting.rich_turn();
+    turn.finished_work[1] = "no-such-token".to_owned();
+    store.direct_refused(turn, "a message waits").await;
+}
+
+// A session that was used STEP ago is not idle, one that was used twice as long ago is.
+const STEP: Duration = Duration::from_millis(400);
+const IDLE: Duration = Duration::from_millis(600);
+const FOREVER: Duration = Duration::from_secs(3600);
+
+/// An activity of a session in hand, taken by "x".
+async fn of_session<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waiting {
+    let mut bound = activity("a", 2);
+    if let WorkItem::ActivityExecute { session_id, .. } = &mut bound {
+        *session_id = Some("s".to_owned());
+    }
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let first = TurnCommit { worker_items: vec![bound], ..commit(&turn, vec![started("a", 1)]) };
+    let committed = store.provider.commit_turn(Arc::new(first)).await.must("a first commit");
+    let incarnation = committed.incarnation.expect("direct turns need an incarnation");
+    let owner = SessionFetchConfig { owner_id: "x".to_owned(), lock_timeout: FOREVER };
+    let tags = TagFilter::DefaultOnly;
+    let fetch = store.provider.fetch_work_item(FOREVER, Duration::ZERO, Some(&owner), &tags);
+    let (_, token, _) = fetch.await.must("a fetch").expect("an activity must be fetchable");
+    let mark = duroxide_core::providers::HistoryMark { incarnation, execution_id: 1, event_id: 1 };
+    Waiting { instance: "a".to_owned(), mark, tokens: vec![token] }
+}
+
+/// A direct turn that ends an activity of a session counts as a use of the session, if it counts.
+pub async fn a_direct_turn_uses_the_session<F: ProviderFactory + ?Sized>(factory: &F) {
+    for counts in [true, false] {
+        let store = Store::open(factory).await;
+        let waiting = of_session(&store).await;
+        store.pass(STEP).await;
+        let mut turn = waiting.turn(vec![waiting.next()]);
+        if counts {
+            store.direct_must(turn).await;
+        } else {
+            turn.finished_work.push("no-such-token".to_owned());
+            store.direct_failed(turn, "a token that nobody was given").await;
+        }
+        store.pass(STEP).await;
+        let renewed = store.provider.renew_session_lock(&["x"], FOREVER, IDLE).await;
+        assert_eq!(renewed.must("renewing sessions"), usize::from(counts), "used: {counts}");
+    }
+}
+
+/// A session stays with its owner after a direct turn has ended its activity.
+pub async fn a_direct_turn_keeps_the_session<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = of_session(&store).await;
+    let mut turn = waiting.turn(vec![waiting.next()]);
+    let mut next = activity("a", 3);
+    if let WorkItem::ActivityExecute { session_id, .. } = &mut next {
+        *session_id = Some("s".to_owned());
+    }
+    turn.commit.worker_items = vec![next.clone()];
+    store.direct_must(DirectTurn { ..turn }).await;
+    let as_owner = |owner: &str| SessionFetchConfig {
+        owner_id: owner.to_owned(),
+        lock_timeout: store.lease(),
+    };
+    let stranger = store.try_work_as(Some(&as_owner("y")), &TagFilter::DefaultOnly).await;
+    assert!(stranger.is_none(), "x holds the session: {stranger:?}");
+    let own = store.try_work_as(Some(&as_owner("x")), &TagFilter::DefaultOnly).await;
+    assert_eq!(own.map(|work| work.item), Some(next));
+}

@@ -1,0 +1,211 @@
+//! Direct turns that do not count, because something has happened to the instance meanwhile.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{DirectTurn, HistoryMark};
+
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, Waiting, activity, commit, completed, facts, heard, identified, signal, started,
+    timer,
+};
+
+/// After a refusal the results are still in hand: they go through the queue instead.
+async fn goes_through_the_queue<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    waiting: &Waiting,
+) {
+    store.all_held(&waiting.tokens, "the lease of an activity whose turn was refused").await;
+    store.no_work("a refused turn enqueues nothing and leases nothing").await;
+    for token in &waiting.tokens {
+        let finished = store.provider.ack_work_item(token, Some(completed("a", 2))).await;
+        finished.must("finishing an activity whose turn was refused");
+    }
+}
+
+/// A mark that is not exactly the end of what is stored refuses the turn.
+pub async fn a_stale_mark_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store
+        .direct_must(DirectTurn { finished_work: vec![], ..waiting.turn(vec![waiting.next()]) })
+        .await;
+    let mark = waiting.moved(1, vec![]).mark;
+    for (wrong, what) in [
+        (waiting.mark, "an older event"),
+        (HistoryMark { event_id: 0, ..mark }, "no event"),
+        (HistoryMark { event_id: mark.event_id + 1, ..mark }, "a newer event"),
+        (HistoryMark { event_id: u64::MAX, ..mark }, "an event that cannot be"),
+        (HistoryMark { execution_id: 2, ..mark }, "a later execution"),
+        (HistoryMark { execution_id: 0, ..mark }, "an earlier execution"),
+        (HistoryMark { incarnation: mark.incarnation ^ 1, ..mark }, "another incarnation"),
+        (HistoryMark { incarnation: 0, ..mark }, "no incarnation"),
+    ] {
+        // Its events would fit, so that nothing but the mark can stand against it.
+        let next = waiting.moved(1, waiting.tokens.clone());
+        let turn = DirectTurn { mark: wrong, ..next.rich_turn() };
+        store.direct_refused(turn, what).await;
+    }
+    goes_through_the_queue(&store, &waiting).await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, vec![completed("a", 2)]);
+}
+
+/// A commit of a fetched turn, and events that were appended, leave a mark behind.
+pub async fn a_mark_is_stale_after_any_commit<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    store.ack(commit(&turn, vec![heard("a", 1, 2)])).await.must("a commit");
+    store.direct_refused(waiting.rich_turn(), "another turn was committed").await;
+    let waiting = waiting.moved(1, waiting.tokens.clone());
+    let appended = store.provider.append_with_execution("a", 1, vec![heard("a", 1, 3)]).await;
+    appended.must("appending an event");
+    store.direct_refused(waiting.rich_turn(), "an event was appended").await;
+    goes_through_the_queue(&store, &waiting).await;
+}
+
+/// A turn that was committed without events has changed nothing that a mark speaks of.
+pub async fn a_turn_without_events_leaves_the_mark<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("a", "nothing")).await;
+    let turn = store.turn_of("a").await;
+    store.ack(commit(&turn, vec![])).await.must("a commit without events");
+    store.direct_must(waiting.turn(vec![waiting.next()])).await;
+    assert_eq!(facts(&store.history("a").await), facts(&[started("a", 1), waiting.next()]));
+}
+
+/// An instance that was deleted and made again is not the one that the turn was for.
+pub async fn a_recreated_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let old = store.waiting_for("a", vec![]).await;
+    store.admin().delete_instance("a", true).await.must("deleting by force");
+    store.direct_refused(old.rich_turn(), "the instance is gone").await;
+    let new = store.waiting("a").await;
+    assert_eq!(old.mark.event_id, new.mark.event_id, "only the incarnation differs");
+    store.direct_refused(old.rich_turn(), "it is another incarnation").await;
+    store.direct_must(new.turn(vec![new.next()])).await;
+}
+
+/// Who holds the instance comes first, also when its messages are its own.
+pub async fn a_held_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    store.direct_refused(waiting.rich_turn(), "somebody holds the instance").await;
+    store.no_turn("a refused turn takes nobody's lease away").await;
+    store.ack(commit(&turn, vec![heard("a", 1, 2)])).await.must("the commit of the holder");
+    store.no_turn("a refused turn has told nobody").await;
+    goes_through_the_queue(&store, &waiting).await;
+    let next = store.turn_of("a").await;
+    assert_eq!(next.item.messages, vec![completed("a", 2)]);
+    assert_eq!(next.item.history.len(), 2, "the holder's turn and no other");
+}
+
+/// A lease that ran out leaves its messages, and they come first. Its holder has lost it for good.
+pub async fn an_ended_turn_leaves_its_messages_first<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting_for("a", vec![]).await;
+    store.send(signal("a", "1")).await;
+    let lost = store.turn_of("a").await;
+    store.expire().await;
+    store.direct_refused(waiting.rich_turn(), "the message waits again").await;
+    let again = store.turn_of("a").await;
+    assert_eq!((again.item.messages.as_slice(), again.attempt), (&[signal("a", "1")][..], 2));
+    store.ack(commit(&again, vec![])).await.must("a commit without events");
+    store.direct_must(waiting.turn(vec![waiting.next()])).await;
+    let late = store.ack(commit(&lost, vec![heard("a", 1, 3)])).await;
+    late.must_fail_for_good("a commit under a lost lease");
+}
+
+/// A visible message is heard before the results that a direct turn brings.
+pub async fn a_waiting_message_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("a", "first")).await;
+    store.direct_refused(waiting.rich_turn(), "a message waits").await;
+    let turn = store.turn_of("a").await;
+    assert_eq!((turn.item.messages.as_slice(), turn.attempt), (&[signal("a", "first")][..], 1));
+    store.ack(commit(&turn, vec![heard("a", 1, 2)])).await.must("a commit");
+    let waiting = waiting.moved(1, waiting.tokens.clone());
+    store.direct_must(waiting.turn(vec![waiting.next()])).await;
+    let expected = [started("a", 1), heard("a", 1, 2), heard("a", 1, 3)];
+    assert_eq!(facts(&store.history("a").await), facts(&expected));
+}
+
+/// A message that is hidden, and messages of others, known or not, stand before nobody. When the
+/// hidden one becomes visible, it comes first.
+pub async fn a_hidden_message_does_not_refuse<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("ghost", "early")).await;
+    store.no_turn("it waits for its instance").await;
+    store.create("b").await;
+    let due = store.now_ms() + u64::try_from(store.lease().as_millis()).expect("a short lease");
+    let mut turn = waiting.turn(vec![waiting.next()]);
+    turn.commit.orchestrator_items = vec![timer("a", 9, due)];
+    turn.commit.worker_items = vec![activity("a", 3)];
+    store.send_after(signal("a", "later"), store.lease()).await;
+    store.send(signal("b", "mine")).await;
+    store.direct_must(turn).await;
+
+    let waiting = waiting.moved(1, vec![store.work().await.token]);
+    let turn = waiting.turn(vec![waiting.next()]);
+    store.direct_must(DirectTurn { finished_work: vec![], ..turn }).await;
+    let waiting = waiting.moved(1, vec![]);
+    store.expire().await;
+    store.direct_refused(waiting.rich_turn(), "the timer is due").await;
+    assert_eq!(store.turn_of("b").await.item.messages, vec![signal("b", "mine")]);
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages.len(), 2, "both have become visible: {turn:?}");
+    assert_eq!(turn.item.history.len(), 3);
+}
+
+/// A turn that was given back with a delay hides its messages, and holds nothing.
+pub async fn a_turn_given_back_does_not_refuse<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    let delay = Some(Duration::from_secs(3600));
+    let given_back = store.provider.abandon_orchestration_item(&turn.token, delay, false).await;
+    given_back.must("giving back a turn");
+    store.direct_must(waiting.turn(vec![waiting.next()])).await;
+}
+
+/// Nobody can take a direct turn of what does not exist, whatever the mark says.
+pub async fn an_unknown_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    let seeded = store.provider.append_with_execution("seeded", 1, vec![started("seeded", 1)]);
+    seeded.await.must("appending an event");
+    for instance in ["ghost", "seeded", ""] {
+        for event_id in [0, 1] {
+            let mark = HistoryMark { event_id, ..waiting.mark };
+            let known = Waiting { instance: instance.to_owned(), mark, ..waiting.clone() };
+            store.direct_refused(known.rich_turn(), "there is no such instance").await;
+        }
+    }
+    assert_eq!(store.history("ghost").await, vec![]);
+    goes_through_the_queue(&store, &waiting).await;
+}
+
+/// The same direct turn counts once, however often it is committed.
+pub async fn a_direct_turn_counts_once<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    store.create("friend").await;
+    let mut turn = waiting.rich_turn();
+    turn.commit.cancelled_activities = vec![identified("a", 99)];
+    store.direct_must(turn.clone()).await;
+    for _ in 0..2 {
+        store.direct_refused(turn.clone(), "it was committed already").await;
+    }
+    assert_eq!(store.history("a").await.len(), 4);
+    assert_eq!(store.work().await.item, activity("a", 22));
+    store.no_work("the other activity is leased, and there is none twice").await;
+    assert_eq!(store.turn_of("friend").await.item.messages, vec![signal("friend", "hello")]);
+}

@@ -1,0 +1,269 @@
+//! Activities that a commit enqueues under a lease of the caller, as if it had fetched them at once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    CommittedTurn, SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkLease,
+};
+
+use super::waiting::{settle, wait_for_work, woken};
+use crate::ProviderFactory;
+use crate::support::{
+    Must, Store, activity, commit, completed, heard, identified, signal, start_item, started,
+};
+
+/// Commits the first turn of "a", which schedules activities and asks for leases.
+async fn scheduled<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    work: Vec<WorkItem>,
+    lease: WorkLease,
+) -> CommittedTurn {
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let first = TurnCommit {
+        worker_items: work,
+        lease_work: Some(lease),
+        ..commit(&turn, vec![started("a", 1)])
+    };
+    store.provider.commit_turn(Arc::new(first)).await.must("a commit that leases")
+}
+
+fn lease(indexes: Vec<usize>, lock_timeout: Duration) -> Option<WorkLease> {
+    Some(WorkLease { indexes, lock_timeout })
+}
+
+/// Schedules activity 2 under a lease of the usual length; its token.
+async fn one_leased<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> String {
+    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
+    let committed = scheduled(store, vec![activity("a", 2)], wish).await;
+    let [leased] = committed.leased.as_slice() else {
+        panic!("one activity was to be leased: {:?}", committed.leased);
+    };
+    assert_eq!(leased.index, 0);
+    leased.lock_token.clone()
+}
+
+/// An activity that is named is either leased to the caller or can be fetched; never both, and
+/// none is lost. That holds for providers that lease nothing as well.
+pub async fn a_named_activity_is_leased_or_enqueued<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let wish = WorkLease { indexes: vec![0, 2], lock_timeout: store.lease() };
+    let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
+    let committed = scheduled(&store, work.clone(), wish).await;
+    let leased: BTreeSet<_> = committed.leased.iter().map(|leased| leased.index).collect();
+    assert_eq!(leased.len(), committed.leased.len(), "each is leased once");
+    assert!(leased.iter().all(|index| [0, 2].contains(index)), "nothing else was asked for");
+    for (index, item) in work.iter().enumerate() {
+        if !leased.contains(&index) {
+            let fetched = store.work().await;
+            assert_eq!((&fetched.item, fetched.attempt), (item, 1), "what is not leased waits");
+        }
+    }
+    store.no_work("each activity is in one place").await;
+}
+
+/// Nobody can fetch a leased activity until its lease ends; then it comes as a second attempt, and
+/// the lease is lost. The lease is as long as asked for.
+pub async fn a_leased_activity_is_not_fetched_by_others<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() * 2 };
+    let committed = scheduled(&store, vec![activity("a", 2)], wish).await;
+    let [leased] = committed.leased.as_slice() else {
+        panic!("one activity was to be leased: {:?}", committed.leased);
+    };
+    store.no_work("it is leased").await;
+    store.expire().await;
+    store.no_work("the lease was asked to be twice as long").await;
+    store.expire().await;
+    let again = store.work().await;
+    assert_eq!((&again.item, again.attempt), (&activity("a", 2), 2), "the lease was an attempt");
+    assert_ne!(again.token, leased.lock_token, "a lease is not given out twice");
+    let late = store.provider.ack_work_item(&leased.lock_token, Some(completed("a", 2))).await;
+    late.must_fail_for_good("finishing under a lost lease");
+    store.no_turn("a lost lease tells nobody").await;
+}
+
+/// Each lease has a token of its own.
+pub async fn each_leased_activity_has_a_token<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let wish = WorkLease { indexes: vec![0, 1, 2], lock_timeout: store.lease() };
+    let work: Vec<_> = (2..5).map(|id| activity("a", id)).collect();
+    let committed = scheduled(&store, work, wish).await;
+    let tokens: BTreeSet<_> = committed.leased.iter().map(|it| it.lock_token.as_str()).collect();
+    assert_eq!(tokens.len(), 3, "three activities, three tokens: {:?}", committed.leased);
+    for (leased, id) in committed.leased.iter().zip(2..) {
+        assert_eq!(leased.index as u64 + 2, id, "in the order of the commit");
+        let finished = store.provider.ack_work_item(&leased.lock_token, Some(completed("a", id)));
+        finished.await.must("finishing a leased activity");
+    }
+    let told: Vec<_> = (2..5).map(|id| completed("a", id)).collect();
+    assert_eq!(store.turn_of("a").await.item.messages, told);
+}
+
+/// Only what is named is leased; the rest can be fetched at once, oldest first.
+pub async fn only_named_activities_are_leased<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    // The last index names nothing.
+    let wish = WorkLease { indexes: vec![1, 3, 9], lock_timeout: store.lease() };
+    let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
+    let committed = scheduled(&store, work, wish).await;
+    let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
+    assert_eq!(leased, [1, 3]);
+    for id in [2, 4] {
+        let fetched = store.work().await;
+        assert_eq!((fetched.item, fetched.attempt), (activity("a", id), 1));
+    }
+    store.no_work("the others are leased").await;
+}
+
+/// A lease of a commit is renewed like that of a fetch: counted from now.
+pub async fn leased_work_can_be_renewed<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let token = one_leased(&store).await;
+    for _ in 0..2 {
+        store.pass(store.lease() * 3 / 5).await;
+        let renewed = store.provider.renew_work_item_lock(&token, store.lease()).await;
+        renewed.must("renewing a lease of a commit");
+    }
+    store.no_work("the lease was renewed beyond its first end").await;
+    store.expire().await;
+    let late = store.provider.renew_work_item_lock(&token, store.lease()).await;
+    late.must_fail("renewing a lease that has ended");
+    assert_eq!(store.work().await.attempt, 2);
+}
+
+/// Under a lease of a commit an activity is finished like a fetched one: once, and its
+/// orchestration hears of it.
+pub async fn leased_work_can_be_finished<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let token = one_leased(&store).await;
+    let finished = store.provider.ack_work_item(&token, Some(completed("a", 2))).await;
+    finished.must("finishing a leased activity");
+    assert_eq!(store.turn_of("a").await.item.messages, vec![completed("a", 2)]);
+    let again = store.provider.ack_work_item(&token, Some(completed("a", 2))).await;
+    again.must_fail_for_good("finishing it once more");
+    store.expire().await;
+    store.no_work("it is finished").await;
+}
+
+/// A leased activity is given back like a fetched one: hidden for the delay, and the attempt is
+/// taken back if asked for.
+pub async fn leased_work_can_be_given_back<F: ProviderFactory + ?Sized>(factory: &F) {
+    for (ignore_attempt, next_attempt) in [(true, 1), (false, 2)] {
+        let store = Store::open(factory).await;
+        let token = one_leased(&store).await;
+        let delay = Some(store.lease());
+        let given_back = store.provider.abandon_work_item(&token, delay, ignore_attempt).await;
+        given_back.must("giving back a leased activity");
+        store.no_work("it was given back with a delay").await;
+        let late = store.provider.renew_work_item_lock(&token, store.lease()).await;
+        late.must_fail("renewing what was given back");
+        store.expire().await;
+        let again = store.work().await;
+        assert_eq!((again.item, again.attempt), (activity("a", 2), next_attempt));
+    }
+}
+
+/// After the end of its lease an activity goes to those who serve its tag, as ever.
+pub async fn leased_work_keeps_its_tag<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let mut tagged = activity("a", 2);
+    if let WorkItem::ActivityExecute { tag, .. } = &mut tagged {
+        *tag = Some("gpu".to_owned());
+    }
+    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
+    let committed = scheduled(&store, vec![tagged.clone()], wish).await;
+    assert_eq!(committed.leased.len(), 1, "a tag is the business of the caller");
+    store.expire().await;
+    store.no_work("it has a tag").await;
+    let found = store.try_work_as(None, &TagFilter::tags(["gpu"])).await;
+    assert_eq!(found.map(|work| (work.item, work.attempt)), Some((tagged, 2)));
+}
+
+/// An activity of a session is enqueued although it is named: its session is leased by a fetch.
+pub async fn an_activity_of_a_session_is_not_leased<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let mut bound = activity("a", 2);
+    if let WorkItem::ActivityExecute { session_id, .. } = &mut bound {
+        *session_id = Some("s".to_owned());
+    }
+    let wish = WorkLease { indexes: vec![0, 1], lock_timeout: store.lease() };
+    let committed = scheduled(&store, vec![bound.clone(), activity("a", 3)], wish).await;
+    let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
+    assert_eq!(leased, [1], "the other one is leased all the same");
+    store.no_work("a worker without sessions does not get it").await;
+    let owner = SessionFetchConfig { owner_id: "x".to_owned(), lock_timeout: store.lease() };
+    let found = store.try_work_as(Some(&owner), &TagFilter::DefaultOnly).await;
+    assert_eq!(found.map(|work| (work.item, work.attempt)), Some((bound, 1)));
+}
+
+/// A leased activity is cancelled like any other, by its own commit or by a later one: its lease is
+/// lost and nobody ever gets it.
+pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let first = TurnCommit {
+        worker_items: vec![activity("a", 2), activity("a", 3)],
+        cancelled_activities: vec![identified("a", 2)],
+        lease_work: lease(vec![0, 1], store.lease()),
+        ..commit(&turn, vec![started("a", 1)])
+    };
+    let first = store.provider.commit_turn(Arc::new(first)).await.must("a commit that leases");
+    let other = first.leased.iter().find(|leased| leased.index == 1);
+    let other = &other.expect("the other one is leased").lock_token;
+    store.all_held(std::slice::from_ref(other), "the lease of the other one").await;
+
+    store.send(signal("a", "stop")).await;
+    let turn = store.turn_of("a").await;
+    let second = TurnCommit {
+        cancelled_activities: vec![identified("a", 3)],
+        ..commit(&turn, vec![heard("a", 1, 2)])
+    };
+    store.provider.commit_turn(Arc::new(second)).await.must("a commit that cancels");
+    for leased in &first.leased {
+        let renewed = store.provider.renew_work_item_lock(&leased.lock_token, store.lease()).await;
+        renewed.must_fail("renewing the lease of a cancelled activity");
+        let finished = store.provider.ack_work_item(&leased.lock_token, None).await;
+        finished.must_fail_for_good("finishing a cancelled activity");
+    }
+    store.expire().await;
+    store.no_work("both were cancelled").await;
+}
+
+/// A commit that is refused leases nothing and enqueues nothing.
+pub async fn a_refused_commit_leases_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    let valid = TurnCommit {
+        worker_items: vec![activity("a", 3)],
+        lease_work: lease(vec![0], store.lease()),
+        ..commit(&turn, vec![heard("a", 1, 2)])
+    };
+    let duplicate = TurnCommit { history_delta: vec![started("a", 1)], ..valid.clone() };
+    let unknown = TurnCommit { lock_token: "no-such-token".to_owned(), ..valid.clone() };
+    for (doomed, why) in [(duplicate, "an event that is stored"), (unknown, "an unknown token")] {
+        store.provider.commit_turn(Arc::new(doomed)).await.must_fail_for_good(why);
+    }
+    store.expire().await;
+    store.no_work("a refused commit leaves no activity, leased or not").await;
+}
+
+/// The end of a lease that a commit gave ends the wait of a fetch that began before the commit.
+pub async fn a_waiting_fetch_sees_the_end_of_a_commits_lease<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let waiting = wait_for_work(&store.provider, store.lease());
+    settle().await;
+    one_leased(&store).await;
+    settle().await;
+    assert!(!waiting.is_finished(), "a leased activity is for nobody else");
+    store.expire().await;
+    let work = woken(waiting, "the end of a lease that a commit gave").await;
+    assert_eq!((work.item, work.attempt), (activity("a", 2), 2));
+}

@@ -1,0 +1,183 @@
+//! Faults of direct turns.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    CommittedTurn, DirectTurn, ExecutionMetadata, HistoryMark, Provider, ProviderError, TurnCommit,
+    WorkItem,
+};
+
+use crate::fault::Fault;
+use crate::provider::{AGES, FaultyProvider};
+
+type Answer = Result<Option<CommittedTurn>, ProviderError>;
+
+impl FaultyProvider {
+    pub(crate) fn note_incarnation(&self, instance: Option<String>, committed: &CommittedTurn) {
+        if let (Some(instance), Some(incarnation)) = (instance, committed.incarnation) {
+            self.memory.noted().incarnations.insert(instance, incarnation);
+        }
+    }
+
+    /// Commits a direct turn the faulty way.
+    pub(crate) async fn commit_direct(&self, mut turn: DirectTurn) -> Answer {
+        let asked = turn.clone();
+        turn.mark = self.bent_mark(&turn).await;
+        self.bend_direct(&mut turn).await;
+        let mut answer = self.inner.commit_direct_turn(Arc::new(turn.clone())).await;
+        if matches!(answer, Ok(None)) && self.clear_the_way(&turn.instance).await? {
+            answer = self.inner.commit_direct_turn(Arc::new(turn)).await;
+        }
+        match answer {
+            Ok(Some(committed)) => self.counted(asked, committed).await.map(Some),
+            Ok(None) => self.refused(asked).await,
+            Err(error) => self.failed(asked, error).await,
+        }
+    }
+
+    /// The mark as the fault understands it.
+    async fn bent_mark(&self, turn: &DirectTurn) -> HistoryMark {
+        let mark = turn.mark;
+        let noted = self.memory.noted().incarnations.get(&turn.instance).copied();
+        let incarnation = noted.unwrap_or(mark.incarnation);
+        let events = self.inner.read(&turn.instance).await.unwrap_or_default();
+        let event_id = events.last().map_or(0, |event| event.event_id);
+        let execution_id = events.last().map_or(1, |event| event.execution_id);
+        match self.fault() {
+            Some(Fault::DirectMarkIgnored) => HistoryMark { incarnation, execution_id, event_id },
+            Some(Fault::DirectEventIgnored) => HistoryMark { event_id, ..mark },
+            Some(Fault::DirectExecutionIgnored) => HistoryMark { execution_id, ..mark },
+            Some(Fault::DirectIncarnationIgnored) => HistoryMark { incarnation, ..mark },
+            _keeps_the_mark => mark,
+        }
+    }
+
+    async fn bend_direct(&self, turn: &mut DirectTurn) {
+        let commit = &mut turn.commit;
+        match self.fault() {
+            // Nothing begins at an event that cannot be.
+            Some(Fault::DirectNever) => turn.mark.event_id = u64::MAX,
+            Some(Fault::DirectWorkNotRemoved) => turn.finished_work.clear(),
+            Some(Fault::DirectCancelIgnored) => commit.cancelled_activities.clear(),
+            Some(Fault::DirectWorkLost) => {
+                commit.worker_items.clear();
+                commit.lease_work = None;
+            }
+            Some(Fault::DirectMessagesLost) => commit.orchestrator_items.clear(),
+            Some(Fault::DirectStatusLost) => {
+                (commit.metadata.status, commit.metadata.output) = (None, None);
+            }
+            Some(Fault::DirectPinLost) => commit.metadata.pinned_duroxide_version = None,
+            Some(Fault::DirectLostLeaseAccepted) => {
+                let mut live = Vec::new();
+                for token in turn.finished_work.drain(..) {
+                    if self.inner.renew_work_item_lock(&token, AGES).await.is_ok() {
+                        live.push(token);
+                    }
+                }
+                turn.finished_work = live;
+            }
+            Some(Fault::DirectSessionUntouched) => {
+                // Cancelling removes an activity as well, but touches nothing.
+                let noted = self.memory.noted();
+                let known = turn.finished_work.iter().filter_map(|token| noted.work.get(token));
+                commit.cancelled_activities.extend(known.cloned());
+                turn.finished_work.retain(|token| !noted.work.contains_key(token));
+            }
+            _leaves_the_turn_alone => {}
+        }
+    }
+
+    /// Takes away what stands before a turn, if the fault does not see it.
+    async fn clear_the_way(&self, instance: &str) -> Result<bool, ProviderError> {
+        if self.has(Fault::DirectLockIgnored) {
+            let held: Vec<_> = {
+                let noted = self.memory.noted();
+                let tokens = noted.instances.iter().filter(|(_, of)| *of == instance);
+                tokens.map(|(token, _)| token.clone()).collect()
+            };
+            for lock_token in held {
+                let execution_id = 1;
+                let empty = TurnCommit { lock_token, execution_id, ..TurnCommit::default() };
+                // Most of them were committed long ago.
+                if self.inner.commit_turn(Arc::new(empty)).await.is_ok() {
+                    return Ok(true);
+                }
+            }
+        }
+        if self.has(Fault::DirectMessagesIgnored) {
+            let next = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
+            let Some((item, token, _)) = next else { return Ok(false) };
+            let own = item.instance == instance;
+            let delay = own.then_some(Duration::from_millis(1));
+            self.inner.abandon_orchestration_item(&token, delay, true).await?;
+            return Ok(own);
+        }
+        Ok(false)
+    }
+
+    async fn counted(
+        &self,
+        asked: DirectTurn,
+        committed: CommittedTurn,
+    ) -> Result<CommittedTurn, ProviderError> {
+        self.memory.noted().direct.push((asked.instance.clone(), asked.mark));
+        self.note_incarnation(Some(asked.instance.clone()), &committed);
+        if self.has(Fault::DirectWorkTold) {
+            for _ in asked.finished_work {
+                let told = WorkItem::ActivityCompleted {
+                    instance: asked.instance.clone(),
+                    execution_id: 1,
+                    id: 2,
+                    result: String::new(),
+                };
+                self.inner.enqueue_for_orchestrator(told, None).await?;
+            }
+        }
+        let lost = self.has(Fault::DirectIncarnationLost);
+        Ok(CommittedTurn { incarnation: committed.incarnation.filter(|_| !lost), ..committed })
+    }
+
+    async fn refused(&self, asked: DirectTurn) -> Answer {
+        if self.has(Fault::DirectRefusedEnqueues) {
+            for item in asked.commit.worker_items {
+                self.inner.enqueue_for_worker(item).await?;
+            }
+        }
+        let again = self.memory.noted().direct.contains(&(asked.instance, asked.mark));
+        Ok((again && self.has(Fault::DirectTwice)).then(CommittedTurn::default))
+    }
+
+    async fn failed(&self, asked: DirectTurn, error: ProviderError) -> Answer {
+        match self.fault() {
+            Some(Fault::DirectHalfFinished) => {
+                for token in &asked.finished_work {
+                    // One of them is the reason of the failure.
+                    if let Err(_lost) = self.inner.ack_work_item(token, None).await {}
+                }
+            }
+            Some(Fault::DirectHalfTold) => {
+                for item in asked.commit.orchestrator_items {
+                    self.inner.enqueue_for_orchestrator(item, None).await?;
+                }
+            }
+            Some(Fault::DirectHalfStored) => {
+                let commit = TurnCommit {
+                    worker_items: Vec::new(),
+                    orchestrator_items: Vec::new(),
+                    metadata: ExecutionMetadata::default(),
+                    lease_work: None,
+                    ..asked.commit
+                };
+                let half = DirectTurn { finished_work: Vec::new(), commit, ..asked };
+                if let Err(_unstorable) = self.inner.commit_direct_turn(Arc::new(half)).await {}
+            }
+            Some(Fault::DirectFailureRetryable) => {
+                return Err(ProviderError::retryable("commit_direct_turn", error.message));
+            }
+            _fails_well => {}
+        }
+        Err(error)
+    }
+}

@@ -1,0 +1,134 @@
+//! Running foreign code so that its panics stay its own.
+
+use std::any::Any;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tracing::warn;
+
+/// What a panic carried.
+pub(super) type Panic = Box<dyn Any + Send>;
+
+type Code<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// A future whose panics are values, also those of its destructors.
+pub(super) struct Guarded<'a, T> {
+    /// `None` once it has ended.
+    code: Option<Code<'a, T>>,
+}
+
+impl<'a, T> Guarded<'a, T> {
+    pub(super) fn new(code: impl Future<Output = T> + Send + 'a) -> Self {
+        Self { code: Some(Box::pin(code)) }
+    }
+}
+
+impl<T> Future for Guarded<'_, T> {
+    type Output = Result<T, Panic>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let Some(code) = &mut self.code else { return Poll::Pending };
+        // Unwind safety: after a panic the code is dropped and never polled again.
+        match catch_unwind(AssertUnwindSafe(|| code.as_mut().poll(cx))) {
+            Ok(Poll::Pending) => Poll::Pending,
+            Ok(Poll::Ready(output)) => {
+                discard(self.code.take());
+                Poll::Ready(Ok(output))
+            }
+            Err(panic) => {
+                discard(self.code.take());
+                Poll::Ready(Err(panic))
+            }
+        }
+    }
+}
+
+impl<T> Drop for Guarded<'_, T> {
+    fn drop(&mut self) {
+        discard(self.code.take());
+    }
+}
+
+/// Drops code. What it came to is decided by then, so a panic of a destructor is only reported.
+fn discard<T>(code: Option<Code<'_, T>>) {
+    let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) else { return };
+    warn!(
+        target: "duroxide::runtime",
+        panic = text(&panic).unwrap_or("no text"),
+        "an activity panicked while it was being dropped"
+    );
+    discard_panic(panic);
+}
+
+/// What is recorded about a panic; the words are those of tokio, which histories are full of.
+pub(super) fn describe(panic: Panic) -> String {
+    let task = tokio::task::try_id().map_or_else(|| "?".to_owned(), |id| id.to_string());
+    let described = match text(&panic) {
+        Some(text) => format!("task {task} panicked with message {text:?}"),
+        None => format!("task {task} panicked"),
+    };
+    discard_panic(panic);
+    described
+}
+
+fn text(panic: &Panic) -> Option<&str> {
+    let text = panic.downcast_ref::<&str>().copied();
+    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+}
+
+/// The payload of a panic is foreign as well, and its destructor may panic. That one is leaked:
+/// there is nobody left to catch it.
+fn discard_panic(panic: Panic) {
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
+        std::mem::forget(again);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct PanicsInDrop;
+
+    impl Drop for PanicsInDrop {
+        fn drop(&mut self) {
+            panic!("in drop");
+        }
+    }
+
+    async fn panics_with(payload: impl Any + Send) -> Result<(), Panic> {
+        Guarded::new(async { std::panic::panic_any(payload) }).await
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_a_value() {
+        let panic = panics_with("kaboom").await.unwrap_err();
+        assert!(describe(panic).ends_with("panicked with message \"kaboom\""));
+        let panic = panics_with(7_u32).await.unwrap_err();
+        assert!(describe(panic).ends_with("panicked"));
+    }
+
+    #[tokio::test]
+    async fn a_result_survives_the_panic_of_a_destructor() {
+        struct Ready5(PanicsInDrop);
+        impl Future for Ready5 {
+            type Output = u32;
+            fn poll(self: Pin<&mut Self>, _cx: &mut Context<'_>) -> Poll<u32> {
+                Poll::Ready(5)
+            }
+        }
+        assert_eq!(Guarded::new(Ready5(PanicsInDrop)).await.unwrap(), 5);
+    }
+
+    #[tokio::test]
+    async fn the_panic_of_an_abandoned_future_goes_nowhere() {
+        let held = PanicsInDrop;
+        drop(Guarded::new(async move {
+            let _held = &held;
+            std::future::pending::<()>().await;
+        }));
+        describe(panics_with(PanicsInDrop).await.unwrap_err());
+    }
+}

@@ -1,0 +1,150 @@
+//! Activities that start on this node by the commit that schedules them.
+//!
+//! Whoever commits a turn knows which activities it schedules and which slots are free. It has them
+//! enqueued under a lease of this node and starts them when the commit is durable: nothing has to
+//! be fetched. The queue remains the truth: if this node dies, the leases run out.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::fetch::begin;
+use crate::model::WorkItem;
+use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
+use crate::runtime::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
+use crate::runtime::node::Node;
+use crate::runtime::slots::Slot;
+
+/// An activity and where it runs.
+pub(crate) struct Assignment {
+    pub(crate) slot: Slot,
+    pub(crate) fetched: FetchedWork,
+    pub(crate) stint: Stint,
+}
+
+/// How long a slot has gone on without a look at the queue.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stint {
+    steps: u32,
+    began: Instant,
+}
+
+impl Stint {
+    /// The slot took its activity from the queue.
+    pub(crate) fn begin() -> Self {
+        Self { steps: 0, began: Instant::now() }
+    }
+
+    fn next(self) -> Self {
+        Self { steps: self.steps + 1, ..self }
+    }
+
+    fn is_over(self) -> bool {
+        self.steps >= STEPS_IN_A_ROW_MAX || self.began.elapsed() >= STEPS_IN_A_ROW_TIME_MAX
+    }
+}
+
+/// Slots set aside for activities of a commit.
+#[derive(Default)]
+pub(crate) struct Handover {
+    planned: Vec<Planned>,
+}
+
+struct Planned {
+    /// Index among the worker items of the commit.
+    index: usize,
+    slot: Slot,
+    stint: Stint,
+}
+
+impl Handover {
+    /// Finds slots for activities of a commit; `own` is the slot of the caller, if it has one.
+    pub(crate) fn plan(node: &Node, commit: &TurnCommit, own: Option<(Slot, Stint)>) -> Self {
+        let mut planned = Vec::new();
+        if commit.worker_items.is_empty() || node.tasks.is_stopping() {
+            return Self { planned };
+        }
+        let mut own = own.filter(|(_, stint)| may_go_on(node, *stint));
+        for (index, item) in commit.worker_items.iter().enumerate() {
+            if !runs_here(node, commit, item) {
+                continue;
+            }
+            let place = match own.take() {
+                Some((slot, stint)) => Some((slot, stint.next())),
+                // The last free slot is left to the queue, which others may wait in.
+                None => node.worker_slots.claim_spare().map(|slot| (slot, Stint::begin())),
+            };
+            let Some((slot, stint)) = place else { break };
+            planned.push(Planned { index, slot, stint });
+        }
+        Self { planned }
+    }
+
+    /// What to ask the store for.
+    pub(crate) fn lease(&self, node: &Node) -> Option<WorkLease> {
+        if self.planned.is_empty() {
+            return None;
+        }
+        Some(WorkLease {
+            indexes: self.planned.iter().map(|planned| planned.index).collect(),
+            lock_timeout: node.options.worker_lock_timeout,
+        })
+    }
+
+    /// Starts what the store has leased to this node, each in a task of its own.
+    pub(crate) fn begin(self, node: &Arc<Node>, commit: &TurnCommit, leased: &[LeasedWork]) {
+        for assignment in self.assign(node, commit, leased) {
+            begin(node, assignment);
+        }
+    }
+
+    /// What the store has leased to this node, each with its slot.
+    pub(crate) fn assign(
+        self,
+        node: &Node,
+        commit: &TurnCommit,
+        leased: &[LeasedWork],
+    ) -> Vec<Assignment> {
+        if leased.is_empty() {
+            return Vec::new();
+        }
+        // Taken without a fetch, but taken all the same.
+        node.metrics().record_worker_dispatcher_items_fetched(leased.len() as u64);
+        let mut planned = self.planned.into_iter();
+        let mut assignments = Vec::with_capacity(leased.len());
+        for work in leased {
+            let place = planned.find(|planned| planned.index == work.index);
+            let item = commit.worker_items.get(work.index);
+            let (Some(place), Some(item)) = (place, item) else { continue };
+            assignments.push(Assignment {
+                fetched: FetchedWork {
+                    slot: place.slot.index,
+                    item: item.clone(),
+                    lock_token: work.lock_token.clone(),
+                    attempt_count: 1,
+                },
+                slot: place.slot,
+                stint: place.stint,
+            });
+        }
+        assignments
+    }
+}
+
+/// Whether a slot may take one more activity of its own accord.
+fn may_go_on(node: &Node, stint: Stint) -> bool {
+    // A session that belongs to a slot waits for that very slot.
+    let others_serve = node.worker_slots.has_free()
+        && (node.options.worker_node_id.is_some() || node.sessions.is_unused());
+    others_serve || !stint.is_over()
+}
+
+fn runs_here(node: &Node, commit: &TurnCommit, item: &WorkItem) -> bool {
+    let WorkItem::ActivityExecute { id, name, session_id: None, tag, .. } = item else {
+        return false;
+    };
+    let cancelled = commit.cancelled_activities.iter().any(|gone| gone.activity_id == *id);
+    !cancelled
+        && node.options.worker_tag_filter.matches(tag.as_deref())
+        && node.activity(name).is_some()
+}
