@@ -27,8 +27,7 @@ pub fn read() -> Result<Request, String> {
 /// The list: name, smaller count, larger count, rounds.
 pub fn list() -> String {
     let lines = PROGRAMS.iter();
-    let lines = lines.map(|Program { name, few, many, rounds, .. }| {
-        format!("{name} {few} {many} {rounds}")
-    });
+    let lines = lines
+        .map(|Program { name, few, many, rounds, .. }| format!("{name} {few} {many} {rounds}"));
     lines.collect::<Vec<_>>().join("\n")
 }

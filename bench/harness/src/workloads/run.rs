@@ -45,7 +45,8 @@ async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result
     let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
     let size = case.size;
     let job = case.workload.job(size);
-    let sample = match case.workload {
+    let statements = engine.statements();
+    let mut sample = match case.workload {
         Workload::Small50 => crowd::workflows(&engine, job, size, 50).await,
         Workload::Small500 => crowd::workflows(&engine, job, size, 500).await,
         Workload::Latency => crowd::workflows(&engine, job, size, 1).await,
@@ -60,6 +61,10 @@ async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result
         Workload::Memory => idle::memory(&engine, job, size).await,
         Workload::ColdReplay | Workload::Idle => Sample::default(),
     };
+    if let (Some(before), Some(after)) = (statements, engine.statements()) {
+        let per_unit = (after - before) as f64 / sample.count.max(1) as f64;
+        sample = sample.with("statements_per_unit", per_unit);
+    }
     engine.stop().await?;
     Ok(sample)
 }

@@ -55,9 +55,9 @@ pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
         all.push(target(&format!("share of the floor, {row}"), AtLeast(0.4), share));
     }
     for row in ["idle-0", "idle-100000"] {
-        let figure = |name| figures.cell(row, "ours").and_then(|cell| cell.figure(name));
-        let core = figure("core_percent");
-        let statements = figure("statements_per_second");
+        let figure = |engine, name| figures.cell(row, engine).and_then(|cell| cell.figure(name));
+        let core = figure("ours", "core_percent");
+        let statements = figure("ours-counting", "statements_per_second");
         all.push(target(&format!("{row}: percent of a core"), AtMost(0.5), core));
         all.push(target(&format!("{row}: statements/s"), AtMost(2.0), statements));
     }
