@@ -72,7 +72,7 @@ fn small(conn: &mut Connection, rows: &Rows, count: u64) -> rusqlite::Result<()>
         for step in 1..STEPS {
             all(conn, &ids, |tx, id| rows.step(tx, id, step))?;
         }
-        all(conn, &ids, |tx, id| rows.last_turn(tx, id, STEPS * 2))?;
+        all(conn, &ids, |tx, id| rows.last_turn(tx, id, STEPS * 2, STEPS * 2 + 1))?;
     }
     Ok(())
 }
@@ -84,7 +84,7 @@ fn chain(conn: &mut Connection, rows: &Rows, steps: u64) -> rusqlite::Result<()>
     for step in 1..steps {
         all(conn, &ids, |tx, id| rows.step(tx, id, step))?;
     }
-    all(conn, &ids, |tx, id| rows.last_turn(tx, id, steps * 2))
+    all(conn, &ids, |tx, id| rows.last_turn(tx, id, steps * 2, steps * 2 + 1))
 }
 
 fn fan_out(conn: &mut Connection, rows: &Rows, width: u64) -> rusqlite::Result<()> {
@@ -100,7 +100,7 @@ fn fan_out(conn: &mut Connection, rows: &Rows, width: u64) -> rusqlite::Result<(
         })?;
         done = until;
     }
-    all(conn, &ids, |tx, id| rows.last_turn(tx, id, width * 2))
+    all(conn, &ids, |tx, id| rows.last_turn(tx, id, width + 1, width * 2 + 1))
 }
 
 fn all(

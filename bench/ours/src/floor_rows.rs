@@ -91,10 +91,16 @@ impl Rows {
         self.touch(conn, id)
     }
 
-    /// The last turn: the activity with this number has ended, and so has the workflow.
-    pub(crate) fn last_turn(&self, conn: &Connection, id: &str, last: u64) -> rusqlite::Result<()> {
-        self.completed(conn, id, last, last + 1)?;
-        self.event(conn, id, last + 2, "OrchestrationCompleted", &self.ended)?;
+    /// The last turn: this activity has ended with this event, and so has the workflow.
+    pub(crate) fn last_turn(
+        &self,
+        conn: &Connection,
+        id: &str,
+        call: u64,
+        event: u64,
+    ) -> rusqlite::Result<()> {
+        self.completed(conn, id, call, event)?;
+        self.event(conn, id, event + 1, "OrchestrationCompleted", &self.ended)?;
         conn.prepare_cached(
             "UPDATE executions SET status = 'Completed', output = '5', completed_at = ?2
              WHERE instance_id = ?1 AND execution_id = 1",

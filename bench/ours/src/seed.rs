@@ -3,6 +3,7 @@
 //! One instance is run for real; its rows are copied by SQL under other ids.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bench_harness::Job;
 use bench_harness::options::Options;
@@ -12,6 +13,10 @@ use crate::template;
 
 /// Tables that hold what an instance leaves behind.
 const TABLES: &[&str] = &["instances", "executions", "history"];
+
+/// How long and how often the provider is waited for.
+const CLOSING_PAUSE: Duration = Duration::from_millis(50);
+const CLOSING_TRIES: usize = 200;
 
 /// Makes the store.
 pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
@@ -33,17 +38,27 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
 
 fn copy(path: &Path, count: i64) -> rusqlite::Result<usize> {
     let conn = Connection::open(path)?;
+    leave_the_log(&conn)?;
     // Speed matters here and safety does not: a store that was not finished is made again.
-    conn.execute_batch(
-        "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -262144;
-         BEGIN;",
-    )?;
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN;")?;
     let mut rows = 0;
     for table in TABLES {
         rows += conn.execute(&copy_sql(&conn, table)?, [count])?;
     }
     conn.execute_batch("COMMIT; PRAGMA journal_mode = WAL;")?;
     Ok(rows)
+}
+
+// Threads of the provider may still be closing the file.
+fn leave_the_log(conn: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..CLOSING_TRIES {
+        let mode = conn.query_row("PRAGMA journal_mode = OFF", [], |row| row.get::<_, String>(0));
+        if mode.is_ok_and(|mode| mode == "off") {
+            return Ok(());
+        }
+        std::thread::sleep(CLOSING_PAUSE);
+    }
+    conn.execute_batch("PRAGMA journal_mode = OFF")
 }
 
 // Ids of the same length in ascending order: the index grows at its end.

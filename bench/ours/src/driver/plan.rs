@@ -42,7 +42,8 @@ pub(crate) const ROWS: &[Row] = &[
     row("cold-replay-10000", Workload::ColdReplay, 10_000).durare(10_000).legacy(60).rounds(2),
     row("idle-0", Workload::Idle, 0).legacy(0).rounds(1).quick(0),
     row("idle-100000", Workload::Idle, 100_000).durare(1_000).legacy(100).rounds(1),
-    row("memory-warm", Workload::Memory, 4_000).durare(2_000).rounds(1),
+    row("memory-4000", Workload::Memory, 4_000).durare(2_000).rounds(1),
+    row("memory-60000", Workload::Memory, 60_000).without_durare().rounds(1),
 ];
 
 const fn row(name: &'static str, workload: Workload, size: u64) -> Row {

@@ -9,6 +9,9 @@ use super::programs::{Place, Programs};
 
 const QUICK_ROUNDS: usize = 3;
 
+/// Keeps hardly any execution between turns.
+const EVICTING: &str = "ours-evicting";
+
 /// Rows that the floor is written for.
 const FLOOR_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000"];
 
@@ -49,8 +52,10 @@ fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
     if FLOOR_ROWS.contains(&row.name) {
         engines.push(crate::floor::NAME.to_owned());
     }
-    if row.name == "memory-warm" {
-        engines.push("ours-evicting".to_owned());
+    match row.name {
+        "memory-4000" => engines.push(EVICTING.to_owned()),
+        "memory-60000" => engines = vec![EVICTING.to_owned()],
+        _ => (),
     }
     engines
 }

@@ -61,7 +61,7 @@ pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
         all.push(target(&format!("{row}: percent of a core"), AtMost(0.5), core));
         all.push(target(&format!("{row}: statements/s"), AtMost(2.0), statements));
     }
-    let evicted = figures.cell("memory-warm", "ours-evicting");
+    let evicted = figures.cell("memory-60000", "ours-evicting");
     let bytes = evicted.and_then(|cell| cell.figure("bytes_per_instance"));
     all.push(target("bytes per waiting, evicted instance", AtMost(BYTES_NONE), bytes));
     all
