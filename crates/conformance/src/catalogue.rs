@@ -108,6 +108,15 @@ macro_rules! __ability {
     (watching) => {
         $crate::Ability::Watching
     };
+    (progress) => {
+        $crate::Ability::Progress
+    };
+    (start_limits) => {
+        $crate::Ability::StartLimits
+    };
+    (workers) => {
+        $crate::Ability::Workers
+    };
     (work_leases) => {
         $crate::Ability::WorkLeases
     };

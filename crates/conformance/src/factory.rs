@@ -67,6 +67,12 @@ pub enum Ability {
     Waiting,
     /// [`Provider::watch`] tells of changes.
     Watching,
+    /// Progress of activities is kept.
+    Progress,
+    /// Schedule-to-start limits are kept.
+    StartLimits,
+    /// The management side lists live workers and waiting activities.
+    Workers,
     /// Commits lease activities that they enqueue: [`TurnCommit::lease_work`] is honoured.
     ///
     /// [`TurnCommit::lease_work`]: duroxide_core::providers::TurnCommit::lease_work
@@ -84,6 +90,9 @@ impl Ability {
             Self::Management => "management",
             Self::Waiting => "waiting",
             Self::Watching => "watching",
+            Self::Progress => "progress",
+            Self::StartLimits => "start_limits",
+            Self::Workers => "workers",
             Self::WorkLeases => "work_leases",
             Self::DirectTurns => "direct_turns",
         }

@@ -85,6 +85,16 @@ macro_rules! __test {
     ($test:tt needs [watching $($n:ident)*] without $w:tt left [watching $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend does not tell of changes" }
     };
+    ($test:tt needs [progress $($n:ident)*] without $w:tt left [progress $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend does not keep progress of activities" }
+    };
+    ($test:tt needs [start_limits $($n:ident)*] without $w:tt
+        left [start_limits $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend keeps no schedule-to-start limits" }
+    };
+    ($test:tt needs [workers $($n:ident)*] without $w:tt left [workers $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend does not list workers and waiting activities" }
+    };
     ($test:tt needs [work_leases $($n:ident)*] without $w:tt left [work_leases $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend leases no activities by commits" }
     };

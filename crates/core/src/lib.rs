@@ -13,6 +13,6 @@ pub mod providers;
 pub mod runtime;
 
 pub use client::{Client, ClientError};
-pub use context::{DurableFuture, OrchestrationContext};
+pub use context::{ActivityOptions, DurableFuture, OrchestrationContext};
 pub use model::*;
 pub use runtime::ActivityContext;

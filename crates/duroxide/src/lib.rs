@@ -17,7 +17,7 @@ pub mod runtime;
 pub use aliases::{OrchestrationHandlerRef, ProviderRef};
 pub use duroxide_core::client;
 pub use duroxide_core::client::{Client, ClientError};
-pub use duroxide_core::context::{DurableFuture, OrchestrationContext};
+pub use duroxide_core::context::{ActivityOptions, DurableFuture, OrchestrationContext};
 pub use duroxide_core::model::{
     Action, AppErrorKind, BackoffStrategy, CompletionResult, ConfigErrorKind, Either2, Either3,
     ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, LogLevel,

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
-use crate::{SqliteProvider, history, inspect, retention};
+use crate::{SqliteProvider, history, inspect, retention, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -180,5 +181,30 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         self.read_with("list_parked_messages", move |conn| inspect::parked(conn, limit)).await
+    }
+
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        self.read_with("list_live_workers", move |conn| workers::live(conn, now)).await
+    }
+
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        let (now, after) = (self.clock_ref().now_ms(), after.map(str::to_owned));
+        self.read_with("list_waiting_tags", move |conn| {
+            waiting::tags(conn, now, after.as_deref(), limit)
+        })
+        .await
+    }
+
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        self.read_with("list_waiting_work", move |conn| waiting::work(conn, now, &query)).await
     }
 }

@@ -7,6 +7,7 @@ use duroxide_core::providers::{ChangeHub, ChangeScope};
 pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
+    start_limits: bool,
     everything: bool,
     /// Instances that went on, and those that may have ended.
     steps: Vec<String>,
@@ -24,12 +25,17 @@ impl Changes {
         self.worker_queue = true;
     }
 
+    /// A schedule-to-start limit was added, or counts again.
+    pub(crate) fn start_limits(&mut self) {
+        self.start_limits = true;
+    }
+
     /// History, status or values of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
     }
 
-    /// An instance went on and has not ended.
+    /// An instance went on, or an activity of it reported, and it has not ended.
     pub(crate) fn step(&mut self, instance: String) {
         self.steps.push(instance);
     }
@@ -43,6 +49,7 @@ impl Changes {
     pub(crate) fn merge(&mut self, other: Self) {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
+        self.start_limits |= other.start_limits;
         self.everything |= other.everything;
         self.steps.extend(other.steps);
         self.instances.extend(other.instances);
@@ -59,6 +66,9 @@ impl Changes {
         }
         if self.worker_queue {
             hub.notify(ChangeScope::WorkerQueue);
+        }
+        if self.start_limits {
+            hub.notify(ChangeScope::StartLimits);
         }
         for instance in &self.steps {
             hub.notify_step(instance);

@@ -2,7 +2,8 @@
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    CommittedTurn, ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit, WorkLease,
+    CommittedTurn, ExecutionMetadata, LeasedWork, ScheduledActivityIdentifier, TurnCommit,
+    WorkLease,
 };
 use duroxide_core::{Event, EventKind};
 use rusqlite::{OptionalExtension, params};
@@ -39,7 +40,7 @@ pub(crate) struct EncodedCommit {
 impl EncodedCommit {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
-        let work = commit.worker_items.iter().map(NewWork::encode).collect::<Result<_, _>>()?;
+        let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items
@@ -88,14 +89,40 @@ pub(crate) fn commit_turn(
         )?
         .execute(params![instance, lock.taken_at, commit.lock_token])?;
     turn_lock::remove(tx.conn, &commit.lock_token)?;
-    create_instance(tx, &instance, &commit)?;
-    create_execution(tx, &instance, &commit)?;
-    let committed = apply(tx, &instance, &commit)?;
+    let incarnation = match stored_instance(tx, &instance)? {
+        Some((incarnation, execution_id)) => {
+            if commit.begins_or_pins(execution_id) {
+                create_execution(tx, &instance, &commit)?;
+            }
+            Some(incarnation)
+        }
+        None => {
+            let incarnation = create_instance(tx, &instance, &commit)?;
+            create_execution(tx, &instance, &commit)?;
+            incarnation
+        }
+    };
+    let leased = apply(tx, &instance, &commit)?;
     if has_ready_messages(tx, &instance)? {
         tx.changes.orchestrator_queue();
     }
     note_change(tx, instance, &commit);
-    Ok(committed)
+    Ok(CommittedTurn { incarnation, leased })
+}
+
+/// Incarnation and current execution of an instance that is stored; zero for what cannot be read.
+fn stored_instance(tx: &Tx<'_>, instance: &str) -> Result<Option<(u64, u64)>, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT incarnation, current_execution_id FROM instances WHERE instance_id = ?1",
+        )?
+        .query_row([instance], |row| {
+            let number =
+                |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map_or(0, from_db));
+            Ok((number(0)?, number(1)?))
+        })
+        .optional()?)
 }
 
 /// Tells who watches the instance, once the turn is durable.
@@ -112,8 +139,8 @@ pub(crate) fn apply(
     tx: &mut Tx<'_>,
     instance: &str,
     commit: &EncodedCommit,
-) -> Result<CommittedTurn, JobError> {
-    let incarnation = update_instance(tx, instance, commit)?;
+) -> Result<Vec<LeasedWork>, JobError> {
+    update_instance(tx, instance, commit)?;
     end_execution(tx, instance, commit)?;
     history::append(tx, instance, commit.execution_id, &commit.events)?;
     kv::apply(tx, instance, &commit.kv)?;
@@ -128,26 +155,29 @@ pub(crate) fn apply(
     for message in &commit.messages {
         orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
     }
-    Ok(CommittedTurn { incarnation, leased })
+    Ok(leased)
 }
 
 /// Stores the instance when a commit names it for the first time.
-fn create_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+fn create_instance(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<Option<u64>, JobError> {
     let metadata = &commit.metadata;
     let (Some(name), Some(version)) =
         (&metadata.orchestration_name, &metadata.orchestration_version)
     else {
-        return Ok(());
+        return Ok(None);
     };
+    let incarnation = new_incarnation();
     // A parent that was deleted meanwhile is left out: the child could not be deleted otherwise.
-    let created = tx
-        .conn
+    tx.conn
         .prepare_cached(
             "INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
                  current_execution_id, created_at, updated_at, parent_instance_id, incarnation)
              VALUES (?1, ?2, ?3, ?4, ?5, ?5,
-                 (SELECT instance_id FROM instances WHERE instance_id = ?6), ?7)
-             ON CONFLICT (instance_id) DO NOTHING",
+                 (SELECT instance_id FROM instances WHERE instance_id = ?6), ?7)",
         )?
         .execute(params![
             instance,
@@ -156,12 +186,10 @@ fn create_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Resul
             to_db(commit.execution_id),
             tx.now,
             metadata.parent_instance_id,
-            new_incarnation()
+            incarnation
         ])?;
-    if created == 1 {
-        orchestrator_queue::unpark(tx.conn, instance)?;
-    }
-    Ok(())
+    orchestrator_queue::unpark(tx.conn, instance)?;
+    Ok(Some(from_db(incarnation)))
 }
 
 /// A random number that is not zero, so that an id used again gives another one.
@@ -170,16 +198,11 @@ fn new_incarnation() -> i64 {
     to_db((random >> 1).max(1))
 }
 
-fn update_instance(
-    tx: &Tx<'_>,
-    instance: &str,
-    commit: &EncodedCommit,
-) -> Result<Option<u64>, JobError> {
+fn update_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
     let metadata = &commit.metadata;
     let named = metadata.orchestration_name.as_ref().zip(metadata.orchestration_version.as_ref());
     let (name, version) = named.unzip();
-    let incarnation: Option<i64> = tx
-        .conn
+    tx.conn
         .prepare_cached(
             "UPDATE instances SET
                  orchestration_name = coalesce(?2, orchestration_name),
@@ -189,24 +212,18 @@ fn update_instance(
                  updated_at = ?5,
                  custom_status = CASE WHEN ?6 THEN ?7 ELSE custom_status END,
                  custom_status_version = custom_status_version + ?6
-             WHERE instance_id = ?1
-             RETURNING incarnation",
+             WHERE instance_id = ?1",
         )?
-        .query_row(
-            params![
-                instance,
-                name,
-                version,
-                to_db(commit.execution_id),
-                tx.now,
-                i64::from(commit.custom_status.is_some()),
-                commit.custom_status.as_ref().and_then(Option::as_ref),
-            ],
-            |row| stored_integer(row, 0),
-        )
-        .optional()?
-        .flatten();
-    Ok(incarnation.map(from_db))
+        .execute(params![
+            instance,
+            name,
+            version,
+            to_db(commit.execution_id),
+            tx.now,
+            i64::from(commit.custom_status.is_some()),
+            commit.custom_status.as_ref().and_then(Option::as_ref),
+        ])?;
+    Ok(())
 }
 
 /// Stores the execution when a commit names it for the first time, and its pin.

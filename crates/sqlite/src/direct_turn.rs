@@ -48,9 +48,9 @@ pub(crate) fn commit_direct_turn(
     if turn.commit.begins_or_pins(turn.mark.execution_id) {
         commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
-    let committed = commit::apply(tx, &turn.instance, &turn.commit)?;
+    let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
     commit::note_change(tx, turn.instance, &turn.commit);
-    Ok(Some(committed))
+    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased }))
 }
 
 /// Whether the history ends at the mark, and nobody and nothing stands before the turn.

@@ -8,14 +8,18 @@ use std::time::Duration;
 use duroxide_core::Event;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, ProviderError,
-    TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, OverdueFetch,
+    ProviderError, TurnFetch, WorkFetch, WorkItem,
 };
+use rusqlite::Connection;
 use tokio::time::Instant;
 
 use crate::fetch::{self, RawTurn, TurnRequest, lease_length};
+use crate::number::to_db;
 use crate::provider::SqliteProvider;
+use crate::start_limits::{self, OverdueRequest};
 use crate::worker_queue::{self, RawWork, WorkRequest};
+use crate::writer::Tx;
 use crate::{history, limits};
 
 /// Fetches turns, waiting up to the poll timeout for the first.
@@ -36,7 +40,7 @@ pub(crate) async fn fetch_turns(
             filter: filter.clone(),
             known: fetch.known.clone(),
         };
-        let work = move |tx: &mut crate::writer::Tx<'_>| fetch::fetch_turns(tx, &request);
+        let work = move |tx: &mut Tx<'_>| fetch::fetch_turns(tx, &request);
         let batch = provider.writer().lease(operation, work, fetch::undo).await?;
         if !batch.turns.is_empty() {
             return Ok(batch.turns.into_iter().map(decode_turn).collect());
@@ -66,7 +70,7 @@ pub(crate) async fn fetch_work(
             lock_for: lease_length(fetch.lock_timeout),
             tag_filter: fetch.tag_filter.clone(),
         };
-        let work = move |tx: &mut crate::writer::Tx<'_>| worker_queue::fetch_work(tx, &request);
+        let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
         let batch = provider.writer().lease(operation, work, worker_queue::undo).await?;
         let taken = !batch.work.is_empty();
         let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
@@ -83,6 +87,36 @@ pub(crate) async fn fetch_work(
         let look = provider.clock_ref().now_ms().saturating_add(millis(lease));
         let due = batch.next_due.map_or(look, |due| due.min(look));
         if !wait.until(Some(due)).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_overdue(
+    provider: &SqliteProvider,
+    fetch: OverdueFetch,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    const OPERATION: &str = "fetch_overdue_work";
+    if fetch.work_max == 0 {
+        return Ok(Vec::new());
+    }
+    let mut wait = Wait::new(provider, ChangeScope::StartLimits, fetch.poll_timeout);
+    loop {
+        let now = provider.clock_ref().now_ms();
+        let look = move |conn: &Connection| start_limits::next_due(conn, to_db(now));
+        let due = provider.read_with(OPERATION, look).await?;
+        if due.is_some_and(|due| due <= now) {
+            let (work_max, lock_for) = (fetch.work_max, lease_length(fetch.lock_timeout));
+            let request = OverdueRequest { work_max, lock_for };
+            let lease = move |tx: &mut Tx<'_>| start_limits::fetch_overdue(tx, &request);
+            let batch = provider.writer().lease(OPERATION, lease, worker_queue::undo).await?;
+            let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
+            if !work.is_empty() {
+                return Ok(work);
+            }
+            // Someone else was faster, or it cannot be decoded: it is leased now in any case.
+        } else if !wait.until(due).await {
             return Ok(Vec::new());
         }
     }
@@ -184,5 +218,7 @@ fn decode_work(work: RawWork) -> Option<FetchedWork> {
         item,
         lock_token: work.lock_token,
         attempt_count: work.attempt_count,
+        progress: work.progress,
+        overdue: work.overdue.map(Duration::from_millis),
     })
 }

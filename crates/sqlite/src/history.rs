@@ -1,14 +1,35 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::InstanceOutcome;
+use duroxide_core::providers::{InstanceOutcome, ProviderError};
 use duroxide_core::{Event, EventKind};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::JobError;
+use crate::SqliteProvider;
+use crate::error::{During, JobError};
 use crate::number::{from_db, to_db};
 use crate::stored_text::{stored_integer, stored_text};
 use crate::writer::Tx;
+
+impl SqliteProvider {
+    /// Events of one execution, or of the latest.
+    pub(crate) async fn read_events(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: Option<u64>,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let instance = instance.to_owned();
+        let read = move |conn: &Connection| {
+            let execution_id = match execution_id {
+                Some(execution_id) => execution_id,
+                None => current_execution(conn, &instance)?,
+            };
+            texts_after(conn, &instance, execution_id, 0)
+        };
+        decode(&self.read_with(operation, read).await?).during(operation)
+    }
+}
 
 /// An event in its stored form.
 #[derive(Debug)]

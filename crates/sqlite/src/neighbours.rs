@@ -1,7 +1,8 @@
 //! Other connections that commit to the same file.
 //!
-//! SQLite tells by a number that changes with foreign commits, which costs a statement to read. While
-//! nothing happens, the time stamp of the write-ahead log says as much and costs next to nothing.
+//! SQLite tells by a number that changes with foreign commits, which costs a statement to read.
+//! While nothing happens, the time stamp of the write-ahead log says as much and costs next to
+//! nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -47,7 +48,7 @@ impl Neighbours {
         let stamp = self.log.as_deref().and_then(stamp);
         let changed = std::mem::replace(&mut self.stamp, stamp) != stamp;
         // Two commits within one tick of the file system's clock have the same stamp, so the look
-        // after a change asks again. The bound is for file systems whose stamps cannot be relied on.
+        // after a change asks again. The bound is for file systems whose stamps mean little.
         if stamp.is_some() && !changed && self.trusting > 0 {
             self.trusting -= 1;
             return false;

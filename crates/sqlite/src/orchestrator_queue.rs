@@ -42,6 +42,23 @@ impl NewMessage {
         }))
     }
 
+    /// Encodes a message of this queue; refuses an activity.
+    pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
+        Self::encode(item)?.ok_or_else(|| {
+            JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
+        })
+    }
+
+    /// Encodes what an activity may end in; refuses any other message.
+    pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
+        if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+            return Self::encode_message(item);
+        }
+        Err(JobError::refused(
+            "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
+        ))
+    }
+
     /// When it becomes visible if it is enqueued at `now` without a delay.
     pub(crate) fn visible_at(&self, now: i64) -> i64 {
         self.due.unwrap_or(now)

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 use rusqlite::Connection;
@@ -26,8 +27,9 @@ use crate::readers::Readers;
 use crate::turn_lock::{self, GiveBack};
 use crate::url::Location;
 use crate::worker_queue::{self, NewWork};
-use crate::writer::Writer;
-use crate::{SqliteError, fetch_wait, history, inspect, kv, sessions};
+use crate::workers::{self, NewWorker};
+use crate::writer::{Tx, Writer};
+use crate::{SqliteError, fetch_wait, history, inspect, kv, progress, sessions};
 
 /// Keeps everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -127,23 +129,6 @@ impl SqliteProvider {
         }
     }
 
-    pub(crate) async fn read_events(
-        &self,
-        operation: &'static str,
-        instance: &str,
-        execution_id: Option<u64>,
-    ) -> Result<Vec<Event>, ProviderError> {
-        let instance = instance.to_owned();
-        let read = move |conn: &Connection| {
-            let execution_id = match execution_id {
-                Some(execution_id) => execution_id,
-                None => history::current_execution(conn, &instance)?,
-            };
-            history::texts_after(conn, &instance, execution_id, 0)
-        };
-        history::decode(&self.read_with(operation, read).await?).during(operation)
-    }
-
     async fn commit(
         &self,
         operation: &'static str,
@@ -194,6 +179,7 @@ impl Provider for SqliteProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            start_limits: Vec::new(),
             lease_work: None,
         };
         self.commit("ack_orchestration_item", &turn).await.map(drop)
@@ -269,7 +255,7 @@ impl Provider for SqliteProvider {
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "ack_work_item";
-        let completion = completion.as_ref().map(encode_completion).transpose();
+        let completion = completion.as_ref().map(NewMessage::encode_completion).transpose();
         let completion = completion.during(OPERATION)?;
         let token = token.to_owned();
         self.writer
@@ -341,7 +327,7 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "enqueue_for_orchestrator";
-        let message = encode_message(&item).during(OPERATION)?;
+        let message = NewMessage::encode_message(&item).during(OPERATION)?;
         let delay = delay.map_or(0, lease_length);
         self.writer
             .run(OPERATION, move |tx| {
@@ -441,19 +427,59 @@ impl Provider for SqliteProvider {
         let instance = instance.to_owned();
         self.read_with("read_start_event", move |conn| history::start_event(conn, &instance)).await
     }
-}
 
-fn encode_message(item: &WorkItem) -> Result<NewMessage, JobError> {
-    NewMessage::encode(item)?.ok_or_else(|| {
-        JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
-    })
-}
-
-fn encode_completion(item: &WorkItem) -> Result<NewMessage, JobError> {
-    if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-        return encode_message(item);
+    fn keeps_start_limits(&self) -> bool {
+        true
     }
-    Err(JobError::refused(
-        "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
-    ))
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        fetch_wait::fetch_overdue(self, request).await
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let token = token.to_owned();
+        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
+        let work = move |tx: &mut Tx<'_>| worker_queue::return_unstarted(tx, &token, how);
+        self.writer.run("return_unstarted_work_item", work).await
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        let (token, progress) = (token.to_owned(), progress.to_owned());
+        let work = move |tx: &mut Tx<'_>| progress::record(tx, &token, &progress);
+        self.writer.run("record_activity_progress", work).await
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        let instance = instance.to_owned();
+        self.read_with("read_activity_progress", move |conn| progress::read(conn, &instance)).await
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "announce_worker";
+        let worker = NewWorker::encode(announcement).during(OPERATION)?;
+        self.writer.run(OPERATION, move |tx| workers::announce(tx, &worker)).await
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        let node_id = node_id.to_owned();
+        self.writer.run("withdraw_worker", move |tx| workers::withdraw(tx, &node_id)).await
+    }
 }

@@ -1,8 +1,10 @@
 //! Activities: enqueueing, leasing, finishing.
 
+use std::collections::HashMap;
+
 use duroxide_core::providers::{
-    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem, WorkLease,
-    WorkSlot,
+    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
+    WorkLease, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use uuid::Uuid;
@@ -23,9 +25,24 @@ pub(crate) struct NewWork {
     session_id: Option<String>,
     tag: Option<String>,
     text: String,
+    /// How long it may wait for a worker.
+    start_limit: Option<i64>,
 }
 
 impl NewWork {
+    /// Encodes the activities of a commit.
+    pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
+        let limits = commit.start_limits.iter();
+        let limits: HashMap<u64, i64> =
+            limits.map(|start| (start.activity_id, lease_length(start.limit))).collect();
+        let mut work: Vec<Self> =
+            commit.worker_items.iter().map(Self::encode).collect::<Result<_, _>>()?;
+        for work in &mut work {
+            work.start_limit = limits.get(&work.activity.activity_id).copied();
+        }
+        Ok(work)
+    }
+
     /// Encodes an activity; refuses any other message.
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
         let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
@@ -43,6 +60,7 @@ impl NewWork {
             session_id: session_id.clone(),
             tag: tag.clone(),
             text: serde_json::to_string(item)?,
+            start_limit: None,
         })
     }
 }
@@ -69,6 +87,7 @@ pub(crate) fn insert_all(
     Ok(leased)
 }
 
+/// Its lease is its start, so a limit is satisfied and not kept.
 fn insert_leased(
     tx: &Tx<'_>,
     work: &NewWork,
@@ -99,8 +118,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
-                 activity_id, session_id, tag)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                 activity_id, session_id, tag, start_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
         )?
         .execute(params![
             work.text,
@@ -109,9 +128,13 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
             to_db(work.activity.execution_id),
             to_db(work.activity.activity_id),
             work.session_id,
-            work.tag
+            work.tag,
+            work.start_limit.map(|limit| tx.now.saturating_add(limit))
         ])?;
     tx.changes.worker_queue();
+    if work.start_limit.is_some() {
+        tx.changes.start_limits();
+    }
     Ok(())
 }
 
@@ -155,6 +178,9 @@ pub(crate) struct RawWork {
     pub(crate) text: String,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
+    pub(crate) progress: Option<String>,
+    /// The limit that ran out before anyone started it.
+    pub(crate) overdue: Option<u64>,
     /// Who asked for it, by the row's own columns.
     pub(crate) asked_by: Option<ScheduledActivityIdentifier>,
     /// The session that was claimed together with it.
@@ -181,7 +207,7 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
-        match abandon(tx, &work.lock_token, untouched) {
+        match return_unstarted(tx, &work.lock_token, untouched) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(()) | Err(JobError::Refused(_)) => {}
             Err(error) => return Err(error),
@@ -286,28 +312,46 @@ pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
     " AND q.visible_at <= ?1"
 );
 
-fn lease(tx: &Tx<'_>, request: &WorkRequest, slot: usize, id: i64) -> Result<RawWork, JobError> {
+/// Leases one activity. That is its start, unless its limit is over.
+pub(crate) fn lease(
+    tx: &Tx<'_>,
+    request: &WorkRequest,
+    slot: usize,
+    id: i64,
+) -> Result<RawWork, JobError> {
     let lock_token = new_token();
     let until = tx.now.saturating_add(request.lock_for);
     // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
-    let (text, attempt_count, session_id, asked_by) = tx
+    let (mut work, session_id) = tx
         .conn
         .prepare_cached(
             "UPDATE worker_queue
-             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1
+             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
+                 start_by = CASE starting WHEN 0 THEN start_by END,
+                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
              WHERE id = ?1 RETURNING
-                 work_item, attempt_count, session_id, instance_id, execution_id, activity_id",
+                 work_item, attempt_count, session_id, instance_id, execution_id, activity_id,
+                 progress, CASE starting WHEN 0 THEN start_by - created_at END",
         )?
-        .query_row(params![id, lock_token, until], |row| {
-            let (text, attempts) = (stored_text(row, 0)?, stored_attempts(row, 1)?);
-            Ok((text, attempts, stored_id(row, 2)?, asked_by(row)?))
+        .query_row(params![id, lock_token, until, tx.now], |row| {
+            let work = RawWork {
+                slot,
+                id,
+                text: stored_text(row, 0)?,
+                lock_token: lock_token.clone(),
+                attempt_count: stored_attempts(row, 1)?,
+                progress: stored_id(row, 6)?,
+                overdue: stored_integer(row, 7)?.map(from_db),
+                asked_by: asked_by(row)?,
+                new_claim: None,
+            };
+            Ok((work, stored_id(row, 2)?))
         })?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
-    let new_claim = match (session_id, owner) {
-        (Some(session_id), Some(owner)) => sessions::claim(tx, session_id, owner)?,
-        (Some(_), None) | (None, _) => None,
-    };
-    Ok(RawWork { slot, id, text, lock_token, attempt_count, asked_by, new_claim })
+    if let (Some(session_id), Some(owner)) = (session_id, owner) {
+        work.new_claim = sessions::claim(tx, session_id, owner)?;
+    }
+    Ok(work)
 }
 
 /// Who asked for an activity; `None` if the columns do not say.
@@ -331,15 +375,16 @@ pub(crate) fn finish(
     token: &str,
     completion: Option<&NewMessage>,
 ) -> Result<(), JobError> {
-    let session_id: Option<Option<String>> = tx
+    // Two statements are cheaper than one that returns what it deletes.
+    let found = tx
         .conn
         .prepare_cached(
-            "DELETE FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2
-             RETURNING session_id",
+            "SELECT id, session_id FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2",
         )?
-        .query_row(params![token, tx.now], |row| stored_id(row, 0))
+        .query_row(params![token, tx.now], |row| Ok((row.get::<_, i64>(0)?, stored_id(row, 1)?)))
         .optional()?;
-    let Some(session_id) = session_id else { return Err(lost_lease()) };
+    let Some((id, session_id)) = found else { return Err(lost_lease()) };
+    tx.conn.prepare_cached("DELETE FROM worker_queue WHERE id = ?1")?.execute([id])?;
     if let Some(session_id) = session_id {
         sessions::touch(tx, &session_id)?;
     }
@@ -377,7 +422,8 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, how: GiveBack) -> Result<(),
             "UPDATE worker_queue
              SET lock_token = NULL, locked_until = NULL,
                  visible_at = coalesce(?2, visible_at),
-                 attempt_count = max(attempt_count - ?3, 0)
+                 attempt_count = max(attempt_count - ?3, 0),
+                 start_by = CASE starting WHEN 0 THEN start_by END, starting = 0
              WHERE lock_token = ?1",
         )?
         .execute(params![token, visible_at, i64::from(how.ignore_attempt)])?;
@@ -388,11 +434,29 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, how: GiveBack) -> Result<(),
     Ok(())
 }
 
+/// Gives an activity back whose handler was not called: the lease was no start.
+pub(crate) fn return_unstarted(
+    tx: &mut Tx<'_>,
+    token: &str,
+    how: GiveBack,
+) -> Result<(), JobError> {
+    let limited = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue SET starting = 0 WHERE lock_token = ?1 AND start_by IS NOT NULL",
+        )?
+        .execute([token])?;
+    if limited > 0 {
+        tx.changes.start_limits();
+    }
+    abandon(tx, token, how)
+}
+
 fn new_token() -> String {
     format!("lock_{}", Uuid::new_v4())
 }
 
-fn lost_lease() -> JobError {
+pub(crate) fn lost_lease() -> JobError {
     JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
 }
 

@@ -1,5 +1,6 @@
-//! What is new in this contract: batches, known history, leases and turns without a fetch, waiting for
-//! changes, parking, and what the decisions of this project promise beyond the published suite.
+//! What is new in this contract: batches, known history, leases and turns without a fetch, waiting
+//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions of
+//! this project promise beyond the published suite.
 
 mod batches;
 mod changes;
@@ -13,11 +14,14 @@ mod leases;
 mod listings;
 mod messages;
 mod outcomes;
+mod progress;
+mod start_limits;
 mod unknown_instances;
 mod versions;
 mod waiting;
 mod work_batches;
 mod work_leases;
+mod workers;
 
 mod list;
 
@@ -33,8 +37,11 @@ pub use leases::*;
 pub use listings::*;
 pub use messages::*;
 pub use outcomes::*;
+pub use progress::*;
+pub use start_limits::*;
 pub use unknown_instances::*;
 pub use versions::*;
 pub use waiting::*;
 pub use work_batches::*;
 pub use work_leases::*;
+pub use workers::*;

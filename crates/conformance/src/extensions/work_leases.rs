@@ -1,4 +1,4 @@
-//! Activities that a commit enqueues under a lease of the caller, as if it had fetched them at once.
+//! Activities that a commit enqueues under a lease of the caller, as if it had fetched them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

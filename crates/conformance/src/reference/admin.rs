@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
-use super::{history, inspect, retention};
+use super::{history, inspect, retention, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -155,5 +156,25 @@ impl ProviderAdmin for MemoryProvider {
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Ok(inspect::parked(&self.store(), limit))
+    }
+
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        Ok(workers::live(&self.store(), self.clock_ref().now_ms()))
+    }
+
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        Ok(waiting::tags(&self.store(), self.clock_ref().now_ms(), after, limit))
+    }
+
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        Ok(waiting::work(&self.store(), self.clock_ref().now_ms(), &query))
     }
 }

@@ -27,7 +27,7 @@ impl<'a> Encoded<'a> {
     pub(crate) fn encode(commit: &'a TurnCommit) -> Result<Self, Refusal> {
         Ok(Self {
             commit,
-            work: NewWork::encode_all(&commit.worker_items)?,
+            work: NewWork::encode_all(commit)?,
             messages: NewMessage::encode_all(&commit.orchestrator_items)?,
             events: history::encode(&commit.history_delta)?,
         })

@@ -22,13 +22,17 @@ mod history;
 mod inspect;
 mod kv;
 mod orchestrator_queue;
+mod progress;
 mod provider;
 mod refusal;
 mod retention;
 mod sessions;
+mod start_limits;
 mod store;
 mod turn_lock;
+mod waiting;
 mod worker_queue;
+mod workers;
 
 pub use factory::ReferenceFactory;
 pub use provider::MemoryProvider;

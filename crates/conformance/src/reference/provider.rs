@@ -7,11 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
-    WorkSlot,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
+    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -23,7 +23,7 @@ use super::sessions::{self, Renewal};
 use super::store::Store;
 use super::turn_lock::{self, GiveBack};
 use super::worker_queue::{self, NewWork, WorkRequest};
-use super::{commit, direct_turn, history, inspect};
+use super::{commit, direct_turn, history, inspect, progress, start_limits, workers};
 
 /// Keeps everything in memory. What the contract means, in the plainest form.
 #[derive(Debug)]
@@ -160,6 +160,7 @@ impl Provider for MemoryProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            start_limits: Vec::new(),
             lease_work: None,
         };
         self.change("ack_orchestration_item", |store, now| {
@@ -211,8 +212,8 @@ impl Provider for MemoryProvider {
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.change("enqueue_for_worker", |store, _now| {
-            worker_queue::insert(store, NewWork::encode(&item)?);
+        self.change("enqueue_for_worker", |store, now| {
+            worker_queue::insert(store, now, NewWork::encode(&item)?);
             Ok(())
         })
     }
@@ -387,5 +388,67 @@ impl Provider for MemoryProvider {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let start = history::start_event(&self.store(), instance);
         start.map_err(|refusal| refusal.during("read_start_event"))
+    }
+
+    fn keeps_start_limits(&self) -> bool {
+        true
+    }
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        if request.work_max == 0 {
+            return Ok(Vec::new());
+        }
+        let (work_max, lock_for) = (request.work_max, millis(request.lock_timeout));
+        let look = || {
+            let (mut store, now) = (self.store(), self.clock.now_ms());
+            let found = start_limits::fetch_overdue(&mut store, now, work_max, lock_for);
+            Look { found, next_due: start_limits::next_due(&store, now) }
+        };
+        Ok(fetch_wait::fetch(self, ChangeScope::StartLimits, request.poll_timeout, look).await)
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        self.change("return_unstarted_work_item", |store, now| {
+            worker_queue::return_unstarted(store, now, token, how)
+        })
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        self.change("record_activity_progress", |store, now| {
+            progress::record(store, now, token, progress)
+        })
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        Ok(progress::read(&self.store(), instance))
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        workers::announce(&mut self.store(), self.clock.now_ms(), announcement);
+        Ok(())
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        self.store().workers.remove(node_id);
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
+use duroxide_core::providers::LiveWorker;
 use semver::Version;
 
 use super::kv::Values;
@@ -23,6 +24,8 @@ pub(crate) struct Store {
     pub(crate) work: BTreeMap<u64, Work>,
     /// Which owner runs the activities of which session.
     pub(crate) sessions: BTreeMap<String, Session>,
+    /// Nodes that announced themselves, by their names.
+    pub(crate) workers: BTreeMap<String, LiveWorker>,
     numbers_used: u64,
 }
 
@@ -131,6 +134,21 @@ pub(crate) struct Work {
     pub(crate) visible_at: u64,
     pub(crate) attempt_count: u32,
     pub(crate) lock: Option<WorkLock>,
+    pub(crate) enqueued_at: u64,
+    /// By when it must be started, until it has been.
+    pub(crate) start_by: Option<u64>,
+    /// The lease that may be its start is not over.
+    pub(crate) starting: bool,
+    pub(crate) progress: Option<Progress>,
+}
+
+/// What an activity has last reported.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    pub(crate) text: String,
+    /// The attempt that reported.
+    pub(crate) attempt: u32,
+    pub(crate) updated_at: u64,
 }
 
 /// The lease of an activity.

@@ -1,9 +1,11 @@
 //! Activities: enqueueing, leasing, finishing.
 
+use std::time::Duration;
+
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    FetchedWork, LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, WorkItem,
-    WorkLease, WorkSlot,
+    FetchedWork, LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, WorkItem, WorkLease, WorkSlot,
 };
 
 use super::history::to_json;
@@ -13,9 +15,12 @@ use super::sessions;
 use super::store::{Store, Work, WorkLock};
 use super::turn_lock::GiveBack;
 
-/// An activity in its stored form.
+/// An activity in its stored form, and how long it may wait for a worker.
 #[derive(Debug)]
-pub(crate) struct NewWork(Work);
+pub(crate) struct NewWork {
+    work: Work,
+    start_limit: Option<u64>,
+}
 
 impl NewWork {
     /// Encodes an activity. Nothing else goes to this queue.
@@ -26,7 +31,7 @@ impl NewWork {
                 "Invalid work item type: only ActivityExecute goes to the worker queue",
             ));
         };
-        Ok(Self(Work {
+        let work = Work {
             instance: instance.clone(),
             execution_id: *execution_id,
             activity_id: *id,
@@ -36,12 +41,24 @@ impl NewWork {
             visible_at: 0,
             attempt_count: 0,
             lock: None,
-        }))
+            enqueued_at: 0,
+            start_by: None,
+            starting: false,
+            progress: None,
+        };
+        Ok(Self { work, start_limit: None })
     }
 
-    /// Encodes the activities of a commit.
-    pub(crate) fn encode_all(items: &[WorkItem]) -> Result<Vec<Self>, Refusal> {
-        items.iter().map(Self::encode).collect()
+    /// Encodes the activities of a commit, with their limits.
+    pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, Refusal> {
+        let mut encoded: Vec<Self> =
+            commit.worker_items.iter().map(Self::encode).collect::<Result<_, _>>()?;
+        for new in &mut encoded {
+            let mut limits = commit.start_limits.iter();
+            let own = limits.find(|start| start.activity_id == new.work.activity_id);
+            new.start_limit = own.map(|start| millis(start.limit));
+        }
+        Ok(encoded)
     }
 }
 
@@ -57,15 +74,16 @@ impl Work {
         self.lock.as_ref().is_some_and(|lock| lock.token == token)
     }
 
-    fn is_leased(&self, now: u64) -> bool {
+    pub(crate) fn is_leased(&self, now: u64) -> bool {
         self.lock.as_ref().is_some_and(|lock| now < lock.until)
     }
 }
 
 /// Adds an activity, visible at once.
-pub(crate) fn insert(store: &mut Store, work: NewWork) {
+pub(crate) fn insert(store: &mut Store, now: u64, new: NewWork) {
     let number = store.next_number();
-    store.work.insert(number, work.0);
+    let start_by = new.start_limit.map(|limit| now.saturating_add(limit));
+    store.work.insert(number, Work { enqueued_at: now, start_by, ..new.work });
 }
 
 /// Adds the activities of a commit; those that the lease names belong to the caller at once, as if
@@ -77,7 +95,8 @@ pub(crate) fn insert_all(
     wish: Option<&WorkLease>,
 ) -> Vec<LeasedWork> {
     let mut leased = Vec::new();
-    for (index, NewWork(mut work)) in work.into_iter().enumerate() {
+    for (index, mut new) in work.into_iter().enumerate() {
+        let work = &mut new.work;
         let wish = wish.filter(|wish| wish.indexes.contains(&index));
         // An activity of a session has to be fetched: the session is leased with it.
         if let Some(wish) = wish.filter(|_| work.session.is_none()) {
@@ -85,9 +104,11 @@ pub(crate) fn insert_all(
                 (store.new_token(), now.saturating_add(millis(wish.lock_timeout)));
             work.lock = Some(WorkLock { token: lock_token.clone(), until });
             work.attempt_count = 1;
+            // The lease is its start: the limit is satisfied.
+            new.start_limit = None;
             leased.push(LeasedWork { index, lock_token });
         }
-        insert(store, NewWork(work));
+        insert(store, now, new);
     }
     leased
 }
@@ -116,7 +137,7 @@ pub(crate) fn fetch_work(
             .map(|(number, _)| *number);
         let Some(number) = oldest else { continue };
         let until = now.saturating_add(request.lock_for);
-        fetched.extend(lease(store, number, until).map(|work| FetchedWork { slot, ..work }));
+        fetched.extend(lease(store, now, number, until).map(|work| FetchedWork { slot, ..work }));
         claim(store, now, number, owner);
     }
     fetched
@@ -131,14 +152,23 @@ fn may_take(store: &Store, now: u64, work: &Work, owner: Option<&SessionFetchCon
 
 /// Leases one activity and counts the attempt. One that cannot be decoded stays leased and is met
 /// again when the lease runs out; it must not hold up those behind it.
-fn lease(store: &mut Store, number: u64, until: u64) -> Option<FetchedWork> {
+///
+/// The lease is its start, unless it comes too late.
+pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Option<FetchedWork> {
     let token = store.new_token();
     let work = store.work.get_mut(&number)?;
     work.lock = Some(WorkLock { token: token.clone(), until });
     work.attempt_count += 1;
-    let attempt_count = work.attempt_count;
-    let item = orchestrator_queue::decode(&work.text)?;
-    Some(FetchedWork { slot: 0, item, lock_token: token, attempt_count })
+    work.begin(now);
+    let start_by = work.start_by.filter(|_| work.is_overdue(now));
+    Some(FetchedWork {
+        slot: 0,
+        item: orchestrator_queue::decode(&work.text)?,
+        lock_token: token,
+        attempt_count: work.attempt_count,
+        progress: work.progress.as_ref().map(|progress| progress.text.clone()),
+        overdue: start_by.map(|by| Duration::from_millis(by.saturating_sub(work.enqueued_at))),
+    })
 }
 
 /// Leases the session of an activity to the owner that has just taken it.
@@ -207,6 +237,7 @@ pub(crate) fn abandon(
     let held = store.work.values_mut().find(|work| work.is_held_by(token));
     let work = held.ok_or_else(lost_lease)?;
     work.lock = None;
+    work.end_start();
     if let Some(delay) = how.delay {
         work.visible_at = now.saturating_add(delay);
     }
@@ -214,6 +245,19 @@ pub(crate) fn abandon(
         work.attempt_count = work.attempt_count.saturating_sub(1);
     }
     Ok(())
+}
+
+/// Gives an activity back whose handler was not called: the lease was no start.
+pub(crate) fn return_unstarted(
+    store: &mut Store,
+    now: u64,
+    token: &str,
+    how: GiveBack,
+) -> Result<(), Refusal> {
+    if let Some(work) = store.work.values_mut().find(|work| work.is_held_by(token)) {
+        work.starting = false;
+    }
+    abandon(store, now, token, how)
 }
 
 pub(crate) fn lost_lease() -> Refusal {

@@ -138,10 +138,7 @@ pub(crate) fn commit(turn: &Turn, events: Vec<Event>) -> TurnCommit {
         lock_token: turn.token.clone(),
         execution_id: turn.item.execution_id,
         history_delta: events,
-        worker_items: Vec::new(),
-        orchestrator_items: Vec::new(),
         metadata: named(),
-        cancelled_activities: Vec::new(),
-        lease_work: None,
+        ..TurnCommit::default()
     }
 }

@@ -284,6 +284,8 @@ impl Side {
                         item,
                         lock_token,
                         attempt_count,
+                        progress: None,
+                        overdue: None,
                     })
                     .into_iter()
                     .collect()

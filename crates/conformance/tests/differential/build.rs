@@ -189,6 +189,7 @@ pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
                 activity_id: *id,
             })
             .collect(),
+        start_limits: Vec::new(),
         lease_work: turn.lease.as_ref().map(|lease| WorkLease {
             indexes: lease.indexes.clone(),
             lock_timeout: Duration::from_millis(lease.length),

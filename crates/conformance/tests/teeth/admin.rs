@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -195,6 +196,27 @@ impl ProviderAdmin for FaultyProvider {
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let parked = self.inner.list_parked_messages(limit).await?;
         Ok(if self.has(Fault::ParkedHidden) { Vec::new() } else { parked })
+    }
+
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        self.inner.list_live_workers().await
+    }
+
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        let mut tags = self.inner.list_waiting_tags(after, limit).await?;
+        tags.retain(|tag| tag.is_some() || !self.has(Fault::WaitingTagsIncomplete));
+        Ok(tags)
+    }
+
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        self.waiting(query).await
     }
 }
 

@@ -5,6 +5,7 @@ mod direct;
 mod factory;
 mod fault;
 mod leases;
+mod limits;
 mod memory;
 mod provider;
 mod run;

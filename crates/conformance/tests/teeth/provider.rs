@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, Provider, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -81,6 +82,7 @@ impl Provider for FaultyProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
+            start_limits: Vec::new(),
             lease_work: None,
         })
         .await
@@ -309,5 +311,55 @@ impl Provider for FaultyProvider {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let start = self.inner.read_start_event(instance).await?;
         Ok(start.filter(|_| !self.has(Fault::StartEventHidden)))
+    }
+
+    fn keeps_start_limits(&self) -> bool {
+        true
+    }
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        self.overdue(request).await
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.return_unstarted(token, delay, ignore_attempt).await
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        self.report(token, progress).await
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        let told = self.inner.read_activity_progress(instance).await?;
+        Ok(if self.has(Fault::ProgressHidden) { Vec::new() } else { told })
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        self.announce(announcement).await
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        if self.has(Fault::WithdrawalIgnored) {
+            return Ok(());
+        }
+        self.inner.withdraw_worker(node_id).await
     }
 }

@@ -105,6 +105,9 @@ impl FaultyProvider {
         }
         let delay = delay.filter(|_| !self.has(Fault::WorkAbandonDelayIgnored));
         let undo = ignore_attempt && !self.has(Fault::WorkAbandonAttemptCounted);
+        if self.has(Fault::StartForgotten) {
+            return self.inner.return_unstarted_work_item(token, delay, undo).await;
+        }
         self.inner.abandon_work_item(token, delay, undo).await
     }
 
@@ -130,6 +133,7 @@ impl FaultyProvider {
         if self.has(Fault::WorkBatchSlotsMixed) {
             work.iter_mut().for_each(|fetched| fetched.slot = 0);
         }
+        work.iter_mut().for_each(|fetched| self.bend_fetched(fetched));
         Ok(work)
     }
 }

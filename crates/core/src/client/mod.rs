@@ -4,13 +4,16 @@ mod error;
 mod handle;
 mod inspect;
 mod kv;
+mod progress;
 mod retention;
 mod signal;
 mod start;
 mod status;
 #[cfg(test)]
 mod tests;
+mod unserved;
 mod wait;
 
 pub use error::ClientError;
 pub use handle::Client;
+pub use unserved::{UnservedReason, UnservedWork};

@@ -2,6 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::activity_options::ActivityOptions;
 use super::future::DurableFuture;
 use super::orchestration::{OrchestrationContext, text_result};
 use crate::model::{Action, ScheduleKind, codec};
@@ -13,7 +14,7 @@ impl OrchestrationContext {
         name: impl Into<String>,
         input: impl Into<String>,
     ) -> DurableFuture<Result<String, String>> {
-        self.call_activity(name.into(), input.into(), None)
+        self.call_activity(name.into(), input.into(), ActivityOptions::default())
     }
 
     /// Schedules an activity with typed input and output.
@@ -35,7 +36,8 @@ impl OrchestrationContext {
         input: impl Into<String>,
         session_id: impl Into<String>,
     ) -> DurableFuture<Result<String, String>> {
-        self.call_activity(name.into(), input.into(), Some(session_id.into()))
+        let options = ActivityOptions::new().with_session(session_id);
+        self.call_activity(name.into(), input.into(), options)
     }
 
     /// Schedules an activity with typed input and output that runs where the session lives.
@@ -54,16 +56,47 @@ impl OrchestrationContext {
         self.schedule_activity_on_session(name, encoded(input), session_id).map(decoded)
     }
 
+    /// Schedules an activity with choices about where and by when it is started.
+    pub fn schedule_activity_with_options(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+        options: ActivityOptions,
+    ) -> DurableFuture<Result<String, String>> {
+        self.call_activity(name.into(), input.into(), options)
+    }
+
+    /// The typed form of
+    /// [`schedule_activity_with_options`](Self::schedule_activity_with_options).
+    ///
+    /// # Panics
+    /// When the input cannot be encoded.
+    pub fn schedule_activity_with_options_typed<
+        In: Serialize,
+        Out: DeserializeOwned + Send + 'static,
+    >(
+        &self,
+        name: impl Into<String>,
+        input: &In,
+        options: ActivityOptions,
+    ) -> DurableFuture<Result<Out, String>> {
+        self.schedule_activity_with_options(name, encoded(input), options).map(decoded)
+    }
+
     pub(crate) fn call_activity(
         &self,
         name: String,
         input: String,
-        session_id: Option<String>,
+        options: ActivityOptions,
     ) -> DurableFuture<Result<String, String>> {
+        let ActivityOptions { tag, session_id, schedule_to_start_limit } = options;
         let kind = ScheduleKind::Activity { name: name.clone() };
-        let action =
-            Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag: None };
-        self.schedule(action, kind, text_result)
+        let action = Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag };
+        let future = self.schedule(action, kind, text_result);
+        match schedule_to_start_limit {
+            Some(limit) => future.with_schedule_to_start_limit(limit),
+            None => future,
+        }
     }
 }
 

@@ -5,8 +5,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use super::orchestration::Shared;
+use super::state::{StartLimits, State};
 use crate::model::{Action, CompletionResult, ScheduleKind};
 
 /// A scheduled operation. The work is scheduled by the call that returned this, not by the first
@@ -76,6 +78,21 @@ impl<T: Send + 'static> DurableFuture<T> {
         }
         self
     }
+
+    /// Lets the activity that was just scheduled fail if no worker has started it after `limit`.
+    /// The code sees an ordinary error of the activity.
+    ///
+    /// The limit is no part of history: it may be changed for activities to come while older ones
+    /// wait.
+    ///
+    /// # Panics
+    /// When the future is not an activity, or when something was awaited in between.
+    pub fn with_schedule_to_start_limit(self, limit: Duration) -> Self {
+        if let Stage::Waiting { handle, .. } = &self.stage {
+            handle.set_start_limit(limit);
+        }
+        self
+    }
 }
 
 impl<T> Future for DurableFuture<T> {
@@ -117,21 +134,37 @@ impl CallHandle {
     }
 
     fn set_tag(&self, new_tag: String) {
+        self.change_activity("with_tag", |action, _limits| {
+            if let Action::CallActivity { tag, .. } = action {
+                *tag = Some(new_tag);
+            }
+        });
+    }
+
+    fn set_start_limit(&self, limit: Duration) {
+        self.change_activity("with_schedule_to_start_limit", |_action, limits| {
+            limits.insert(self.token, limit);
+        });
+    }
+
+    /// Changes a scheduled activity that is not recorded yet.
+    fn change_activity(&self, method: &str, change: impl FnOnce(&mut Action, &mut StartLimits)) {
         assert!(
             matches!(self.kind, ScheduleKind::Activity { .. }),
-            "with_tag() can only be called on activity futures, got {:?}",
+            "{method}() can only be called on activity futures, got {:?}",
             self.kind
         );
         let mut state = self.shared.state();
-        let emitted = state.emitted.iter_mut().rev().find(|(token, _)| *token == self.token);
-        let Some((_, Action::CallActivity { tag, .. })) = emitted else {
+        let State { emitted, start_limits, .. } = &mut *state;
+        let emitted = emitted.iter_mut().rev().find(|(token, _)| *token == self.token);
+        let Some((_, action)) = emitted else {
             drop(state);
             panic!(
-                "with_tag() must be called right after the activity is scheduled, \
+                "{method}() must be called right after the activity is scheduled, \
                  before anything is awaited"
             );
         };
-        *tag = Some(new_tag);
+        change(action, start_limits);
     }
 }
 

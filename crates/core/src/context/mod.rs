@@ -1,6 +1,7 @@
 //! What orchestration code holds.
 
 mod activities;
+mod activity_options;
 mod calls;
 mod compose;
 mod continue_as_new;
@@ -24,6 +25,7 @@ mod system_calls;
 mod timers;
 mod trace;
 
+pub use activity_options::ActivityOptions;
 pub use future::DurableFuture;
 pub use handler::{FnOrchestration, OrchestrationHandler};
 pub use orchestration::OrchestrationContext;

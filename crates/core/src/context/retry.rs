@@ -3,6 +3,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::activities::{decoded, encoded};
+use super::activity_options::ActivityOptions;
 use super::orchestration::OrchestrationContext;
 use crate::model::{Either2, RetryPolicy};
 
@@ -16,7 +17,7 @@ impl OrchestrationContext {
         input: impl Into<String>,
         policy: RetryPolicy,
     ) -> Result<String, String> {
-        self.retry(name.into(), input.into(), policy, None).await
+        self.retry(name.into(), input.into(), policy, ActivityOptions::default()).await
     }
 
     /// The typed form of [`schedule_activity_with_retry`](Self::schedule_activity_with_retry).
@@ -26,7 +27,7 @@ impl OrchestrationContext {
         input: &In,
         policy: RetryPolicy,
     ) -> Result<Out, String> {
-        decoded(self.retry(name.into(), encoded(input), policy, None).await)
+        decoded(self.retry(name.into(), encoded(input), policy, ActivityOptions::default()).await)
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), every attempt on
@@ -38,7 +39,8 @@ impl OrchestrationContext {
         policy: RetryPolicy,
         session_id: impl Into<String>,
     ) -> Result<String, String> {
-        self.retry(name.into(), input.into(), policy, Some(session_id.into())).await
+        let options = ActivityOptions::new().with_session(session_id);
+        self.retry(name.into(), input.into(), policy, options).await
     }
 
     /// The typed form of
@@ -53,7 +55,35 @@ impl OrchestrationContext {
         policy: RetryPolicy,
         session_id: impl Into<String>,
     ) -> Result<Out, String> {
-        decoded(self.retry(name.into(), encoded(input), policy, Some(session_id.into())).await)
+        let options = ActivityOptions::new().with_session(session_id);
+        decoded(self.retry(name.into(), encoded(input), policy, options).await)
+    }
+
+    /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with the same
+    /// choices for every attempt. A schedule-to-start limit counts anew for each.
+    pub async fn schedule_activity_with_retry_and_options(
+        &self,
+        name: impl Into<String>,
+        input: impl Into<String>,
+        policy: RetryPolicy,
+        options: ActivityOptions,
+    ) -> Result<String, String> {
+        self.retry(name.into(), input.into(), policy, options).await
+    }
+
+    /// The typed form of [`schedule_activity_with_retry_and_options`](
+    /// Self::schedule_activity_with_retry_and_options).
+    pub async fn schedule_activity_with_retry_and_options_typed<
+        In: Serialize,
+        Out: DeserializeOwned,
+    >(
+        &self,
+        name: impl Into<String>,
+        input: &In,
+        policy: RetryPolicy,
+        options: ActivityOptions,
+    ) -> Result<Out, String> {
+        decoded(self.retry(name.into(), encoded(input), policy, options).await)
     }
 
     async fn retry(
@@ -61,11 +91,11 @@ impl OrchestrationContext {
         name: String,
         input: String,
         policy: RetryPolicy,
-        session_id: Option<String>,
+        options: ActivityOptions,
     ) -> Result<String, String> {
         let mut attempt = 1;
         loop {
-            let activity = self.call_activity(name.clone(), input.clone(), session_id.clone());
+            let activity = self.call_activity(name.clone(), input.clone(), options.clone());
             let outcome = match policy.timeout {
                 None => activity.await,
                 Some(limit) => {
@@ -82,8 +112,8 @@ impl OrchestrationContext {
                 Err(error) if attempt >= policy.max_attempts => return Err(error),
                 Err(error) => error,
             };
-            let place =
-                session_id.as_ref().map(|id| format!(" (session={id})")).unwrap_or_default();
+            let session = options.session_id.as_ref();
+            let place = session.map(|id| format!(" (session={id})")).unwrap_or_default();
             self.trace_warn(format!(
                 "Activity '{name}' attempt {attempt}/{} failed: {error}. Retrying...{place}",
                 policy.max_attempts

@@ -1,7 +1,8 @@
 //! The state that orchestration code and engine share.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
 use super::calls::Calls;
 use super::drops::{DropKind, Drops};
@@ -9,6 +10,10 @@ use super::kv_state::KvState;
 use super::rules::Rules;
 use super::streams::Streams;
 use crate::model::{Action, CompletionResult, ScheduleKind};
+
+/// Schedule-to-start limits by the token of the activity. Beside the actions, because the shape of
+/// those is public.
+pub(crate) type StartLimits = HashMap<u64, Duration>;
 
 /// Everything mutable of one execution that the code can reach.
 #[derive(Debug)]
@@ -18,6 +23,8 @@ pub(crate) struct State {
     pub(crate) rules: Rules,
     /// Actions that are not recorded yet, in the order of the calls.
     pub(crate) emitted: VecDeque<(u64, Action)>,
+    /// Limits of activities among them.
+    pub(crate) start_limits: StartLimits,
     pub(crate) calls: Calls,
     pub(crate) waits: Streams,
     pub(crate) queues: Streams,
@@ -38,6 +45,7 @@ impl State {
             now_ms: 0,
             rules,
             emitted: VecDeque::new(),
+            start_limits: StartLimits::new(),
             calls: Calls::default(),
             waits: Streams::default(),
             queues: Streams::default(),

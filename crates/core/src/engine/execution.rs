@@ -3,6 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use super::ledger::Ledger;
 use super::turn::{Parent, Setup, Turn};
@@ -36,6 +37,8 @@ pub struct Execution {
     pub(super) fresh: Vec<Event>,
     /// What the code asked for in the current turn, with the ids of the schedules.
     pub(super) asked: Vec<(u64, Action)>,
+    /// Schedule-to-start limits of activities among them, by the ids of the schedules.
+    pub(super) start_limits: Vec<(u64, Duration)>,
     /// Turns taken so far. History does not say where a turn ends; see [`begins_turn`].
     turns: u64,
     code: Option<Code>,
@@ -103,6 +106,7 @@ impl Execution {
             now_ms: start.timestamp_ms,
             fresh: Vec::new(),
             asked: Vec::new(),
+            start_limits: Vec::new(),
             turns: 0,
         })
     }

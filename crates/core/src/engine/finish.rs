@@ -98,6 +98,7 @@ impl Execution {
             worker_items,
             orchestrator_items,
             cancelled_activities: outbox.cancelled_activities,
+            start_limits: std::mem::take(&mut self.start_limits),
             result: TurnResult::Continue,
         }
     }
@@ -209,6 +210,7 @@ impl Execution {
             worker_items: Vec::new(),
             orchestrator_items,
             cancelled_activities: outbox.cancelled_activities,
+            start_limits: Vec::new(),
             result: ending.result,
         }
     }

@@ -32,6 +32,8 @@ impl Execution {
         self.push(None, kind);
         let Some(event) = self.fresh.pop() else { return };
         self.ledger.record(&event);
+        let limit = self.ctx.shared.state().start_limits.get(&token).copied();
+        self.start_limits.extend(limit.map(|limit| (id, limit)));
         self.bind(token, &event);
         self.fresh.push(event);
         self.asked.push((id, action));
@@ -42,6 +44,8 @@ impl Execution {
         let id = event.event_id;
         let mut state = self.ctx.shared.state();
         state.bind(token, id);
+        // Only a new schedule needs its limit; the store knows those of older ones.
+        state.start_limits.remove(&token);
         let woken = match &event.kind {
             EventKind::ExternalSubscribed { name } => {
                 state.bind_wait(id, name);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::context::OrchestrationHandler;
 use crate::model::{ErrorDetails, Event, WorkItem};
@@ -41,6 +42,8 @@ pub struct Turn {
     pub orchestrator_items: Vec<WorkItem>,
     /// Schedule ids of activities to remove from the worker queue.
     pub cancelled_activities: Vec<u64>,
+    /// Schedule ids of new activities that must be started in time, and how long they may wait.
+    pub start_limits: Vec<(u64, Duration)>,
     /// Where the execution stands afterwards.
     pub result: TurnResult,
 }
@@ -53,6 +56,7 @@ impl Turn {
             worker_items: Vec::new(),
             orchestrator_items: Vec::new(),
             cancelled_activities: Vec::new(),
+            start_limits: Vec::new(),
             result: TurnResult::Continue,
         }
     }

@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 
 use super::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -142,6 +143,31 @@ pub trait ProviderAdmin: Any + Send + Sync {
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let _a_provider_that_parks_nothing_has_none = limit;
         Ok(Vec::new())
+    }
+
+    /// Nodes that announced themselves and have not expired, by their names.
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        Err(not_supported("list_live_workers"))
+    }
+
+    /// Tags of activities that nobody has leased, ascending, `None` for those without a tag first,
+    /// `limit` at the most. Only tags behind `after`, if it is given.
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        let _unknown = (after, limit);
+        Err(not_supported("list_waiting_tags"))
+    }
+
+    /// Activities that nobody has leased, whether they are visible or not, oldest first.
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        let _unknown = query;
+        Err(not_supported("list_waiting_work"))
     }
 }
 

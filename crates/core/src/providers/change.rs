@@ -12,7 +12,9 @@ pub enum ChangeScope<'a> {
     OrchestratorQueue,
     /// An activity of the worker queue may have become fetchable.
     WorkerQueue,
-    /// History, status or key-value state of one instance may have changed.
+    /// An activity with a schedule-to-start limit may have been added or given back unstarted.
+    StartLimits,
+    /// History, status, key-value state or progress of one instance may have changed.
     Instance(&'a str),
     /// One instance may have ended.
     Outcome(&'a str),
@@ -47,6 +49,7 @@ pub struct ChangeHub {
 struct Shared {
     orchestrator: watch::Sender<()>,
     worker: watch::Sender<()>,
+    start_limits: watch::Sender<()>,
     instances: Mutex<HashMap<String, Watched>>,
 }
 
@@ -96,6 +99,9 @@ impl ChangeHub {
             ChangeScope::WorkerQueue => {
                 ChangeWatch { changes: self.shared.worker.subscribe(), _interest: None }
             }
+            ChangeScope::StartLimits => {
+                ChangeWatch { changes: self.shared.start_limits.subscribe(), _interest: None }
+            }
             ChangeScope::Instance(instance) => {
                 self.watch_instance(instance, |watched| watched.changes.subscribe())
             }
@@ -121,6 +127,7 @@ impl ChangeHub {
         match scope {
             ChangeScope::OrchestratorQueue => self.shared.orchestrator.send_replace(()),
             ChangeScope::WorkerQueue => self.shared.worker.send_replace(()),
+            ChangeScope::StartLimits => self.shared.start_limits.send_replace(()),
             ChangeScope::Instance(instance) => {
                 if let Some(watched) = self.shared.instances().get(instance) {
                     watched.changes.send_replace(());
@@ -146,6 +153,7 @@ impl ChangeHub {
     pub fn notify_all(&self) {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
+        self.notify(ChangeScope::StartLimits);
         for watched in self.shared.instances().values() {
             watched.changes.send_replace(());
             watched.outcome.send_replace(());

@@ -1,10 +1,11 @@
 //! A provider in memory for unit tests: it keeps what it is given and answers as it was told.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Semaphore;
 
 use super::{
     ChangeHub, ChangeScope, ChangeWatch, DispatcherCapabilityFilter, ExecutionMetadata,
@@ -26,6 +27,12 @@ pub(crate) struct FakeState {
     pub(crate) reads: usize,
     /// What every read of a history answers, if it fails.
     pub(crate) read_error: Option<ProviderError>,
+    /// Reports of progress that were kept.
+    pub(crate) reports: Vec<String>,
+    /// What the next reports answer, one after the other, before they are kept again.
+    pub(crate) report_errors: VecDeque<ProviderError>,
+    /// Whether the lease of every activity is lost.
+    pub(crate) leases_lost: bool,
     /// What every read of a custom status answers, if it fails.
     pub(crate) custom_status_error: Option<ProviderError>,
 }
@@ -35,6 +42,8 @@ pub(crate) struct FakeProvider {
     state: Mutex<FakeState>,
     hub: Option<ChangeHub>,
     clock: Arc<ManualClock>,
+    /// One permit for each report that may be stored.
+    pub(crate) report_permits: Semaphore,
 }
 
 /// Time at which the clock of a new fake stands.
@@ -53,7 +62,8 @@ impl FakeProvider {
 
     fn new(hub: Option<ChangeHub>) -> Self {
         let clock = Arc::new(ManualClock::new(FAKE_NOW_MS));
-        Self { state: Mutex::default(), hub, clock }
+        let report_permits = Semaphore::new(0);
+        Self { state: Mutex::default(), hub, clock, report_permits }
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, FakeState> {
@@ -200,7 +210,10 @@ impl Provider for FakeProvider {
         _token: &str,
         _extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        not_faked("renew_work_item_lock")
+        match self.state().leases_lost {
+            true => Err(ProviderError::permanent("renew_work_item_lock", "lost")),
+            false => Ok(()),
+        }
     }
 
     async fn renew_session_lock(
@@ -288,6 +301,20 @@ impl Provider for FakeProvider {
 
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::clone(&self.clock) as Arc<dyn Clock>
+    }
+
+    async fn record_activity_progress(
+        &self,
+        _token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        self.report_permits.acquire().await.unwrap().forget();
+        let mut state = self.state();
+        if let Some(error) = state.report_errors.pop_front() {
+            return Err(error);
+        }
+        state.reports.push(progress.to_owned());
+        Ok(())
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {

@@ -11,10 +11,11 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch,
+    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkerAnnouncement,
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
@@ -293,6 +294,53 @@ impl Provider for InstrumentedProvider {
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         self.measured("read", self.inner.read_start_event(instance)).await
+    }
+
+    fn keeps_start_limits(&self) -> bool {
+        self.inner.keeps_start_limits()
+    }
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        self.inner.fetch_overdue_work(request).await
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.inner.return_unstarted_work_item(token, delay, ignore_attempt).await
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        let call = self.inner.record_activity_progress(token, progress);
+        self.measured("record_activity_progress", call).await
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        self.inner.read_activity_progress(instance).await
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        self.inner.announce_worker(announcement).await
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        self.inner.withdraw_worker(node_id).await
     }
 }
 

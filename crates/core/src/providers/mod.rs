@@ -9,11 +9,14 @@ pub(crate) mod fake;
 pub mod instrumented;
 pub mod items;
 pub mod management;
+pub mod progress;
 mod provider;
 pub mod session;
+pub mod start_limit;
 pub mod tag_filter;
 pub mod turn;
 pub mod work;
+pub mod workers;
 
 pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use crate::model::WorkItem;
@@ -29,11 +32,14 @@ pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
     PruneOptions, PruneResult, QueueDepths, SystemMetrics,
 };
+pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
+pub use start_limit::{OverdueFetch, StartLimit};
 pub use tag_filter::TagFilter;
 pub use turn::{
     CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
     TurnFetch, WorkLease,
 };
 pub use work::{FetchedWork, WorkFetch, WorkSlot};
+pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

@@ -8,10 +8,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use super::{
-    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch,
+    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkerAnnouncement,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, EventKind, SystemStats, WorkItem};
@@ -286,6 +286,8 @@ pub trait Provider: Any + Send + Sync {
                 item,
                 lock_token,
                 attempt_count,
+                progress: None,
+                overdue: None,
             })
             .into_iter()
             .collect())
@@ -319,5 +321,78 @@ pub trait Provider: Any + Send + Sync {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let history = self.read(instance).await?;
         Ok(history.into_iter().find(Event::is_start))
+    }
+
+    /// Whether [`TurnCommit::start_limits`] are kept. Without that they are ignored, and
+    /// [`fetch_overdue_work`](Self::fetch_overdue_work) is never called.
+    fn keeps_start_limits(&self) -> bool {
+        false
+    }
+
+    /// Leases activities that nobody started within their limit, the longest overdue first.
+    ///
+    /// - Tag, session and delay do not matter, and no session is claimed.
+    /// - A lease of [`fetch_work_items`](Self::fetch_work_items) is a start, and an activity that
+    ///   was started is never overdue again, unless that very lease ends in
+    ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
+    /// - A fetch of either kind that finds the limit over is no start, and says so in `overdue`.
+    /// - Waits until the next limit runs out, up to the poll timeout; the future may be dropped.
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        let _keeps_no_limits = request;
+        Ok(Vec::new())
+    }
+
+    /// Like [`abandon_work_item`](Self::abandon_work_item) for an activity whose handler was not
+    /// called: its schedule-to-start limit goes on as if this lease had never been.
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        self.abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    /// Keeps what an activity says of how far it is, in place of what it said before.
+    ///
+    /// - Needs a live lease; a lost one is a permanent error and changes nothing.
+    /// - Survives the end of the lease, and is gone with the activity.
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        let _kept_by_nobody = (token, progress);
+        Err(ProviderError::permanent(
+            "record_activity_progress",
+            "this provider does not keep the progress of activities",
+        ))
+    }
+
+    /// What the unfinished activities of an instance have last reported, by execution and activity.
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        let _reported_nothing = instance;
+        Ok(Vec::new())
+    }
+
+    /// Notes that a node runs activities, until it expires or is withdrawn.
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        let _listed_nowhere = announcement;
+        Ok(())
+    }
+
+    /// Notes that a node runs no more activities. An unknown one is no error.
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        let _listed_nowhere = node_id;
+        Ok(())
     }
 }

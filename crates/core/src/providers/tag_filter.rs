@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
+use serde::{Deserialize, Serialize};
+
 use crate::runtime::limits::MAX_WORKER_TAGS;
 
 /// Selects activities by their routing tag. Tags are compared exactly.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum TagFilter {
     /// Only activities without a tag.
     #[default]

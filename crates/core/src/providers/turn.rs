@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::{
     DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, ScheduledActivityIdentifier,
+    StartLimit,
 };
 use crate::model::{Event, WorkItem};
 
@@ -84,6 +85,8 @@ pub struct TurnCommit {
     pub metadata: ExecutionMetadata,
     /// Activities to remove from the worker queue.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    /// Which of `worker_items` must be started in time.
+    pub start_limits: Vec<StartLimit>,
     /// Activities that the caller starts at once, so that they need no fetch.
     pub lease_work: Option<WorkLease>,
 }

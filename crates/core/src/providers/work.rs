@@ -36,4 +36,9 @@ pub struct FetchedWork {
     pub lock_token: String,
     /// How often the message was fetched, this time included.
     pub attempt_count: u32,
+    /// What an earlier attempt has last reported.
+    pub progress: Option<String>,
+    /// The schedule-to-start limit, if it ran out before anyone started the activity. Such an
+    /// activity must not be run: it has failed.
+    pub overdue: Option<Duration>,
 }

@@ -2,9 +2,12 @@
 
 use std::sync::Arc;
 
+use serde::{Serialize, de::DeserializeOwned};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::{ProgressError, ProgressReporter};
 use crate::client::Client;
+use crate::model::codec;
 
 /// Who runs an activity, for whom, and whether it is still wanted. Clones are the same context.
 #[derive(Debug, Clone)]
@@ -22,9 +25,12 @@ pub(crate) struct ActivityFields {
     pub(crate) orchestration_version: String,
     pub(crate) activity_name: String,
     pub(crate) activity_id: u64,
+    pub(crate) attempt: u32,
     pub(crate) worker_id: String,
     pub(crate) session_id: Option<String>,
     pub(crate) tag: Option<String>,
+    pub(crate) last_progress: Option<String>,
+    pub(crate) reporter: ProgressReporter,
     pub(crate) cancellation: CancellationToken,
     pub(crate) client: Client,
 }
@@ -77,6 +83,18 @@ impl ActivityContext {
         &self.fields.activity_name
     }
 
+    /// Schedule event id. Together with instance and execution it names this call of the activity,
+    /// and stays the same for all attempts.
+    pub fn activity_id(&self) -> u64 {
+        self.fields.activity_id
+    }
+
+    /// Which delivery of this call it is, counted from 1. Deliveries to nodes that could not begin
+    /// with it count too.
+    pub fn attempt(&self) -> u32 {
+        self.fields.attempt
+    }
+
     /// The slot that runs it.
     pub fn worker_id(&self) -> &str {
         &self.fields.worker_id
@@ -90,6 +108,44 @@ impl ActivityContext {
     /// The tag that it was routed by.
     pub fn tag(&self) -> Option<&str> {
         self.fields.tag.as_deref()
+    }
+
+    /// Tells clients and the next attempt how far the activity is; the last report counts.
+    ///
+    /// Ends when this report or a later one is durable. May be called as often as one likes:
+    /// reports that come faster than they can be stored replace each other.
+    ///
+    /// # Errors
+    /// When the report is too large, when the activity is no longer wanted, or when the store does
+    /// not take it. Only the second is a reason to stop.
+    pub async fn report_progress(&self, progress: impl Into<String>) -> Result<(), ProgressError> {
+        self.fields.reporter.report(progress.into()).await
+    }
+
+    /// Like [`report_progress`](Self::report_progress), written as JSON.
+    ///
+    /// # Errors
+    /// Those of [`report_progress`](Self::report_progress), and when it cannot be written.
+    pub async fn report_progress_typed<T: Serialize + ?Sized>(
+        &self,
+        progress: &T,
+    ) -> Result<(), ProgressError> {
+        let text = codec::encode(progress);
+        let text = text.map_err(|message| ProgressError::Unencodable { message })?;
+        self.report_progress(text).await
+    }
+
+    /// What an earlier attempt of this call has last reported.
+    pub fn last_progress(&self) -> Option<&str> {
+        self.fields.last_progress.as_deref()
+    }
+
+    /// Like [`last_progress`](Self::last_progress), read as JSON.
+    ///
+    /// # Errors
+    /// When the report has another form.
+    pub fn last_progress_typed<T: DeserializeOwned>(&self) -> Result<Option<T>, String> {
+        self.last_progress().map(codec::decode).transpose()
     }
 
     /// Logs at INFO with the identity of the activity.
@@ -147,9 +203,16 @@ pub(crate) mod tests {
             orchestration_version: "1.0.0".to_owned(),
             activity_name: "Charge".to_owned(),
             activity_id: 5,
+            attempt: 3,
             worker_id: "work-0-abcd".to_owned(),
             session_id: Some("session".to_owned()),
             tag: Some("gpu".to_owned()),
+            last_progress: Some("41".to_owned()),
+            reporter: ProgressReporter::new(
+                Arc::clone(&provider) as Arc<dyn crate::providers::Provider>,
+                "token".to_owned(),
+                std::time::Duration::from_secs(30),
+            ),
             cancellation: CancellationToken::new(),
             client: Client::new(provider),
         })
@@ -168,6 +231,10 @@ pub(crate) mod tests {
         assert_eq!(context.orchestration_name(), "Pay");
         assert_eq!(context.orchestration_version(), "1.0.0");
         assert_eq!(context.activity_name(), "Charge");
+        assert_eq!((context.activity_id(), context.attempt()), (5, 3));
+        assert_eq!(context.last_progress(), Some("41"));
+        assert_eq!(context.last_progress_typed(), Ok(Some(41)));
+        assert!(context.last_progress_typed::<bool>().is_err());
         assert_eq!(context.worker_id(), "work-0-abcd");
         assert_eq!(context.session_id(), Some("session"));
         assert_eq!(context.tag(), Some("gpu"));

@@ -21,6 +21,21 @@ pub const MAX_KV_KEYS: usize = 150;
 /// Size of one value.
 pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 
+/// Size of a report of progress: it is written while the activity runs and read with every fetch.
+pub const MAX_PROGRESS_BYTES: usize = 65_536;
+
+/// How often a node says which activities it takes: one small write.
+pub const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A node that has not been heard of for this long counts as gone. Two announcements may fail.
+pub const WORKER_ANNOUNCEMENT_LIFETIME: Duration = Duration::from_secs(90);
+
+/// Waiting activities read at once when those are looked for that nobody serves.
+pub const UNSERVED_SCAN_PAGE: u32 = 500;
+
+/// Waiting activities looked at for each tag, so that a long queue does not make the search long.
+pub const UNSERVED_SCAN_MAX: u32 = 10_000;
+
 /// First pause of a client that has to ask a provider again because it cannot watch. Pauses double.
 pub const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
 

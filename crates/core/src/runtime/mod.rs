@@ -2,6 +2,7 @@
 
 mod activity_context;
 mod activity_handler;
+mod announcing;
 mod descriptor;
 pub(crate) mod dispatchers;
 mod gauges;
@@ -11,6 +12,7 @@ pub mod limits;
 mod node;
 pub mod observability;
 mod options;
+mod progress;
 pub mod registry;
 #[expect(clippy::module_inception, reason = "the type that the module is named for")]
 mod runtime;
@@ -31,6 +33,7 @@ pub use descriptor::OrchestrationDescriptor;
 pub use kind_of::kind_of;
 pub use observability::{LogFormat, ObservabilityConfig};
 pub use options::{RuntimeOptions, WarmCacheOptions};
+pub use progress::ProgressError;
 pub use registry::{
     ActivityRegistry, ActivityRegistryBuilder, OrchestrationRegistry, OrchestrationRegistryBuilder,
     VersionPolicy,

@@ -71,6 +71,11 @@ impl Node {
         format!("work-{slot}-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
     }
 
+    /// Name of the one that fails activities which nobody started in time.
+    pub(crate) fn sweeper_id(&self) -> String {
+        format!("sweep-{}", self.options.worker_node_id.as_ref().unwrap_or(&self.id))
+    }
+
     /// Name of a slot of the orchestration dispatcher.
     pub(crate) fn orchestrator_id(&self, slot: usize) -> String {
         format!("orch-{slot}-{}", self.id)

@@ -16,8 +16,8 @@ use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
 use super::{
-    ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, dispatchers,
-    gauges,
+    ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
+    dispatchers, gauges,
 };
 use crate::model::event::BUILD_VERSION;
 use crate::providers::Provider;
@@ -92,6 +92,8 @@ impl Runtime {
         gauges::start(&node).await;
         dispatchers::orchestration::start(&node);
         dispatchers::worker::start(&node);
+        dispatchers::worker::start_sweeping(&node);
+        announcing::start(&node);
         Arc::new(Self { node })
     }
 

@@ -16,11 +16,18 @@ struct Shared {
     /// Free slots.
     free: Mutex<BTreeSet<usize>>,
     freed: Notify,
+    /// Slots that have served a session: it may come back to none but them.
+    owners: Mutex<BTreeSet<usize>>,
+    owner_freed: Notify,
 }
 
 impl Shared {
     fn free(&self) -> MutexGuard<'_, BTreeSet<usize>> {
         self.free.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn owners(&self) -> MutexGuard<'_, BTreeSet<usize>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -31,17 +38,44 @@ pub(crate) struct Slot {
     shared: Arc<Shared>,
 }
 
+impl Slot {
+    /// Says that this slot owns a session from now on.
+    pub(crate) fn own_session(&self) {
+        self.shared.owners().insert(self.index);
+    }
+
+    /// Whether sessions may wait for this very slot.
+    pub(crate) fn owns_session(&self) -> bool {
+        self.shared.owners().contains(&self.index)
+    }
+}
+
 impl Drop for Slot {
     fn drop(&mut self) {
         self.shared.free().insert(self.index);
         self.shared.freed.notify_one();
+        if self.shared.owners().contains(&self.index) {
+            self.shared.owner_freed.notify_one();
+        }
     }
 }
 
 impl Slots {
     pub(crate) fn new(count: usize) -> Self {
         let free = Mutex::new((0..count).collect());
-        Self { shared: Arc::new(Shared { free, freed: Notify::new() }) }
+        let shared = Shared {
+            free,
+            freed: Notify::new(),
+            owners: Mutex::default(),
+            owner_freed: Notify::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Ends when a slot that owns a session has become free since the last call. For one caller at
+    /// a time.
+    pub(crate) async fn owner_freed(&self) {
+        self.shared.owner_freed.notified().await;
     }
 
     /// Waits for a free slot and takes up to `count_max` of those that are free then. For one

@@ -11,5 +11,6 @@ mod render;
 mod replaying;
 mod runner;
 mod samples;
+mod start_limits;
 mod traces;
 mod wakers;

@@ -43,6 +43,7 @@ async fn passing_trouble_of_a_commit_is_not_seen_by_anybody(mode: Mode) {
     let (faulty, store) = faulty_memory().await;
     let diary = Diary::default();
     let registry = orchestrations().register("Work", works);
+    faulty.fetched_turns_only();
     let node = Node::on(&store, mode.options(), registry, noted_work(&diary)).await;
     faulty.hiccup("commit_turn", 3);
     faulty.hiccup("ack_work_item", 3);
@@ -137,6 +138,7 @@ async fn a_refused_result_runs_the_activity_again() {
     let store: Arc<dyn Provider> = faulty.clone();
     let diary = Diary::default();
     let registry = orchestrations().register("Work", works);
+    faulty.fetched_turns_only();
     let node = Node::on(&store, USUAL.options(), registry, noted_work(&diary)).await;
     faulty.fail("ack_work_item", 1, ProviderError::permanent("ack_work_item", "refused"));
     node.begin("order", "Work", "again").await;

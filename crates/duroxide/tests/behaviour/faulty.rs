@@ -6,22 +6,32 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, Clock, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
+use tokio::sync::Semaphore;
 
 type Res<T> = Result<T, ProviderError>;
 
 /// Counts turns that were given back and are hidden now.
 pub(crate) const GIVEN_BACK: &str = "given back";
 
+/// Fails a direct turn after it was committed.
+pub(crate) const DIRECT_ANSWER: &str = "answer to a direct turn";
+/// Counts direct turns that the store has taken.
+pub(crate) const DIRECT_TAKEN: &str = "direct turn taken";
+/// Counts direct turns that the store has refused.
+pub(crate) const DIRECT_REFUSED: &str = "direct turn refused";
+
 /// Wraps a store. Chosen operations fail a number of times; all are counted.
 pub(crate) struct Faulty {
     inner: Arc<dyn Provider>,
     state: Mutex<State>,
+    /// Direct turns pass one permit at a time, if they are held.
+    direct: Semaphore,
 }
 
 #[derive(Default)]
@@ -32,12 +42,30 @@ struct State {
     ignores_filter: bool,
     watches: bool,
     manages: bool,
+    takes_direct: bool,
+    holds_direct: bool,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Provider>) -> Arc<Self> {
-        let state = State { watches: true, manages: true, ..State::default() };
-        Arc::new(Self { inner, state: Mutex::new(state) })
+        let state = State { watches: true, manages: true, takes_direct: true, ..State::default() };
+        Arc::new(Self { inner, state: Mutex::new(state), direct: Semaphore::new(0) })
+    }
+
+    /// Takes no direct turns: every result goes through the queue.
+    pub(crate) fn fetched_turns_only(&self) {
+        self.state.lock().unwrap().takes_direct = false;
+    }
+
+    /// Direct turns wait until they are let go, before anything is done.
+    pub(crate) fn hold_direct_turns(&self) {
+        self.state.lock().unwrap().holds_direct = true;
+    }
+
+    /// Lets direct turns go, also those to come.
+    pub(crate) fn let_direct_turns_go(&self) {
+        self.state.lock().unwrap().holds_direct = false;
+        self.direct.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
     /// The next `times` calls fail.
@@ -256,6 +284,21 @@ impl Provider for Faulty {
             return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
         }
         self.inner.commit_turn(commit).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns() && self.state.lock().unwrap().takes_direct
+    }
+
+    async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
+        self.enter("commit_direct_turn")?;
+        if self.state.lock().unwrap().holds_direct {
+            self.direct.acquire().await.unwrap().forget();
+        }
+        let committed = self.inner.commit_direct_turn(turn).await?;
+        self.enter(if committed.is_some() { DIRECT_TAKEN } else { DIRECT_REFUSED })?;
+        self.enter(DIRECT_ANSWER)?;
+        Ok(committed)
     }
 
     async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use duroxide::runtime::RuntimeOptions;
 use duroxide::runtime::registry::ActivityRegistryBuilder;
-use duroxide::{ActivityContext, OrchestrationContext};
+use duroxide::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use tokio::sync::Semaphore;
 
 use crate::support::{
@@ -85,7 +85,26 @@ async fn a_session_too_many_waits_for_room(mode: Mode) {
     node.stop().await;
 }
 
+/// The turn that hears of an activity of a session may hand over the next activity at once. That
+/// one was leased and forgotten, and ran only when its lease had run out.
+async fn an_activity_after_one_of_a_session_starts_at_once(mode: Mode) {
+    async fn leaves(ctx: OrchestrationContext, session: String) -> Result<String, String> {
+        for _ in 0..5 {
+            ctx.schedule_activity_on_session("Where", "", session.as_str()).await?;
+            ctx.schedule_activity("Where", "").await?;
+        }
+        Ok(String::new())
+    }
+    let registry = orchestrations().register("Leaves", leaves);
+    let node = Node::start(mode, registry, where_am_i()).await;
+    node.begin("leaves", "Leaves", "s").await;
+    let ended = node.client.wait_for_orchestration("leaves", SOON).await;
+    assert!(matches!(ended, Ok(OrchestrationStatus::Completed { .. })), "{ended:?}");
+    node.stop().await;
+}
+
 in_every_mode! {
+    an_activity_after_one_of_a_session_starts_at_once,
     a_session_is_served_by_its_slot_without_delay,
     a_session_too_many_waits_for_room,
 }

@@ -1,5 +1,6 @@
 //! `ActivityContext`.
 
+use duroxide::runtime::ProgressError;
 use duroxide::{ActivityContext, Client};
 use tokio_util::sync::CancellationToken;
 
@@ -11,9 +12,15 @@ async fn activity(ctx: ActivityContext) -> Result<String, String> {
     is::<&str>(ctx.orchestration_name());
     is::<&str>(ctx.orchestration_version());
     is::<&str>(ctx.activity_name());
+    is::<u64>(ctx.activity_id());
+    is::<u32>(ctx.attempt());
     is::<&str>(ctx.worker_id());
     is::<Option<&str>>(ctx.session_id());
     is::<Option<&str>>(ctx.tag());
+    is::<Option<&str>>(ctx.last_progress());
+    is::<Result<Option<u8>, String>>(ctx.last_progress_typed());
+    is::<Result<(), ProgressError>>(ctx.report_progress("half").await);
+    is::<Result<(), ProgressError>>(ctx.report_progress_typed(&(1, 2)).await);
     let () = ctx.trace_info("message");
     let () = ctx.trace_warn(String::from("message"));
     let () = ctx.trace_error("message");

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide::client::{Client, ClientError};
-use duroxide::providers::{Provider, ProviderError};
+use duroxide::client::{Client, ClientError, UnservedWork};
+use duroxide::providers::{ActivityProgress, LiveWorker, Provider, ProviderError};
 use duroxide::{
     DeleteInstanceResult, Event, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree,
     OrchestrationStatus, PruneOptions, PruneResult, QueueDepths, SystemMetrics, SystemStats,
@@ -69,6 +69,10 @@ async fn inspection(client: &Client) {
     is::<Answer<SystemMetrics>>(client.get_system_metrics().await);
     is::<Answer<QueueDepths>>(client.get_queue_depths().await);
     is::<Answer<InstanceTree>>(client.get_instance_tree("id").await);
+    is::<Answer<Vec<ActivityProgress>>>(client.get_activity_progress("id").await);
+    is::<Answer<Vec<ActivityProgress>>>(client.wait_for_activity_progress("id", &[], LIMIT).await);
+    is::<Answer<Vec<LiveWorker>>>(client.list_live_workers().await);
+    is::<Answer<Vec<UnservedWork>>>(client.list_unserved_work(100_u32).await);
 }
 
 async fn retention(client: &Client) {

@@ -3,7 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-use duroxide::{DurableFuture, Either2, Either3, OrchestrationContext, RetryPolicy, SystemStats};
+use duroxide::{
+    ActivityOptions, DurableFuture, Either2, Either3, OrchestrationContext, RetryPolicy,
+    SystemStats,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::{is, is_send};
@@ -39,6 +42,18 @@ fn activities(ctx: &OrchestrationContext, order: &Order) {
     is::<DurableFuture<Result<u64, String>>>(
         ctx.schedule_activity_on_session_typed::<Order, u64>("A", order, "session"),
     );
+    let limit = Duration::from_secs(30);
+    is::<DurableFuture<Outcome>>(
+        ctx.schedule_activity("A", "in").with_tag("gpu").with_schedule_to_start_limit(limit),
+    );
+    let options = || {
+        let options = ActivityOptions::new().with_tag("gpu").with_session("session");
+        options.with_schedule_to_start_limit(limit)
+    };
+    is::<DurableFuture<Outcome>>(ctx.schedule_activity_with_options("A", "in", options()));
+    is::<DurableFuture<Result<u64, String>>>(
+        ctx.schedule_activity_with_options_typed::<Order, u64>("A", order, options()),
+    );
     is::<DurableFuture<usize>>(
         ctx.schedule_activity("A", "in").map(|outcome: Outcome| outcome.map_or(0, |t| t.len())),
     );
@@ -49,6 +64,19 @@ async fn retries(ctx: &OrchestrationContext, order: &Order) {
     is::<Outcome>(ctx.schedule_activity_with_retry("A", "in", policy()).await);
     is::<Result<u64, String>>(
         ctx.schedule_activity_with_retry_typed::<Order, u64>("A", order, policy()).await,
+    );
+    let options = ActivityOptions::new;
+    is::<Outcome>(
+        ctx.schedule_activity_with_retry_and_options("A", "in", policy(), options()).await,
+    );
+    is::<Result<u64, String>>(
+        ctx.schedule_activity_with_retry_and_options_typed::<Order, u64>(
+            "A",
+            order,
+            policy(),
+            options(),
+        )
+        .await,
     );
     is::<Outcome>(ctx.schedule_activity_with_retry_on_session("A", "in", policy(), "s").await);
     is::<Result<u64, String>>(

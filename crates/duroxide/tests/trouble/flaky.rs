@@ -35,7 +35,10 @@ async fn run_all(store: Arc<FlakyStore>) -> Vec<(String, OrchestrationStatus)> {
     store.calm();
     stand.stop().await;
     let injected = store.injected();
-    println!("{WORKFLOWS} workflows, {injected} errors injected, {:?}", began.elapsed());
+    let direct = store.direct();
+    let took = began.elapsed();
+    println!("{WORKFLOWS} workflows, {injected} errors injected, {direct} direct turns, {took:?}");
+    assert!(direct > WORKFLOWS, "only {direct} turns went without a fetch");
     assert!(injected > WORKFLOWS, "only {injected} errors injected");
     ended
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, CommittedTurn, DispatcherCapabilityFilter, ExecutionMetadata,
-    FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkItem,
+    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
 
@@ -48,6 +48,7 @@ pub(crate) struct FlakyStore {
     calm: AtomicBool,
     injected: AtomicUsize,
     commits: AtomicUsize,
+    direct: AtomicUsize,
     events_read: AtomicUsize,
 }
 
@@ -62,6 +63,7 @@ impl FlakyStore {
             calm: AtomicBool::new(mood.late_answers),
             injected: AtomicUsize::new(0),
             commits: AtomicUsize::new(0),
+            direct: AtomicUsize::new(0),
             events_read: AtomicUsize::new(0),
         })
     }
@@ -118,6 +120,22 @@ impl FlakyStore {
             "injected: refused" => ProviderError::retryable(operation, "injected: busy"),
             _ => error,
         })
+    }
+}
+
+impl FlakyStore {
+    /// Does a commit, and answers some of them late.
+    async fn late<T>(&self, call: impl Future<Output = Res<T>>) -> Res<T> {
+        let committed = call.await;
+        if self.commits.fetch_add(1, Ordering::SeqCst) % LATE_EVERY == LATE_EVERY - 1 {
+            tokio::time::sleep(LATE_BY).await;
+        }
+        committed
+    }
+
+    /// Direct turns that were taken and answered.
+    pub(crate) fn direct(&self) -> usize {
+        self.direct.load(Ordering::SeqCst)
     }
 }
 
@@ -258,16 +276,27 @@ impl Provider for FlakyStore {
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
         let call = self.inner.commit_turn(commit);
         if self.mood.late_answers {
-            let committed = call.await;
-            if self.commits.fetch_add(1, Ordering::SeqCst) % LATE_EVERY == LATE_EVERY - 1 {
-                tokio::time::sleep(LATE_BY).await;
-            }
-            return committed;
+            return self.late(call).await;
         }
         match self.mood.refuse_turns {
             true => self.shaken("commit_turn", call).await,
             false => self.shaken_softly("commit_turn", call).await,
         }
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        self.inner.takes_direct_turns()
+    }
+
+    async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
+        let call = self.inner.commit_direct_turn(turn);
+        if self.mood.late_answers {
+            return self.late(call).await;
+        }
+        // Refused for good or not: what it brings goes through the queue.
+        let committed = self.shaken("commit_direct_turn", call).await?;
+        self.direct.fetch_add(usize::from(committed.is_some()), Ordering::SeqCst);
+        Ok(committed)
     }
 
     async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {

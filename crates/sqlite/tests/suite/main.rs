@@ -7,6 +7,7 @@ mod group_commit;
 mod kv;
 mod leases;
 mod legacy;
+mod limits;
 mod marks;
 mod model;
 mod parked;

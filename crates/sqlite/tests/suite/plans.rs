@@ -4,14 +4,17 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 8] = [
+const SOURCES: [(&str, &str); 11] = [
     ("commit", include_str!("../../src/commit.rs")),
     ("fetch", include_str!("../../src/fetch.rs")),
     ("history", include_str!("../../src/history.rs")),
     ("kv", include_str!("../../src/kv.rs")),
     ("orchestrator_queue", include_str!("../../src/orchestrator_queue.rs")),
+    ("progress", include_str!("../../src/progress.rs")),
     ("sessions", include_str!("../../src/sessions.rs")),
+    ("start_limits", include_str!("../../src/start_limits.rs")),
     ("turn_lock", include_str!("../../src/turn_lock.rs")),
+    ("waiting", include_str!("../../src/waiting.rs")),
     ("worker_queue", include_str!("../../src/worker_queue.rs")),
 ];
 

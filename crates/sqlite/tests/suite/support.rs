@@ -169,11 +169,8 @@ pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
         lock_token: token.to_owned(),
         execution_id: 1,
         history_delta: events,
-        worker_items: Vec::new(),
-        orchestrator_items: Vec::new(),
         metadata: named(),
-        cancelled_activities: Vec::new(),
-        lease_work: None,
+        ..TurnCommit::default()
     }
 }
 

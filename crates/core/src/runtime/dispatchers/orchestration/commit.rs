@@ -10,10 +10,12 @@ use super::report::{Summary, report};
 use crate::engine::{Turn, TurnResult};
 use crate::model::{ErrorDetails, Event, ExecutionStatus, WorkItem};
 use crate::providers::{
-    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, TurnCommit,
+    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, StartLimit,
+    TurnCommit,
 };
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
 use crate::runtime::dispatchers::worker::Handover;
+use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
 /// Removes the messages and does nothing else, but for `notices`.
@@ -21,12 +23,8 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
     let commit = TurnCommit {
         lock_token: turn.lock_token.clone(),
         execution_id: turn.item.execution_id,
-        history_delta: Vec::new(),
-        worker_items: Vec::new(),
         orchestrator_items: notices,
-        metadata: ExecutionMetadata::default(),
-        cancelled_activities: Vec::new(),
-        lease_work: None,
+        ..TurnCommit::default()
     };
     if let Err(error) = submit(&turn, Arc::new(commit)).await {
         give_up(&turn, &error).await;
@@ -42,6 +40,7 @@ pub(super) async fn commit(
     decided: Turn,
 ) -> Option<CommittedTurn> {
     let mut commit = assemble(turn, facts, execution_id, decided);
+    warn_of_unkept_limits(turn.node, &turn.item.instance, &commit);
     let handover = Handover::plan(turn.node, &commit, None);
     commit.lease_work = handover.lease(turn.node);
     let commit = Arc::new(commit);
@@ -86,6 +85,7 @@ pub(super) fn changes(
         execution_id,
         metadata: metadata(facts, &decided),
         cancelled_activities: identify(instance, execution_id, &decided),
+        start_limits: start_limits(&decided),
         history_delta: decided.events,
         worker_items: decided.worker_items,
         orchestrator_items: decided.orchestrator_items,
@@ -173,6 +173,22 @@ fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledA
             activity_id: *id,
         })
         .collect()
+}
+
+fn start_limits(decided: &Turn) -> Vec<StartLimit> {
+    let limits = decided.start_limits.iter();
+    limits.map(|&(activity_id, limit)| StartLimit { activity_id, limit }).collect()
+}
+
+/// Says that limits are ignored, if the store does not keep them.
+pub(super) fn warn_of_unkept_limits(node: &Node, instance: &str, commit: &TurnCommit) {
+    if !commit.start_limits.is_empty() && !node.provider.keeps_start_limits() {
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = instance,
+            "the store keeps no schedule-to-start limits: activities wait without one"
+        );
+    }
 }
 
 fn metadata(facts: &StartFacts, decided: &Turn) -> ExecutionMetadata {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::commit::changes;
+use super::commit::{changes, warn_of_unkept_limits};
 use super::process::delay_for_test;
 use super::report::{self, Taken};
 use crate::clock::millis;
@@ -24,7 +24,7 @@ use crate::runtime::warm_cache::Warm;
 /// slot runs next.
 pub(crate) async fn take_direct_turns(
     node: &Arc<Node>,
-    leading: Leading,
+    mut leading: Leading,
     mut own: Option<(Slot, Stint)>,
 ) -> Option<Assignment> {
     let mut assigned: Vec<Assignment> = Vec::new();
@@ -85,6 +85,7 @@ async fn commit_turn(
     let decided = execution.advance(messages, now_ms);
     let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
     let mut commit = changes(instance, &facts, mark.execution_id, decided);
+    warn_of_unkept_limits(node, instance, &commit);
     let handover = Handover::plan(node, &commit, own);
     commit.lease_work = handover.lease(node);
     let after = HistoryMark { event_id: execution.last_event_id(), ..mark };

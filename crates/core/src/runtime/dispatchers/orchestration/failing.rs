@@ -30,6 +30,7 @@ pub(super) async fn failing_turn(turn: &InHand<'_>, failing: Failing) -> Turn {
         worker_items: Vec::new(),
         orchestrator_items,
         cancelled_activities: Vec::new(),
+        start_limits: Vec::new(),
         result: TurnResult::Failed(details),
     }
 }

@@ -223,5 +223,4 @@ pub(super) async fn delay_for_test(instance: &str) {
 }
 
 #[cfg(not(feature = "test-hooks"))]
-#[expect(clippy::unused_async, reason = "the same shape as with test hooks")]
 pub(super) async fn delay_for_test(_instance: &str) {}

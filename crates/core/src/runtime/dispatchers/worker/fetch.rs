@@ -36,6 +36,7 @@ async fn dispatch(node: Arc<Node>) {
             // The slot that owns a session is free only now, or there is room for one more: a wait
             // that began without it would not see the session's next activity.
             () = node.sessions.freed() => continue,
+            () = node.worker_slots.owner_freed() => continue,
         };
         let Some(fetched) = fetched else { return };
         match fetched {
@@ -76,7 +77,7 @@ async fn hand_out(node: &Arc<Node>, offered: &[usize], mut fetched: FetchedWork)
 
 /// The slot was taken by an activity that was handed over meanwhile.
 async fn give_back(node: &Node, lock_token: &str) {
-    let result = node.provider.abandon_work_item(lock_token, None, true).await;
+    let result = node.provider.return_unstarted_work_item(lock_token, None, true).await;
     log_unreturned("activity", result);
 }
 

@@ -73,7 +73,7 @@ pub(crate) struct FinishedWork {
     waiting: Arc<Mutex<Waiting>>,
 }
 
-type Waiting = HashMap<String, Vec<Finished>>;
+type Waiting<T = Finished> = HashMap<String, Vec<T>>;
 
 /// What becomes of an ended activity.
 pub(crate) enum Offered {
@@ -106,39 +106,75 @@ impl FinishedWork {
         }
         let instance = finished.instance().to_owned();
         waiting.insert(instance.clone(), vec![finished]);
-        Offered::Lead(Leading { instance, waiting: Arc::clone(&self.waiting) })
+        Offered::Lead(Leading { instance, waiting: Arc::clone(&self.waiting), over: false })
     }
 }
 
 /// The right to take the direct turns of an instance. Dropping it lets what still waits be
 /// redelivered.
-pub(crate) struct Leading {
+pub(crate) struct Leading<T = Finished> {
     instance: String,
-    waiting: Arc<Mutex<Waiting>>,
+    waiting: Arc<Mutex<Waiting<T>>>,
+    /// Somebody else may lead by now.
+    over: bool,
 }
 
-impl Leading {
+impl<T> Leading<T> {
     /// The instance.
     pub(crate) fn instance(&self) -> &str {
         &self.instance
     }
 
     /// What has ended since the last call; `None`, and the lead is over, if nothing has.
-    pub(crate) fn next(&self) -> Option<Vec<Finished>> {
+    pub(crate) fn next(&mut self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let ended = std::mem::take(waiting.get_mut(&self.instance)?);
         if ended.is_empty() {
             waiting.remove(&self.instance);
+            self.over = true;
             return None;
         }
         Some(ended)
     }
 }
 
-impl Drop for Leading {
+impl<T> Drop for Leading<T> {
     fn drop(&mut self) {
+        if self.over {
+            return;
+        }
         let left =
             self.waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.instance);
         drop(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leading(waiting: &Arc<Mutex<Waiting<u32>>>) -> Leading<u32> {
+        let instance = "order".to_owned();
+        Leading { instance, waiting: Arc::clone(waiting), over: false }
+    }
+
+    /// An activity that ended between the last look of a leader and its end led the next turn. The
+    /// end of the first leader took its result away; it ran again when its lease had run out.
+    #[test]
+    fn a_leader_that_has_nothing_left_takes_nothing_from_the_next_one() {
+        let waiting = Arc::new(Mutex::new(HashMap::from([("order".to_owned(), vec![1])])));
+        let mut first = leading(&waiting);
+        assert_eq!(first.next(), Some(vec![1]));
+        assert_eq!(first.next(), None);
+        waiting.lock().unwrap().insert("order".to_owned(), vec![2]);
+        drop(first);
+        assert_eq!(leading(&waiting).next(), Some(vec![2]));
+    }
+
+    #[test]
+    fn a_leader_that_is_dropped_lets_go_of_what_waits() {
+        let waiting = Arc::new(Mutex::new(HashMap::from([("order".to_owned(), vec![1])])));
+        drop(leading(&waiting));
+        assert!(waiting.lock().unwrap().is_empty());
     }
 }

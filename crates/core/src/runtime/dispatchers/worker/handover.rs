@@ -64,7 +64,11 @@ impl Handover {
         if commit.worker_items.is_empty() || node.tasks.is_stopping() {
             return Self { planned };
         }
-        let mut own = own.filter(|(_, stint)| may_go_on(node, *stint));
+        // A slot that has to stop is held until all is planned: it must not be found free here.
+        let (mut own, _stopping) = match own {
+            Some((slot, stint)) if !may_go_on(node, &slot, stint) => (None, Some(slot)),
+            own => (own, None),
+        };
         for (index, item) in commit.worker_items.iter().enumerate() {
             if !runs_here(node, commit, item) {
                 continue;
@@ -122,6 +126,8 @@ impl Handover {
                     item: item.clone(),
                     lock_token: work.lock_token.clone(),
                     attempt_count: 1,
+                    progress: None,
+                    overdue: None,
                 },
                 slot: place.slot,
                 stint: place.stint,
@@ -132,10 +138,9 @@ impl Handover {
 }
 
 /// Whether a slot may take one more activity of its own accord.
-fn may_go_on(node: &Node, stint: Stint) -> bool {
-    // A session that belongs to a slot waits for that very slot.
-    let others_serve = node.worker_slots.has_free()
-        && (node.options.worker_node_id.is_some() || node.sessions.is_unused());
+fn may_go_on(node: &Node, slot: &Slot, stint: Stint) -> bool {
+    // A session that belongs to a slot waits for that very slot, whether or not others are free.
+    let others_serve = node.worker_slots.has_free() && !slot.owns_session();
     others_serve || !stint.is_over()
 }
 

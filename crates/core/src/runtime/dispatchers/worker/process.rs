@@ -9,9 +9,9 @@ use super::finished::{Finished, Offered};
 use super::handover::{Assignment, Stint};
 use super::report::Stored;
 use super::running::Registered;
-use super::{report, run};
+use super::{overdue, report, run};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
-use crate::providers::ScheduledActivityIdentifier;
+use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
 use crate::runtime::dispatchers::orchestration::take_direct_turns;
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -37,11 +37,15 @@ pub(super) struct InHand {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
+    /// What an earlier attempt has last reported.
+    pub(super) progress: Option<String>,
     pub(super) registered: Registered,
 }
 
 /// What to do with a fetched activity.
 enum Decision {
+    /// Nobody started it within this limit.
+    FailOverdue(Duration),
     /// One session more than this node may have.
     GiveBackSession,
     /// It was tried often enough.
@@ -54,6 +58,50 @@ enum Decision {
 /// Runs one activity; the answer is what the same slot runs next.
 pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<Assignment> {
     let Assignment { slot, fetched, stint } = assignment;
+    let overdue = fetched.overdue;
+    let (in_hand, work) = take(node, node.worker_id(slot.index), fetched).await?;
+    let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
+    if session.is_some() && node.options.worker_node_id.is_none() {
+        slot.own_session();
+    }
+    let decision = match overdue {
+        Some(limit) => Decision::FailOverdue(limit),
+        None => in_hand.decide(&work, matches!(session, Some(None))),
+    };
+    let finished = match decision {
+        Decision::FailOverdue(limit) => Some(overdue::judge(in_hand, work, limit)),
+        Decision::GiveBackSession => {
+            in_hand.give_back_unstarted(WORK_RETURN_DELAY, true).await;
+            None
+        }
+        Decision::Poison => {
+            in_hand.poison(work).await;
+            None
+        }
+        Decision::GiveBackUnregistered => {
+            in_hand.give_back_unregistered(&work).await;
+            None
+        }
+        Decision::Run(handler) => run::run(in_hand, work, handler).await,
+    };
+    if session.is_none() {
+        return finish(node, finished?, Some((slot, stint))).await;
+    }
+    let next = match finished {
+        Some(finished) => finish(node, finished, None).await,
+        None => None,
+    };
+    drop((session, slot));
+    node.sessions.note_freed();
+    next
+}
+
+/// Keeps the lease of a fetched activity from now on; `None` if it is none, and removed.
+pub(super) async fn take(
+    node: &Arc<Node>,
+    worker_id: String,
+    fetched: FetchedWork,
+) -> Option<(InHand, Work)> {
     let work = match Work::of(fetched.item) {
         Ok(work) => work,
         Err(message) => {
@@ -70,42 +118,19 @@ pub(super) async fn process(node: &Arc<Node>, assignment: Assignment) -> Option<
     });
     let in_hand = InHand {
         node: Arc::clone(node),
-        worker_id: node.worker_id(slot.index),
+        worker_id,
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
+        progress: fetched.progress,
         registered,
     };
-    let session = work.session_id.as_deref().map(|session| node.sessions.enter(session));
-    let finished = match in_hand.decide(&work, matches!(session, Some(None))) {
-        Decision::GiveBackSession => {
-            in_hand.give_back(WORK_RETURN_DELAY, true).await;
-            None
-        }
-        Decision::Poison => {
-            in_hand.poison(work).await;
-            None
-        }
-        Decision::GiveBackUnregistered => {
-            in_hand.give_back_unregistered(&work).await;
-            None
-        }
-        Decision::Run(handler) => run::run(in_hand, work, handler).await,
-    };
-    if session.is_none() {
-        return finish(node, finished?, Some((slot, stint))).await;
-    }
-    if let Some(finished) = finished {
-        finish(node, finished, None).await;
-    }
-    drop((session, slot));
-    node.sessions.note_freed();
-    None
+    Some((in_hand, work))
 }
 
 /// Brings the end of an activity to its orchestration: directly while the instance is warm here,
 /// through the queue otherwise.
-async fn finish(
+pub(super) async fn finish(
     node: &Arc<Node>,
     finished: Finished,
     own: Option<(Slot, Stint)>,
@@ -141,6 +166,17 @@ impl InHand {
         log_unreturned("activity", result);
     }
 
+    /// Gives back what this node could not begin with.
+    async fn give_back_unstarted(&self, delay: Duration, ignore_attempt: bool) {
+        let length = self.node.options.worker_lock_timeout;
+        let (provider, token) = (&self.node.provider, &self.lock_token);
+        let result = persist("return_unstarted_work_item", &self.lease, length, || {
+            provider.return_unstarted_work_item(token, Some(delay), ignore_attempt)
+        })
+        .await;
+        log_unreturned("activity", result);
+    }
+
     async fn give_back_unregistered(&self, work: &Work) {
         let options = &self.node.options;
         let delay = options.unregistered_backoff.delay(self.attempt_count);
@@ -156,7 +192,7 @@ impl InHand {
             backoff_secs = delay.as_secs_f64(),
             "activity is not registered on this node; it is given back"
         );
-        self.give_back(delay, false).await;
+        self.give_back_unstarted(delay, false).await;
     }
 
     async fn poison(&self, work: Work) {

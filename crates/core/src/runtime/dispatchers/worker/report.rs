@@ -98,7 +98,8 @@ pub(super) fn failed(work: &Work, details: ErrorDetails) -> WorkItem {
     }
 }
 
-fn app_error(work: &Work, message: String) -> WorkItem {
+/// The message that says why the code of an activity failed.
+pub(super) fn app_error(work: &Work, message: String) -> WorkItem {
     let kind = AppErrorKind::ActivityFailed;
     failed(work, ErrorDetails::Application { kind, message, retryable: false })
 }

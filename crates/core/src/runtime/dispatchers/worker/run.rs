@@ -13,6 +13,7 @@ use super::report;
 use crate::client::Client;
 use crate::clock::millis;
 use crate::runtime::activity_context::ActivityFields;
+use crate::runtime::progress::ProgressReporter;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
@@ -97,9 +98,16 @@ async fn context(
         orchestration_version: version.to_owned(),
         activity_name: work.name.clone(),
         activity_id: work.id.activity_id,
+        attempt: in_hand.attempt_count,
         worker_id: in_hand.worker_id.clone(),
         session_id: work.session_id.clone(),
         tag: work.tag.clone(),
+        last_progress: in_hand.progress.clone(),
+        reporter: ProgressReporter::new(
+            Arc::clone(&node.provider),
+            in_hand.lock_token.clone(),
+            node.options.worker_lock_timeout,
+        ),
         cancellation,
         client: Client::new(Arc::clone(&node.provider)),
     })

@@ -33,11 +33,6 @@ impl SessionCount {
         self.lock().len() >= self.sessions_max
     }
 
-    /// Whether no activity of a session runs here.
-    pub(crate) fn is_unused(&self) -> bool {
-        self.lock().is_empty()
-    }
-
     /// Says that the slot of a session's activity is free again.
     pub(crate) fn note_freed(&self) {
         self.freed.notify_one();

@@ -1,0 +1,131 @@
+//! What a running activity says of itself is kept for clients and for the next attempt.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    ActivityProgress, ChangeScope, FetchedWork, ScheduledActivityIdentifier, TagFilter, TurnCommit,
+    WorkFetch, WorkSlot,
+};
+
+use crate::ProviderFactory;
+use crate::limits::WAKE_TIME_MAX;
+use crate::support::{Must, Store, activity, commit, completed, start_item, started};
+
+impl<F: ProviderFactory + ?Sized> Store<'_, F> {
+    async fn fetched(&self) -> FetchedWork {
+        let request = WorkFetch {
+            slots: &[WorkSlot { session: None }],
+            lock_timeout: self.lease(),
+            poll_timeout: Duration::ZERO,
+            tag_filter: &TagFilter::DefaultOnly,
+        };
+        let mut fetched = self.provider.fetch_work_items(request).await.must("fetching");
+        fetched.pop().expect("an activity must be fetchable")
+    }
+
+    async fn report(&self, work: &FetchedWork, progress: &str) {
+        let kept = self.provider.record_activity_progress(&work.lock_token, progress).await;
+        kept.must("a report under a live lease");
+    }
+
+    async fn progress(&self, instance: &str) -> Vec<ActivityProgress> {
+        self.provider.read_activity_progress(instance).await.must("reading progress")
+    }
+}
+
+/// Each activity has its own report, and the last one counts.
+pub async fn the_last_report_of_an_activity_counts<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for item in [activity("a", 1), activity("a", 2), activity("b", 1)] {
+        store.send_work(item).await;
+    }
+    let (first, second) = (store.fetched().await, store.fetched().await);
+    assert_eq!(first.progress, None, "nobody has reported");
+    assert!(store.progress("a").await.is_empty());
+    store.report(&first, "10 of 100").await;
+    store.report(&second, "").await;
+    store.report(&first, "20 of 100").await;
+    let told = store.progress("a").await;
+    let [one, two] = told.as_slice() else { panic!("two activities have reported: {told:?}") };
+    assert_eq!((one.execution_id, one.activity_id), (1, 1));
+    assert_eq!((one.activity_name.as_str(), one.attempt), ("TestActivity", 1));
+    assert_eq!((one.progress.as_str(), two.progress.as_str()), ("20 of 100", ""));
+    assert!(one.updated_at_ms.abs_diff(store.now_ms()) < 60_000, "it is a real time: {one:?}");
+    assert!(store.progress("b").await.is_empty(), "the other instance has said nothing");
+}
+
+/// Without a live lease nothing is kept, and the caller learns that this will not change.
+pub async fn progress_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send_work(activity("a", 1)).await;
+    let first = store.fetched().await;
+    store.report(&first, "mine").await;
+    let unknown = store.provider.record_activity_progress("no-such-token", "x").await;
+    unknown.must_fail_for_good("a report under an unknown token");
+    store.expire().await;
+    let late = store.provider.record_activity_progress(&first.lock_token, "x").await;
+    late.must_fail_for_good("a report after the lease ended");
+    let second = store.fetched().await;
+    let stolen = store.provider.record_activity_progress(&first.lock_token, "x").await;
+    stolen.must_fail_for_good("a report under a lease that someone else has");
+    assert_eq!(second.progress.as_deref(), Some("mine"), "no refused report was kept");
+}
+
+/// The next attempt gets the last report, however the lease ended.
+pub async fn progress_is_handed_to_the_next_attempt<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send_work(activity("a", 1)).await;
+    let first = store.fetched().await;
+    store.report(&first, "one").await;
+    store.expire().await;
+    assert_eq!(store.progress("a").await.len(), 1, "it stays while nobody has the activity");
+    let second = store.fetched().await;
+    assert_eq!((second.progress.as_deref(), second.attempt_count), (Some("one"), 2));
+    let back = store.provider.abandon_work_item(&second.lock_token, None, false).await;
+    back.must("giving back an activity");
+    let third = store.fetched().await;
+    assert_eq!(third.progress.as_deref(), Some("one"));
+    store.report(&third, "three").await;
+    let told = store.progress("a").await;
+    assert_eq!(told.first().map(|told| (told.progress.as_str(), told.attempt)), Some(("three", 3)));
+}
+
+/// A report is gone with its activity: when it ends, and when it is cancelled.
+pub async fn progress_goes_with_the_activity<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let scheduling = TurnCommit {
+        worker_items: vec![activity("a", 2), activity("a", 3)],
+        ..commit(&turn, vec![started("a", 1)])
+    };
+    store.ack(scheduling).await.must("a commit");
+    let (first, second) = (store.fetched().await, store.fetched().await);
+    store.report(&first, "x").await;
+    store.report(&second, "x").await;
+    let result = Some(completed("a", 2));
+    store.provider.ack_work_item(&first.lock_token, result).await.must("finishing an activity");
+    let told = store.progress("a").await;
+    assert_eq!(told.iter().map(|told| told.activity_id).collect::<Vec<_>>(), [3]);
+
+    let turn = store.turn_of("a").await;
+    let instance = "a".to_owned();
+    let second_id = ScheduledActivityIdentifier { instance, execution_id: 1, activity_id: 3 };
+    let cancelling = TurnCommit { cancelled_activities: vec![second_id], ..commit(&turn, vec![]) };
+    store.ack(cancelling).await.must("a commit that cancels");
+    assert!(store.progress("a").await.is_empty());
+    let late = store.provider.record_activity_progress(&second.lock_token, "x").await;
+    late.must_fail_for_good("a report of a cancelled activity");
+}
+
+/// Whoever watches an instance is told of reports of its activities.
+pub async fn a_watch_sees_progress<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send_work(activity("a", 1)).await;
+    let work = store.fetched().await;
+    let watch = store.provider.watch(ChangeScope::Instance("a"));
+    let mut watch = watch.expect("a provider that tells of changes gives out watches");
+    store.report(&work, "half").await;
+    let seen = tokio::time::timeout(WAKE_TIME_MAX, watch.changed()).await;
+    seen.expect("a watch slept through a report");
+}

@@ -1,0 +1,239 @@
+//! Activities that must be started in time: when they are overdue, and what counts as a start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    FetchedWork, OverdueFetch, SessionFetchConfig, StartLimit, TagFilter, TurnCommit, WorkFetch,
+    WorkItem, WorkLease, WorkSlot,
+};
+
+use crate::ProviderFactory;
+use crate::limits::{CLOCK_SLACK, SETTLE_TIME, WAKE_TIME_MAX};
+use crate::support::{Must, Store, activity, commit, completed, start_item, started};
+
+const ANYBODY: WorkSlot = WorkSlot { session: None };
+
+/// An activity with a tag and a session that nobody serves.
+fn unserved(id: u64) -> WorkItem {
+    let mut item = activity("a", id);
+    if let WorkItem::ActivityExecute { session_id, tag, .. } = &mut item {
+        *session_id = Some("session".to_owned());
+        *tag = Some("gpu".to_owned());
+    }
+    item
+}
+
+impl<F: ProviderFactory + ?Sized> Store<'_, F> {
+    /// A turn of a new instance `a` that schedules activities with limits.
+    async fn schedule_limited(&self, items: Vec<WorkItem>, limits: &[(u64, Duration)]) {
+        assert!(self.provider.keeps_start_limits(), "the provider says that it keeps no limits");
+        self.send(start_item("a")).await;
+        let turn = self.turn_of("a").await;
+        let limits = limits.iter();
+        let scheduling = TurnCommit {
+            worker_items: items,
+            start_limits: limits
+                .map(|(activity_id, limit)| StartLimit { activity_id: *activity_id, limit: *limit })
+                .collect(),
+            ..commit(&turn, vec![started("a", 1)])
+        };
+        let committed = self.provider.commit_turn(Arc::new(scheduling)).await;
+        committed.must("a commit with schedule-to-start limits");
+    }
+
+    async fn overdue(&self) -> Vec<FetchedWork> {
+        self.overdue_up_to(10).await
+    }
+
+    async fn overdue_up_to(&self, work_max: usize) -> Vec<FetchedWork> {
+        let (lock_timeout, poll_timeout) = (self.lease(), Duration::ZERO);
+        let request = OverdueFetch { work_max, lock_timeout, poll_timeout };
+        self.provider.fetch_overdue_work(request).await.must("fetching overdue activities")
+    }
+
+    async fn fetch_as(&self, slot: WorkSlot) -> Option<FetchedWork> {
+        let request = WorkFetch {
+            slots: &[slot],
+            lock_timeout: self.lease(),
+            poll_timeout: Duration::ZERO,
+            tag_filter: &TagFilter::Any,
+        };
+        let fetched = self.provider.fetch_work_items(request).await;
+        fetched.must("fetching an activity").pop()
+    }
+
+    async fn fetch_any(&self) -> FetchedWork {
+        self.fetch_as(ANYBODY).await.expect("an activity must be fetchable")
+    }
+}
+
+/// An activity that nobody took in time is handed out as overdue, whatever its tag and session, to
+/// one caller at a time and until it is finished. One without a limit never is.
+pub async fn an_unstarted_activity_becomes_overdue<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let limit = store.lease();
+    store.schedule_limited(vec![unserved(2), activity("a", 3)], &[(2, limit)]).await;
+    assert!(store.overdue().await.is_empty(), "the limit is not over");
+    store.expire().await;
+    let overdue = store.overdue().await;
+    let [first] = overdue.as_slice() else { panic!("one activity is overdue: {overdue:?}") };
+    assert_eq!((&first.item, first.overdue), (&unserved(2), Some(limit)));
+    assert!(store.overdue().await.is_empty(), "it is leased");
+
+    store.expire().await;
+    let again = store.overdue().await;
+    let [again] = again.as_slice() else { panic!("a lease that ended is no start: {again:?}") };
+    assert_eq!((&again.item, again.overdue), (&unserved(2), Some(limit)));
+    let stale = store.provider.ack_work_item(&first.lock_token, None).await;
+    stale.must_fail_for_good("finishing under a lease that was lost");
+    let failed = completed("a", 2);
+    let told = store.provider.ack_work_item(&again.lock_token, Some(failed.clone())).await;
+    told.must("finishing an overdue activity");
+    assert_eq!(store.turn_of("a").await.item.messages, vec![failed]);
+    store.expire().await;
+    assert!(store.overdue().await.is_empty(), "it is finished");
+}
+
+/// A lease is a start: after it the limit is satisfied, however the lease ends.
+pub async fn a_started_activity_is_never_overdue<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let limit = store.lease() + CLOCK_SLACK;
+    let items = vec![activity("a", 2), activity("a", 3)];
+    store.schedule_limited(items, &[(2, limit), (3, limit)]).await;
+    let first = store.fetch_any().await;
+    assert_eq!((&first.item, first.overdue), (&activity("a", 2), None));
+    let second = store.fetch_any().await;
+    let given_back = store.provider.abandon_work_item(&second.lock_token, None, true).await;
+    given_back.must("giving back an activity");
+    store.pass(limit).await;
+    store.expire().await;
+    assert!(store.overdue().await.is_empty(), "both have been started");
+    for _ in 0..2 {
+        assert_eq!(store.fetch_any().await.overdue, None, "it has been started");
+    }
+    store.expire().await;
+    assert!(store.overdue().await.is_empty(), "a second lease does not bring the limit back");
+}
+
+/// A lease by the commit that schedules the activity is a start like any other.
+pub async fn a_lease_by_the_commit_is_a_start<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let limit = store.lease();
+    let scheduling = TurnCommit {
+        worker_items: vec![activity("a", 2), activity("a", 3)],
+        start_limits: vec![
+            StartLimit { activity_id: 2, limit },
+            StartLimit { activity_id: 3, limit },
+        ],
+        lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: store.lease() }),
+        ..commit(&turn, vec![started("a", 1)])
+    };
+    let committed = store.provider.commit_turn(Arc::new(scheduling)).await.must("a commit");
+    assert_eq!(committed.leased.len(), 1, "one was asked for: {committed:?}");
+    store.expire().await;
+    let overdue = store.overdue().await;
+    let items: Vec<_> = overdue.iter().map(|work| &work.item).collect();
+    assert_eq!(items, [&activity("a", 3)], "the other one has been started");
+    assert_eq!(store.fetch_any().await.overdue, None, "it has been started");
+}
+
+/// A lease that is given back unstarted was no start. The delay does not put off the limit.
+pub async fn an_activity_given_back_unstarted_goes_on_waiting<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let limit = store.lease();
+    store.schedule_limited(vec![activity("a", 2)], &[(2, limit)]).await;
+    let work = store.fetch_any().await;
+    let delay = Some(limit * 100);
+    let back = store.provider.return_unstarted_work_item(&work.lock_token, delay, false).await;
+    back.must("giving back an activity unstarted");
+    assert!(store.fetch_as(ANYBODY).await.is_none(), "it is hidden");
+    assert!(store.overdue().await.is_empty(), "the limit is not over");
+    store.expire().await;
+    let overdue = store.overdue().await;
+    let [work] = overdue.as_slice() else { panic!("it was never started: {overdue:?}") };
+    assert_eq!((work.overdue, work.attempt_count), (Some(limit), 2));
+    let unknown = store.provider.return_unstarted_work_item("no-such-token", None, false).await;
+    unknown.must_fail("giving back under an unknown token");
+}
+
+/// A node that cannot begin with an activity does not undo the start that another one made.
+pub async fn a_start_outlives_a_later_lease_without_one<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let limit = store.lease() * 3;
+    store.schedule_limited(vec![activity("a", 2)], &[(2, limit)]).await;
+    store.fetch_any().await;
+    store.expire().await;
+    let second = store.fetch_any().await;
+    let back = store.provider.return_unstarted_work_item(&second.lock_token, None, true).await;
+    back.must("giving back an activity unstarted");
+    store.pass(limit).await;
+    assert!(store.overdue().await.is_empty(), "its first lease was its start");
+}
+
+/// A worker that comes too late is told, and its lease is no start.
+pub async fn a_late_fetch_says_that_the_limit_is_over<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let limit = store.lease();
+    store.schedule_limited(vec![activity("a", 2)], &[(2, limit)]).await;
+    store.expire().await;
+    assert_eq!(store.fetch_any().await.overdue, Some(limit));
+    assert!(store.overdue().await.is_empty(), "it is leased");
+    store.expire().await;
+    assert_eq!(store.overdue().await.len(), 1, "nobody has started it");
+}
+
+/// Taking an overdue activity of a session leaves the session to the workers.
+pub async fn an_overdue_fetch_claims_no_session<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.schedule_limited(vec![unserved(2), unserved(3)], &[(2, store.lease())]).await;
+    store.expire().await;
+    assert_eq!(store.overdue().await.len(), 1);
+    let owner_id = "worker".to_owned();
+    let session = Some(SessionFetchConfig { owner_id, lock_timeout: store.lease() });
+    let work = store.fetch_as(WorkSlot { session }).await;
+    assert_eq!(work.map(|work| work.item), Some(unserved(3)), "the session is free");
+}
+
+/// A fetch takes no more than it asked for, the longest overdue first.
+pub async fn overdue_activities_come_longest_overdue_first<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let lease = store.lease();
+    let items = vec![activity("a", 2), activity("a", 3), activity("a", 4)];
+    let limits = [(2, lease), (3, lease / 4), (4, lease / 2)];
+    store.schedule_limited(items, &limits).await;
+    store.expire().await;
+    assert!(store.overdue_up_to(0).await.is_empty(), "nothing was asked for");
+    let mut found = store.overdue_up_to(2).await;
+    assert_eq!(found.len(), 2);
+    found.extend(store.overdue_up_to(2).await);
+    let items: Vec<_> = found.into_iter().map(|work| work.item).collect();
+    assert_eq!(items, [activity("a", 3), activity("a", 4), activity("a", 2)]);
+}
+
+/// A fetch that waits is woken when a limit runs out, also one that was added meanwhile.
+pub async fn a_waiting_overdue_fetch_sees_time_pass<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let lease = store.lease();
+    let waiting = tokio::spawn({
+        let provider = Arc::clone(&store.provider);
+        let poll_timeout = WAKE_TIME_MAX * 4;
+        let request = OverdueFetch { work_max: 10, lock_timeout: lease, poll_timeout };
+        async move { provider.fetch_overdue_work(request).await }
+    });
+    tokio::time::sleep(SETTLE_TIME).await;
+    store.schedule_limited(vec![unserved(2)], &[(2, lease)]).await;
+    tokio::time::sleep(SETTLE_TIME).await;
+    assert!(!waiting.is_finished(), "nothing is overdue yet");
+    store.expire().await;
+    let found = tokio::time::timeout(WAKE_TIME_MAX, waiting).await;
+    let found = found.expect("a waiting fetch slept through the end of a limit");
+    let found = found.expect("a waiting fetch must not panic").must("a waiting fetch");
+    assert_eq!(found.first().map(|work| &work.item), Some(&unserved(2)));
+}

@@ -1,0 +1,149 @@
+//! Which nodes run activities, and which activities wait for one.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    LiveWorker, TagFilter, WaitingWork, WaitingWorkQuery, WorkItem, WorkerAnnouncement,
+};
+
+use crate::ProviderFactory;
+use crate::limits::CLOCK_SLACK;
+use crate::support::{Must, Store, activity};
+
+fn tagged(id: u64, label: &str) -> WorkItem {
+    let mut item = activity("a", id);
+    if let WorkItem::ActivityExecute { tag, .. } = &mut item {
+        *tag = Some(label.to_owned());
+    }
+    item
+}
+
+impl<F: ProviderFactory + ?Sized> Store<'_, F> {
+    async fn announce(&self, node_id: &str, tag_filter: TagFilter, expires_in: Duration) {
+        let announcement = WorkerAnnouncement {
+            node_id: node_id.to_owned(),
+            tag_filter,
+            activities: vec!["B".to_owned(), "A".to_owned()],
+            expires_in,
+        };
+        self.provider.announce_worker(&announcement).await.must("announcing a worker");
+    }
+
+    async fn live_workers(&self) -> Vec<LiveWorker> {
+        self.admin().list_live_workers().await.must("listing live workers")
+    }
+
+    async fn live_names(&self) -> Vec<String> {
+        self.live_workers().await.into_iter().map(|worker| worker.node_id).collect()
+    }
+
+    async fn waiting_work(&self, tag: Option<&str>, after: u64, limit: u32) -> Vec<WaitingWork> {
+        let query = WaitingWorkQuery { tag: tag.map(str::to_owned), after, limit };
+        self.admin().list_waiting_work(query).await.must("listing waiting activities")
+    }
+
+    async fn waiting_tags(&self, after: Option<&str>, limit: u32) -> Vec<Option<String>> {
+        self.admin().list_waiting_tags(after, limit).await.must("listing waiting tags")
+    }
+}
+
+/// A worker is listed as it announced itself, with every kind of filter.
+pub async fn an_announced_worker_is_listed<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let filters = [
+        ("any", TagFilter::Any),
+        ("both", TagFilter::default_and(["gpu", "it's \"quoted\""])),
+        ("default", TagFilter::DefaultOnly),
+        ("none", TagFilter::None),
+        ("tags", TagFilter::tags(["gpu", "cpu"])),
+    ];
+    assert!(store.live_workers().await.is_empty());
+    for (node_id, filter) in filters.iter().rev() {
+        store.announce(node_id, filter.clone(), store.lease() * 10).await;
+    }
+    let live = store.live_workers().await;
+    let told: Vec<_> = live.iter().map(|it| (it.node_id.as_str(), it.tag_filter.clone())).collect();
+    assert_eq!(told, filters, "by their names");
+    assert!(live.iter().all(|worker| worker.activities == ["A", "B"]), "ascending: {live:?}");
+    assert!(live.iter().all(|worker| worker.expires_at_ms > store.now_ms()));
+}
+
+/// A worker that does not announce itself again is gone; one that does stays.
+pub async fn an_announcement_expires<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let lifetime = store.lease();
+    store.announce("dies", TagFilter::Any, lifetime).await;
+    store.announce("stays", TagFilter::Any, lifetime).await;
+    store.pass(lifetime / 2).await;
+    store.announce("stays", TagFilter::DefaultOnly, lifetime).await;
+    assert_eq!(store.live_names().await, ["dies", "stays"]);
+    store.pass(lifetime / 2 + CLOCK_SLACK).await;
+    let live = store.live_workers().await;
+    let [stays] = live.as_slice() else { panic!("one has expired: {live:?}") };
+    assert_eq!((stays.node_id.as_str(), &stays.tag_filter), ("stays", &TagFilter::DefaultOnly));
+}
+
+/// A worker that withdraws is gone at once; withdrawing twice is no error.
+pub async fn a_withdrawn_worker_is_gone<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.announce("a", TagFilter::Any, store.lease() * 10).await;
+    store.announce("b", TagFilter::Any, store.lease() * 10).await;
+    for _ in 0..2 {
+        store.provider.withdraw_worker("a").await.must("withdrawing a worker");
+        assert_eq!(store.live_names().await, ["b"]);
+    }
+}
+
+/// Tags of activities that nobody has leased are listed in order, page by page.
+pub async fn waiting_tags_are_listed_in_order<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    assert!(store.waiting_tags(None, 10).await.is_empty());
+    for item in [tagged(1, "gpu"), activity("a", 2), tagged(3, "cpu"), tagged(4, "gpu")] {
+        store.send_work(item).await;
+    }
+    let tag = |text: &str| Some(text.to_owned());
+    assert_eq!(store.waiting_tags(None, 10).await, [None, tag("cpu"), tag("gpu")]);
+    assert_eq!(store.waiting_tags(None, 2).await, [None, tag("cpu")]);
+    assert_eq!(store.waiting_tags(Some("cpu"), 2).await, [tag("gpu")]);
+    assert!(store.waiting_tags(Some("gpu"), 2).await.is_empty());
+
+    store.work().await;
+    let leased = store.try_work_as(None, &TagFilter::tags(["cpu"])).await;
+    leased.expect("an activity must be fetchable");
+    assert_eq!(store.waiting_tags(None, 10).await, [tag("gpu")], "the others are leased");
+    store.expire().await;
+    let all = store.waiting_tags(None, 10).await;
+    assert_eq!(all, [None, tag("cpu"), tag("gpu")], "their leases have ended");
+}
+
+/// Activities that nobody has leased are listed oldest first, page by page, also hidden ones and
+/// those whose lease has ended.
+pub async fn waiting_work_is_listed_oldest_first<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let began = store.now_ms();
+    for item in [tagged(1, "gpu"), activity("a", 2), activity("a", 3), activity("a", 4)] {
+        store.send_work(item).await;
+    }
+    let ids = |work: &[WaitingWork]| work.iter().map(|it| it.activity_id).collect::<Vec<_>>();
+    let first = store.waiting_work(None, 0, 2).await;
+    assert_eq!(ids(&first), [2, 3]);
+    let second = store.waiting_work(None, first[1].position, 2).await;
+    assert_eq!(ids(&second), [4]);
+    let told = &first[0];
+    assert_eq!((told.instance_id.as_str(), told.execution_id), ("a", 1));
+    assert_eq!((told.activity_name.as_str(), &told.tag), ("TestActivity", &None));
+    assert!(told.waiting_since_ms >= began && told.waiting_since_ms <= store.now_ms());
+    let gpu = store.waiting_work(Some("gpu"), 0, 10).await;
+    assert_eq!((ids(&gpu), gpu[0].tag.as_deref()), (vec![1], Some("gpu")));
+
+    store.work().await;
+    let hidden = store.work().await;
+    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [4], "the others are leased");
+    let delay = Some(store.lease() * 100);
+    let back = store.provider.abandon_work_item(&hidden.token, delay, false).await;
+    back.must("giving back an activity");
+    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [3, 4], "a hidden one waits too");
+    store.expire().await;
+    let all = ids(&store.waiting_work(None, 0, 10).await);
+    assert_eq!(all, [2, 3, 4], "an ended lease makes it wait");
+}

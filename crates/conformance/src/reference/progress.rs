@@ -1,0 +1,53 @@
+//! What running activities say of themselves.
+
+use duroxide_core::providers::{ActivityProgress, WorkItem};
+
+use super::orchestrator_queue;
+use super::refusal::Refusal;
+use super::store::{Progress, Store, Work};
+use super::worker_queue;
+
+/// Keeps a report under a live lease, in place of the one before.
+pub(crate) fn record(
+    store: &mut Store,
+    now: u64,
+    token: &str,
+    progress: &str,
+) -> Result<(), Refusal> {
+    let number = worker_queue::require_live(store, now, token)?;
+    if let Some(work) = store.work.get_mut(&number) {
+        let (text, attempt) = (progress.to_owned(), work.attempt_count);
+        work.progress = Some(Progress { text, attempt, updated_at: now });
+    }
+    Ok(())
+}
+
+/// Reports of the unfinished activities of an instance, by execution and activity.
+pub(crate) fn read(store: &Store, instance: &str) -> Vec<ActivityProgress> {
+    let own = store.work.values().filter(|work| work.instance == instance);
+    let mut reports: Vec<ActivityProgress> = own
+        .filter_map(|work| {
+            let report = work.progress.as_ref()?;
+            Some(ActivityProgress {
+                execution_id: work.execution_id,
+                activity_id: work.activity_id,
+                activity_name: work.name(),
+                attempt: report.attempt,
+                progress: report.text.clone(),
+                updated_at_ms: report.updated_at,
+            })
+        })
+        .collect();
+    reports.sort_unstable_by_key(|report| (report.execution_id, report.activity_id));
+    reports
+}
+
+impl Work {
+    /// The registered name, or nothing if the text cannot be read.
+    pub(crate) fn name(&self) -> String {
+        match orchestrator_queue::decode(&self.text) {
+            Some(WorkItem::ActivityExecute { name, .. }) => name,
+            _not_an_activity => String::new(),
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Activities that nobody has leased, as operators see them.
+
+use std::collections::BTreeSet;
+
+use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+
+use super::store::{Store, Work};
+
+/// Tags of activities that nobody has leased, ascending, none at all first.
+pub(crate) fn tags(
+    store: &Store,
+    now: u64,
+    after: Option<&str>,
+    limit: usize,
+) -> Vec<Option<String>> {
+    let waiting = store.work.values().filter(|work| !work.is_leased(now));
+    let tags: BTreeSet<Option<String>> = waiting.map(|work| work.tag.clone()).collect();
+    let wanted = tags.into_iter();
+    let wanted = wanted.filter(|tag| after.is_none_or(|after| tag.as_deref() > Some(after)));
+    wanted.take(limit).collect()
+}
+
+/// Activities of one tag that nobody has leased, oldest first.
+pub(crate) fn work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<WaitingWork> {
+    let behind = store.work.range(query.after.saturating_add(1)..);
+    let waiting = behind.filter(|(_, work)| !work.is_leased(now) && work.tag == query.tag);
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    waiting.take(limit).map(|(number, work)| listed(*number, work)).collect()
+}
+
+fn listed(position: u64, work: &Work) -> WaitingWork {
+    WaitingWork {
+        position,
+        instance_id: work.instance.clone(),
+        execution_id: work.execution_id,
+        activity_id: work.activity_id,
+        activity_name: work.name(),
+        tag: work.tag.clone(),
+        session_id: work.session.clone(),
+        waiting_since_ms: work.enqueued_at,
+    }
+}

@@ -1,0 +1,25 @@
+//! Nodes that run activities.
+
+use duroxide_core::clock::millis;
+use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
+
+use super::store::Store;
+
+/// Notes that a node runs activities, and forgets those that expired.
+pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnouncement) {
+    store.workers.retain(|_, worker| now < worker.expires_at_ms);
+    let mut activities = announcement.activities.clone();
+    activities.sort_unstable();
+    let worker = LiveWorker {
+        node_id: announcement.node_id.clone(),
+        tag_filter: announcement.tag_filter.clone(),
+        activities,
+        expires_at_ms: now.saturating_add(millis(announcement.expires_in)),
+    };
+    store.workers.insert(worker.node_id.clone(), worker);
+}
+
+/// Nodes that have not expired, by their names.
+pub(crate) fn live(store: &Store, now: u64) -> Vec<LiveWorker> {
+    store.workers.values().filter(|worker| now < worker.expires_at_ms).cloned().collect()
+}

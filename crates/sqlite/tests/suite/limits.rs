@@ -1,0 +1,104 @@
+//! Progress, schedule-to-start limits and the list of workers, where SQLite has ways of its own.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    OverdueFetch, Provider, ProviderAdmin, StartLimit, TagFilter, TurnCommit, WaitingWorkQuery,
+    WorkLease,
+};
+
+use crate::support::*;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+fn overdue(poll_timeout: Duration) -> OverdueFetch {
+    OverdueFetch { work_max: 10, lock_timeout: LEASE, poll_timeout }
+}
+
+/// Commits a turn that schedules activity 2 with a limit.
+async fn schedule(store: &Store, lease_work: Option<WorkLease>) -> Vec<String> {
+    store.provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    let turn = turn(&*store.provider).await;
+    let scheduling = TurnCommit {
+        worker_items: vec![activity("a", 2)],
+        start_limits: vec![StartLimit { activity_id: 2, limit: LIMIT }],
+        lease_work,
+        ..commit(&turn.lock_token, vec![started("a", 1)])
+    };
+    let committed = store.provider.store_turn(scheduling).await.unwrap();
+    committed.leased.into_iter().map(|leased| leased.lock_token).collect()
+}
+
+#[tokio::test]
+async fn an_activity_that_its_commit_leases_has_been_started() {
+    let store = Store::new().await;
+    let lease_work = WorkLease { indexes: vec![0], lock_timeout: LEASE };
+    assert_eq!(schedule(&store, Some(lease_work)).await.len(), 1);
+    store.clock.advance(LIMIT + LEASE);
+    assert!(store.provider.fetch_overdue_work(overdue(NOW)).await.unwrap().is_empty());
+    let again = store.provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
+    assert_eq!(again.map(|(_, _, attempts)| attempts), Some(2), "it is redelivered");
+}
+
+#[tokio::test]
+async fn a_fetch_of_overdue_work_that_is_dropped_leaves_it_overdue() {
+    let store = Store::new().await;
+    schedule(&store, None).await;
+    store.clock.advance(LIMIT);
+    for _ in 0..20 {
+        // Dropped at its first await, when the writer may have leased the row already.
+        let given_up =
+            tokio::time::timeout(NOW, store.provider.fetch_overdue_work(overdue(NOW))).await;
+        if let Ok(found) = given_up {
+            let token = &found.unwrap()[0].lock_token;
+            store.provider.return_unstarted_work_item(token, None, true).await.unwrap();
+        }
+    }
+    let found = store.provider.fetch_overdue_work(overdue(Duration::from_secs(5))).await.unwrap();
+    assert_eq!(found[0].overdue, Some(LIMIT));
+}
+
+#[tokio::test]
+async fn an_unreadable_activity_can_be_overdue_and_be_listed() {
+    let store = Store::new().await;
+    schedule(&store, None).await;
+    store.sql().execute("UPDATE worker_queue SET work_item = 'not json'", []).unwrap();
+    let query = WaitingWorkQuery { tag: None, after: 0, limit: 10 };
+    let waiting = store.provider.list_waiting_work(query).await.unwrap();
+    assert_eq!((waiting[0].instance_id.as_str(), waiting[0].activity_name.as_str()), ("a", ""));
+    store.clock.advance(LIMIT);
+    let found = store.provider.fetch_overdue_work(overdue(NOW)).await.unwrap();
+    assert_eq!(found[0].overdue, Some(LIMIT));
+}
+
+/// Tags are found by steps in the index, pages by their position.
+#[tokio::test]
+async fn tags_and_pages_of_a_long_queue_are_found() {
+    const ROWS: u32 = 20_000;
+    let store = Store::new().await;
+    let conn = store.sql();
+    conn.execute(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id, activity_id,
+             tag)
+         SELECT '{\"ActivityExecute\":{\"name\":\"N\"}}', 1, 'i' || i, 1, 2,
+             CASE WHEN i % 3 = 0 THEN NULL WHEN i = 7 THEN 'rare' ELSE 'tag' || (i % 3) END FROM n",
+        [ROWS],
+    )
+    .unwrap();
+    let tags = store.provider.list_waiting_tags(None, 500).await.unwrap();
+    let names: Vec<_> = tags.iter().map(|tag| tag.as_deref().unwrap_or("-")).collect();
+    assert_eq!(names, ["-", "rare", "tag1", "tag2"]);
+    let mut found = 0;
+    for tag in tags {
+        let mut query = WaitingWorkQuery { tag, after: 0, limit: 500 };
+        loop {
+            let page = store.provider.list_waiting_work(query.clone()).await.unwrap();
+            let Some(last) = page.last() else { break };
+            assert!(page.iter().all(|work| work.activity_name == "N" && work.tag == query.tag));
+            query.after = last.position;
+            found += page.len();
+        }
+    }
+    assert_eq!(found, ROWS as usize);
+}
