@@ -65,7 +65,7 @@ mod tests {
     #[test]
     fn a_line_and_a_power_are_found_again() {
         assert!((slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]) - 2.0).abs() < 1e-9);
-        let square: Vec<(f64, f64)> = (1..9).map(|x| f64::from(x)).map(|x| (x, x * x)).collect();
+        let square: Vec<(f64, f64)> = (1..9).map(f64::from).map(|x| (x, x * x)).collect();
         assert!((exponent(&square) - 2.0).abs() < 1e-9);
         assert!(exponent(&[(10.0, 5.0), (1000.0, 5.0)]).abs() < 1e-9);
     }

@@ -11,7 +11,10 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 fn main() -> ExitCode {
     let done = read().and_then(|request| match request {
-        Request::List => Ok(println!("{}", list())),
+        Request::List => {
+            println!("{}", list());
+            Ok(())
+        }
         Request::Run(program, count) => {
             let mut before = 0;
             (program.run)(count, &mut || before = calls())?;

@@ -6,7 +6,10 @@ use gate::command::{Request, list, read};
 
 fn main() -> ExitCode {
     let done = read().and_then(|request| match request {
-        Request::List => Ok(println!("{}", list())),
+        Request::List => {
+            println!("{}", list());
+            Ok(())
+        }
         Request::Run(program, count) => (program.run)(count, &mut || ()),
     });
     match done {

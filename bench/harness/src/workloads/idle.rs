@@ -60,13 +60,14 @@ pub(super) async fn idle(
     Ok(sample)
 }
 
-/// Memory for each further waiting instance, after caches of the store have filled.
+/// Memory for each instance of the last quarter: by then caches of the store have filled, if there
+/// are enough instances.
 pub(super) async fn memory(engine: &Arc<dyn Engine>, job: Job, size: u64) -> Sample {
-    let half = size / 2;
+    let measured = size / 4;
     let begun = Instant::now();
-    let first = start_all(engine, job, half, 0).await;
-    let resident = rest(engine, half).await;
-    let second = start_all(engine, job, half, half).await;
+    let first = start_all(engine, job, size - measured, 0).await;
+    let resident = rest(engine, size - measured).await;
+    let second = start_all(engine, job, measured, size - measured).await;
     let resident_after = rest(engine, size).await;
     let mut failures = first.failures;
     failures.extend(second.failures);
@@ -78,7 +79,7 @@ pub(super) async fn memory(engine: &Arc<dyn Engine>, job: Job, size: u64) -> Sam
         failure: failures.into_iter().next(),
         ..Sample::default()
     }
-    .with("bytes_per_instance", growth / half as f64)
+    .with("bytes_per_instance", growth / measured as f64)
     .with("resident_bytes", resident_after as f64)
 }
 

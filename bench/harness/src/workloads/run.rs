@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::{crowd, idle, messages, restart, single};
-use crate::usage::{Usage, folder_bytes};
+use crate::usage::{folder_bytes, process_cpu_seconds};
 use crate::{Case, Engine, Failure, Opener, Sample, Workload};
 
 /// Makes what the case finds in the store. Nothing of the engine is left when it is run.
@@ -24,7 +24,7 @@ pub async fn prepare(opener: &dyn Opener, folder: &Path, case: Case) -> Result<(
 /// # Errors
 /// When the engine cannot be started or stopped. Workflows that fail are counted in the sample.
 pub async fn run(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sample, Failure> {
-    let before = Usage::now();
+    let before = process_cpu_seconds();
     let mut sample = match case.workload {
         Workload::ColdReplay => restart::cold_replay(opener, folder, case.size).await?,
         Workload::Idle => idle::idle(opener, folder, case.size).await?,
@@ -36,7 +36,7 @@ pub async fn run(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sampl
     case.workload.unit().clone_into(&mut sample.unit);
     sample.size = case.size;
     if sample.cpu_seconds == 0.0 {
-        sample.cpu_seconds = Usage::now().cpu_seconds - before.cpu_seconds;
+        sample.cpu_seconds = process_cpu_seconds() - before;
     }
     Ok(sample.with("store_bytes", folder_bytes(folder) as f64))
 }

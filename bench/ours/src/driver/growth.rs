@@ -1,12 +1,11 @@
 //! What a unit of work costs as something else grows.
 
-use std::path::{Path, PathBuf};
-
 use bench_harness::{Case, Workload, stats};
 
 use super::arguments::Arguments;
 use super::figures::{Figures, Growth};
-use super::programs::{Place, Programs, target_folder};
+use super::programs::{Place, Programs};
+use super::seeded::Seed;
 
 /// Names of what the cost is held against.
 pub(crate) const HISTORY: &str = "history length";
@@ -68,7 +67,7 @@ fn seeded(
     for round in 0..ROUNDS {
         for (at, (_, seed)) in stores.iter().enumerate() {
             let prefix = Some(format!("r{round}"));
-            let place = Place { folder: Some(seed.0.clone()), prefix };
+            let place = Place { folder: Some(seed.folder().to_owned()), prefix };
             times[at].push(once(programs, "ours", case, &place)?);
         }
     }
@@ -107,34 +106,4 @@ fn once(programs: &Programs, engine: &str, case: Case, place: &Place) -> Result<
         return Err(failure);
     }
     Ok(1e3 / sample.rate())
-}
-
-/// A store with many instances, removed at the end.
-struct Seed(PathBuf);
-
-impl Seed {
-    fn make(programs: &Programs, kind: &str, count: u64) -> Result<Self, String> {
-        let folder = target_folder().join(format!("store-{kind}-{count}"));
-        let seed = Self(folder);
-        seed.remove();
-        std::fs::create_dir_all(&seed.0).map_err(|error| error.to_string())?;
-        let path = text(&seed.0)?;
-        programs.ask(&["seed", "--kind", kind, "--count", &count.to_string(), "--folder", path])?;
-        Ok(seed)
-    }
-
-    fn remove(&self) {
-        // It may not be there, and what remains of it is overwritten next time.
-        drop(std::fs::remove_dir_all(&self.0));
-    }
-}
-
-impl Drop for Seed {
-    fn drop(&mut self) {
-        self.remove();
-    }
-}
-
-fn text(path: &Path) -> Result<&str, String> {
-    path.to_str().ok_or_else(|| format!("{} is not text", path.display()))
 }

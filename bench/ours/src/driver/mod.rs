@@ -8,6 +8,7 @@ mod plan;
 mod programs;
 mod report;
 mod rounds;
+mod seeded;
 mod table;
 mod targets;
 

@@ -33,17 +33,16 @@ pub(crate) const ROWS: &[Row] = &[
     row("fan-out-1000", Workload::FanOut, 1000).legacy(200).rounds(5).quick(1000),
     row("fan-out-10000", Workload::FanOut, 10_000).durare(10_000).rounds(2),
     row("tree-30", Workload::Tree, 30).legacy(5).rounds(3),
-    row("timers-10000", Workload::Timers, 10_000).durare(2_000).legacy(300).rounds(2),
+    row("timers-10000", Workload::Timers, 10_000).durare(500).legacy(300).rounds(2),
     row("events-10000", Workload::Events, 10_000).durare(2_000).legacy(300).rounds(2),
     row("loop-1000", Workload::Loop, 1000).without_durare().legacy(20).rounds(3),
     row("payload-100k", Workload::Payload100k, 50).legacy(10).rounds(3),
     row("payload-1m", Workload::Payload1m, 20).legacy(5).rounds(3),
-    row("burst-10000", Workload::Burst, 10_000).durare(3_000).legacy(300).rounds(2),
+    row("burst-10000", Workload::Burst, 10_000).durare(500).legacy(300).rounds(2),
     row("cold-replay-10000", Workload::ColdReplay, 10_000).durare(10_000).legacy(60).rounds(2),
     row("idle-0", Workload::Idle, 0).legacy(0).rounds(1).quick(0),
-    row("idle-100000", Workload::Idle, 100_000).durare(1_000).legacy(100).rounds(1),
-    row("memory-4000", Workload::Memory, 4_000).durare(2_000).rounds(1),
-    row("memory-60000", Workload::Memory, 60_000).without_durare().rounds(1),
+    row("idle-100000", Workload::Idle, 100_000).durare(100).legacy(100).rounds(1),
+    row("memory-4000", Workload::Memory, 4_000).durare(400).rounds(1),
 ];
 
 const fn row(name: &'static str, workload: Workload, size: u64) -> Row {

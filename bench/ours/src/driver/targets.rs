@@ -61,9 +61,7 @@ pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
         all.push(target(&format!("{row}: percent of a core"), AtMost(0.5), core));
         all.push(target(&format!("{row}: statements/s"), AtMost(2.0), statements));
     }
-    let evicted = figures.cell("memory-60000", "ours-evicting");
-    let bytes = evicted.and_then(|cell| cell.figure("bytes_per_instance"));
-    all.push(target("bytes per waiting, evicted instance", AtMost(BYTES_NONE), bytes));
+    all.push(target("bytes per waiting, evicted instance", AtMost(BYTES_NONE), evicted(figures)));
     all
 }
 
@@ -71,6 +69,12 @@ fn ratio(figures: &Figures, row: &str, engine: &str) -> Option<f64> {
     let ours = figures.cell(row, "ours")?.headline();
     let other = figures.cell(row, engine)?.headline();
     (other > 0.0).then(|| ours / other)
+}
+
+// What a node on a store with 100,000 waiting instances has more than one on an empty store.
+fn evicted(figures: &Figures) -> Option<f64> {
+    let resident = |row| figures.cell(row, "ours").and_then(|cell| cell.figure("resident_bytes"));
+    Some((resident("idle-100000")? - resident("idle-0")?) / 100_000.0)
 }
 
 fn long_chain(figures: &Figures) -> Option<f64> {
