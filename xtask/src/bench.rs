@@ -9,7 +9,6 @@ pub(crate) fn run() -> Result<(), String> {
         "run",
         "--quiet",
         "--release",
-        "--locked",
         "--manifest-path",
         "bench/Cargo.toml",
         "--target-dir",

@@ -33,7 +33,6 @@ fn build() -> Result<(), String> {
         "build",
         "--quiet",
         "--release",
-        "--locked",
         "--manifest-path",
         "bench/Cargo.toml",
         "--target-dir",

@@ -8,12 +8,13 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::options::Settings;
 use crate::url::{Location, OpenMode};
-use crate::{SqliteError, limits, migrations, statement_count};
+use crate::{SqliteError, limits, migrations, patience, statement_count};
 
 /// Pause between two tries to switch the journal while another process opens the same new file.
 const JOURNAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Opens the connection that writes, and makes or migrates the tables.
+/// Opens the connection that writes, and makes or migrates the tables. To be called on the thread
+/// that uses it.
 pub(crate) fn open_writer(
     location: &Location,
     settings: &Settings,
@@ -28,9 +29,10 @@ pub(crate) fn open_writer(
     } else {
         migrations::run(&mut connection, path)?;
     }
-    let named = |error| SqliteError::about(path, error);
-    limit_pages(&connection, settings).map_err(named)?;
-    statement_count::count(&mut connection, settings).map_err(named)?;
+    limit_pages(&connection, settings)
+        .and_then(|()| patience::try_often(&mut connection, settings.busy_timeout))
+        .and_then(|()| statement_count::count(&mut connection, settings))
+        .map_err(|error| SqliteError::about(path, error))?;
     Ok(connection)
 }
 
