@@ -1,7 +1,7 @@
 //! `cargo xtask ci`: everything that must pass before a change is merged.
 
 use crate::step::Step;
-use crate::{test, tidy};
+use crate::{gate, test, tidy};
 
 const DENIED: &[(&str, &str)] = &[("RUSTDOCFLAGS", "-D warnings")];
 
@@ -31,5 +31,6 @@ const STEPS: &[Step<'static>] = &[
 pub(crate) fn run() -> Result<(), String> {
     STEPS.iter().try_for_each(Step::run)?;
     tidy::run()?;
+    gate::run()?;
     test::run()
 }

@@ -1,7 +1,9 @@
 //! Development commands: `cargo xtask help` lists them.
 
+mod bench;
 mod ci;
 mod conformance_teeth;
+mod gate;
 mod help;
 mod soak;
 mod step;
@@ -17,6 +19,8 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
+        Some("bench") => bench::run(),
+        Some("gate") => gate::run(),
         Some("stress") => stress::run(),
         Some("soak") => soak::run(),
         Some("conformance-teeth") => conformance_teeth::run(),

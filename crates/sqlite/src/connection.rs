@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::options::Settings;
 use crate::url::{Location, OpenMode};
-use crate::{SqliteError, limits, migrations, patience};
+use crate::{SqliteError, limits, migrations, patience, statement_count};
 
 /// Pause between two tries to switch the journal while another process opens the same new file.
 const JOURNAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
@@ -31,6 +31,7 @@ pub(crate) fn open_writer(
     }
     limit_pages(&connection, settings)
         .and_then(|()| patience::try_often(&mut connection, settings.busy_timeout))
+        .and_then(|()| statement_count::count(&mut connection, settings))
         .map_err(|error| SqliteError::about(path, error))?;
     Ok(connection)
 }
@@ -46,12 +47,14 @@ pub(crate) fn open_reader(
         OpenMode::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         OpenMode::ReadWrite | OpenMode::Create => OpenFlags::SQLITE_OPEN_READ_WRITE,
     };
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    let mut connection =
+        Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     prepare(&connection, settings.busy_timeout)?;
     connection.execute_batch(&format!(
         "PRAGMA query_only = ON; PRAGMA cache_size = -{};",
         limits::READER_CACHE_KIB
     ))?;
+    statement_count::count(&mut connection, settings)?;
     Ok(connection)
 }
 

@@ -38,6 +38,7 @@ mod readers;
 mod retention;
 mod sessions;
 mod start_limits;
+mod statement_count;
 mod stored_text;
 mod turn_lock;
 mod url;

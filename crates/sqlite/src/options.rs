@@ -1,6 +1,7 @@
 //! How a database is opened.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use duroxide_core::clock::{Clock, SystemClock};
@@ -40,6 +41,7 @@ pub(crate) struct Settings {
     pub(crate) busy_timeout: Duration,
     pub(crate) cross_process_poll: Duration,
     pub(crate) pages_max: Option<u32>,
+    pub(crate) statement_counter: Option<Arc<AtomicU64>>,
 }
 
 impl Default for Settings {
@@ -51,6 +53,7 @@ impl Default for Settings {
             busy_timeout: limits::BUSY_TIMEOUT,
             cross_process_poll: limits::CROSS_PROCESS_POLL,
             pages_max: None,
+            statement_counter: None,
         }
     }
 }
@@ -107,6 +110,13 @@ impl SqliteProviderBuilder {
     #[must_use]
     pub fn pages_max(mut self, pages: u32) -> Self {
         self.settings.pages_max = Some(pages);
+        self
+    }
+
+    /// Counts every statement that is run, for those who measure what a step costs.
+    #[must_use]
+    pub fn count_statements(mut self, counter: Arc<AtomicU64>) -> Self {
+        self.settings.statement_counter = Some(counter);
         self
     }
 

@@ -15,6 +15,7 @@ mod parked;
 mod plans;
 mod processes;
 mod sessions;
+mod statement_count;
 mod support;
 mod trouble;
 mod turns;

@@ -1,0 +1,154 @@
+//! The SQLite provider without a runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{
+    ExecutionMetadata, FetchedTurn, ManualClock, Provider, TagFilter, TurnFetch,
+};
+use duroxide_sqlite::{SqliteProvider, Synchronous};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+
+use super::model::{NOW_MS, VERSION, activity as work, completed, scheduled, start, started};
+
+/// Operations that are prepared, however many of them are done. So few that SQLite does not yet
+/// move its log into the file, which it does at moments that depend on what came before.
+pub(super) const PREPARED: u64 = 150;
+
+const LEASE: Duration = Duration::from_secs(30);
+const TURNS_PER_FETCH: usize = 50;
+
+/// First turns are committed: two events and one activity each.
+pub(super) fn commit(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
+    let stand = Stand::new()?;
+    let turns = stand.leased_turns()?;
+    ready();
+    for turn in turns.iter().take(at_most(count)) {
+        stand.commit(turn)?;
+    }
+    Ok(())
+}
+
+/// Turns are fetched, each with a history of two events.
+pub(super) fn fetch(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
+    let stand = Stand::new()?;
+    for turn in &stand.leased_turns()? {
+        stand.commit(turn)?;
+        let message = completed(&turn.item.instance, 2);
+        stand.run(|store| async move { store.enqueue_for_orchestrator(message, None).await })?;
+    }
+    ready();
+    for _ in 0..count {
+        if stand.fetch_turns(1)?.len() != 1 {
+            return Err("no turn is ready".to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Activities are fetched and their results stored.
+pub(super) fn activity(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
+    let stand = Stand::new()?;
+    for turn in &stand.leased_turns()? {
+        stand.commit(turn)?;
+    }
+    ready();
+    for _ in 0..count {
+        let fetched = stand.run(|store| async move {
+            store.fetch_work_item(LEASE, Duration::ZERO, None, &TagFilter::DefaultOnly).await
+        })?;
+        let (item, token, _) = fetched.ok_or("no activity is ready")?;
+        let result = completed(item.target_instance(), 2);
+        stand.run(|store| async move { store.ack_work_item(&token, Some(result)).await })?;
+    }
+    Ok(())
+}
+
+/// A store in a file, under a clock that stands still, driven by one thread.
+struct Stand {
+    runtime: Runtime,
+    store: Arc<SqliteProvider>,
+    _folder: TempDir,
+}
+
+impl Stand {
+    fn new() -> Result<Self, String> {
+        let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+        let runtime = Builder::new_current_thread().enable_time().build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        // The level of durability changes no instruction of ours, but how long the disk takes.
+        let url = format!("sqlite:{}", folder.path().join("gate.db").display());
+        let builder = SqliteProvider::builder(&url)
+            .clock(Arc::new(ManualClock::new(NOW_MS)))
+            .synchronous(Synchronous::Normal);
+        let store = runtime.block_on(builder.open()).map_err(|error| error.to_string())?;
+        Ok(Self { runtime, store: Arc::new(store), _folder: folder })
+    }
+
+    fn run<T, E: std::fmt::Display, F: Future<Output = Result<T, E>>>(
+        &self,
+        call: impl FnOnce(Arc<SqliteProvider>) -> F,
+    ) -> Result<T, String> {
+        let called = self.runtime.block_on(call(Arc::clone(&self.store)));
+        called.map_err(|error| error.to_string())
+    }
+
+    fn fetch_turns(&self, turns_max: usize) -> Result<Vec<FetchedTurn>, String> {
+        self.run(|store| async move {
+            let fetch = TurnFetch {
+                turns_max,
+                lock_timeout: LEASE,
+                poll_timeout: Duration::ZERO,
+                filter: None,
+                known: None,
+            };
+            store.fetch_orchestration_items(fetch).await
+        })
+    }
+
+    fn leased_turns(&self) -> Result<Vec<FetchedTurn>, String> {
+        for number in 0..PREPARED {
+            let message = start(&format!("order-2024-{number:06}"));
+            self.run(|store| async move { store.enqueue_for_orchestrator(message, None).await })?;
+        }
+        let mut turns = Vec::new();
+        while turns.len() < at_most(PREPARED) {
+            let more = self.fetch_turns(TURNS_PER_FETCH)?;
+            if more.is_empty() {
+                return Err("a turn is missing".to_owned());
+            }
+            turns.extend(more);
+        }
+        Ok(turns)
+    }
+
+    fn commit(&self, turn: &FetchedTurn) -> Result<(), String> {
+        let instance = &turn.item.instance;
+        let events = vec![started(instance), scheduled(instance, 2)];
+        let activities = vec![work(instance, 2)];
+        let metadata = ExecutionMetadata {
+            orchestration_name: Some("Order".to_owned()),
+            orchestration_version: Some(VERSION.to_owned()),
+            ..ExecutionMetadata::default()
+        };
+        let token = &turn.lock_token;
+        self.run(|store| async move {
+            store
+                .ack_orchestration_item(
+                    token,
+                    1,
+                    events,
+                    activities,
+                    Vec::new(),
+                    metadata,
+                    Vec::new(),
+                )
+                .await
+        })
+    }
+}
+
+fn at_most(count: u64) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

@@ -1,0 +1,145 @@
+//! The list of workloads.
+
+use crate::Job;
+
+/// One workload. Its size is given beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Workload {
+    /// Workflows of five steps, 50 at a time.
+    Small50,
+    /// Workflows of five steps, 500 at a time.
+    Small500,
+    /// Workflows of one step, one at a time.
+    Latency,
+    /// One workflow of many steps, one after another.
+    Chain,
+    /// One workflow of many steps, all at once.
+    FanOut,
+    /// One workflow with children and grandchildren, `size` children each.
+    Tree,
+    /// Timers that are due at the same moment.
+    Timers,
+    /// Ten events to each of `size` / 10 instances.
+    Events,
+    /// One instance that continues as new.
+    Loop,
+    /// Steps that take and return 100 KB.
+    Payload100k,
+    /// Steps that take and return 1 MB.
+    Payload1m,
+    /// Starts as fast as they are accepted.
+    Burst,
+    /// An instance with `size` events goes on after a restart.
+    ColdReplay,
+    /// A node with `size` waiting instances and nothing to do.
+    Idle,
+    /// Memory of a node that has run `size` instances which now wait.
+    Memory,
+}
+
+/// A workload with its size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Case {
+    /// The workload.
+    pub workload: Workload,
+    /// How much of it.
+    pub size: u64,
+}
+
+impl Workload {
+    /// All of them.
+    pub const ALL: &[Self] = &[
+        Self::Small50,
+        Self::Small500,
+        Self::Latency,
+        Self::Chain,
+        Self::FanOut,
+        Self::Tree,
+        Self::Timers,
+        Self::Events,
+        Self::Loop,
+        Self::Payload100k,
+        Self::Payload1m,
+        Self::Burst,
+        Self::ColdReplay,
+        Self::Idle,
+        Self::Memory,
+    ];
+
+    /// Name on the command line and in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Small50 => "small-50",
+            Self::Small500 => "small-500",
+            Self::Latency => "latency",
+            Self::Chain => "chain",
+            Self::FanOut => "fan-out",
+            Self::Tree => "tree",
+            Self::Timers => "timers",
+            Self::Events => "events",
+            Self::Loop => "loop",
+            Self::Payload100k => "payload-100k",
+            Self::Payload1m => "payload-1m",
+            Self::Burst => "burst",
+            Self::ColdReplay => "cold-replay",
+            Self::Idle => "idle",
+            Self::Memory => "memory",
+        }
+    }
+
+    /// What is counted.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Self::Small50 | Self::Small500 | Self::Latency => "workflows",
+            Self::Chain | Self::FanOut | Self::Payload100k | Self::Payload1m => "steps",
+            Self::Tree => "children",
+            Self::Timers => "timers",
+            Self::Events | Self::ColdReplay => "events",
+            Self::Loop => "executions",
+            Self::Burst => "starts",
+            Self::Idle | Self::Memory => "instances",
+        }
+    }
+
+    /// The workload of this name.
+    pub fn named(name: &str) -> Result<Self, String> {
+        let found = Self::ALL.iter().find(|workload| workload.name() == name);
+        found.copied().ok_or_else(|| format!("unknown workload {name}"))
+    }
+
+    /// A job that needs everything the workload needs, to ask engines whether they can.
+    pub fn job(self, size: u64) -> Job {
+        match self {
+            Self::Small50 | Self::Small500 => Job::Chain { steps: 5 },
+            Self::Latency => Job::Chain { steps: 1 },
+            Self::Chain => Job::Chain { steps: size },
+            Self::FanOut => Job::FanOut { width: size },
+            Self::Tree => Job::Tree { depth: 2, width: size },
+            Self::Timers => Job::Timers { count: TIMERS_PER_INSTANCE, delay_ms: 0 },
+            Self::Events => Job::Events { count: EVENTS_PER_INSTANCE },
+            Self::Loop => Job::Loop { rounds: size },
+            Self::Payload100k => Job::Payload { steps: size, bytes: 100_000 },
+            Self::Payload1m => Job::Payload { steps: size, bytes: 1_000_000 },
+            Self::ColdReplay => Job::ChainThenWait { steps: size / 2 },
+            Self::Burst | Self::Idle | Self::Memory => Job::ChainThenWait { steps: 0 },
+        }
+    }
+}
+
+/// Timers of one instance in [`Workload::Timers`].
+pub const TIMERS_PER_INSTANCE: u64 = 10;
+/// Events of one instance in [`Workload::Events`].
+pub const EVENTS_PER_INSTANCE: u64 = 10;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back() {
+        for workload in Workload::ALL {
+            assert_eq!(Workload::named(workload.name()), Ok(*workload));
+        }
+        assert!(Workload::named("nothing").is_err());
+    }
+}

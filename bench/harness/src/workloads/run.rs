@@ -1,0 +1,70 @@
+//! Runs one workload once.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{crowd, idle, messages, restart, single};
+use crate::usage::{folder_bytes, process_cpu_seconds};
+use crate::{Case, Engine, Failure, Opener, Sample, Workload};
+
+/// Makes what the case finds in the store. Nothing of the engine is left when it is run.
+///
+/// # Errors
+/// When the engine cannot be started or stopped, or an instance fails.
+pub async fn prepare(opener: &dyn Opener, folder: &Path, case: Case) -> Result<(), Failure> {
+    match case.workload {
+        Workload::ColdReplay => restart::prepare(opener, folder, case.size).await,
+        Workload::Idle => idle::prepare(opener, folder, case.size).await,
+        _ => Ok(()),
+    }
+}
+
+/// Runs the case on a prepared store in `folder`.
+///
+/// # Errors
+/// When the engine cannot be started or stopped. Workflows that fail are counted in the sample.
+pub async fn run(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sample, Failure> {
+    let before = process_cpu_seconds();
+    let mut sample = match case.workload {
+        Workload::ColdReplay => restart::cold_replay(opener, folder, case.size).await?,
+        Workload::Idle => idle::idle(opener, folder, case.size).await?,
+        _ => on_one_engine(opener, folder, case).await?,
+    };
+    opener.name().clone_into(&mut sample.engine);
+    opener.durability().clone_into(&mut sample.durability);
+    case.workload.name().clone_into(&mut sample.workload);
+    case.workload.unit().clone_into(&mut sample.unit);
+    sample.size = case.size;
+    if sample.cpu_seconds == 0.0 {
+        sample.cpu_seconds = process_cpu_seconds() - before;
+    }
+    Ok(sample.with("store_bytes", folder_bytes(folder) as f64))
+}
+
+async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sample, Failure> {
+    let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
+    let size = case.size;
+    let job = case.workload.job(size);
+    let statements = engine.statements();
+    let mut sample = match case.workload {
+        Workload::Small50 => crowd::workflows(&engine, job, size, 50).await,
+        Workload::Small500 => crowd::workflows(&engine, job, size, 500).await,
+        Workload::Latency => crowd::workflows(&engine, job, size, 1).await,
+        Workload::Chain | Workload::FanOut | Workload::Loop => {
+            single::one(&engine, job, size).await
+        }
+        Workload::Payload100k | Workload::Payload1m => single::one(&engine, job, size).await,
+        Workload::Tree => single::one(&engine, job, size + size * size).await,
+        Workload::Timers => messages::timers(&engine, size).await,
+        Workload::Events => messages::events(&engine, size).await,
+        Workload::Burst => crowd::burst(&engine, job, size).await,
+        Workload::Memory => idle::memory(&engine, job, size).await,
+        Workload::ColdReplay | Workload::Idle => Sample::default(),
+    };
+    if let (Some(before), Some(after)) = (statements, engine.statements()) {
+        let per_unit = (after - before) as f64 / sample.count.max(1) as f64;
+        sample = sample.with("statements_per_unit", per_unit);
+    }
+    engine.stop().await?;
+    Ok(sample)
+}

@@ -1,0 +1,16 @@
+//! Runs all engines in turn, several times, and says how they compare.
+
+mod arguments;
+mod figures;
+mod growth;
+mod json;
+mod plan;
+mod programs;
+mod report;
+mod rounds;
+mod seeded;
+mod table;
+mod targets;
+
+pub(crate) use arguments::HELP;
+pub(crate) use report::main;

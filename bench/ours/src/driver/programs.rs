@@ -1,0 +1,143 @@
+//! Which program holds an engine, and how a run of it is started.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use bench_harness::{Case, Sample};
+
+use crate::engines;
+
+/// A run that takes longer is ended and counted as failed.
+const RUN_MAX: Duration = Duration::from_secs(240);
+const LOOK: Duration = Duration::from_millis(20);
+const PRIORITY: &str = "-5";
+
+/// The programs of all engines.
+#[derive(Debug)]
+pub(crate) struct Programs {
+    ours: PathBuf,
+    peers: Option<PathBuf>,
+    /// Whether runs may go before other processes of the machine.
+    first: bool,
+}
+
+/// What one run needs beside the case.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Place {
+    /// A store that exists; a new one otherwise.
+    pub(crate) folder: Option<PathBuf>,
+    /// Beginning of the ids of instances, so that a store can be used again.
+    pub(crate) prefix: Option<String>,
+}
+
+impl Programs {
+    /// Finds them; builds the peers if one of these engines is among them.
+    pub(crate) fn find(engines: &[String]) -> Result<Self, String> {
+        let ours = std::env::current_exe().map_err(|error| error.to_string())?;
+        let needs_peers = engines.iter().any(|engine| !is_ours(engine));
+        let peers = if needs_peers { Some(build_peers(&ours)?) } else { None };
+        Ok(Self { ours, peers, first: may_go_first() })
+    }
+
+    /// Runs one case once in a process of its own.
+    pub(crate) fn run(&self, engine: &str, case: Case, place: &Place) -> Result<Sample, String> {
+        let program = if is_ours(engine) { Some(&self.ours) } else { self.peers.as_ref() };
+        let program = program.ok_or_else(|| format!("no program for {engine}"))?;
+        let mut command = self.command(program);
+        command.args(["run", "--engine", engine, "--workload", case.workload.name()]);
+        command.args(["--size", &case.size.to_string()]);
+        if let Some(folder) = &place.folder {
+            command.arg("--folder").arg(folder);
+        }
+        if let Some(prefix) = &place.prefix {
+            command.args(["--prefix", prefix]);
+        }
+        let line = output(command)?;
+        serde_json::from_str(&line).map_err(|error| format!("{engine}: {error}: {line}"))
+    }
+
+    /// Runs another command of this program and returns what it prints.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+        let mut command = self.command(&self.ours);
+        command.args(arguments);
+        output(command)
+    }
+
+    fn command(&self, program: &Path) -> Command {
+        if !self.first {
+            return Command::new(program);
+        }
+        let mut command = Command::new("nice");
+        command.args(["-n", PRIORITY]).arg(program);
+        command
+    }
+}
+
+/// Where results go: the folder `bench` in the target folder of the project.
+pub(crate) fn target_folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench")
+}
+
+fn is_ours(engine: &str) -> bool {
+    engine == crate::floor::NAME || engines::ALL.iter().any(|opener| opener.name() == engine)
+}
+
+// Beside this program, so that one folder holds what was built.
+fn build_peers(ours: &Path) -> Result<PathBuf, String> {
+    let release = ours.parent().ok_or("this program is in no folder")?;
+    let target = release.parent().ok_or("this program is in no target folder")?;
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/Cargo.toml");
+    eprintln!("bench: building the peers");
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_unset| "cargo".to_owned());
+    let status = Command::new(cargo)
+        .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
+        .arg(manifest)
+        .arg("--target-dir")
+        .arg(target)
+        .status()
+        .map_err(|error| format!("cargo cannot be started: {error}"))?;
+    if !status.success() {
+        return Err(format!("the peers cannot be built ({status})"));
+    }
+    Ok(release.join("bench-peers"))
+}
+
+fn may_go_first() -> bool {
+    let probe = Command::new("nice").args(["-n", PRIORITY, "true"]).stderr(Stdio::piped()).output();
+    probe.is_ok_and(|output| output.status.success() && output.stderr.is_empty())
+}
+
+// Both streams go to files: a program that says much must not wait for us to read it.
+fn output(mut command: Command) -> Result<String, String> {
+    let said = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (stdout, stderr) = (said.path().join("stdout"), said.path().join("stderr"));
+    let file = |path: &Path| std::fs::File::create(path).map_err(|error| error.to_string());
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(file(&stdout)?)
+        .stderr(file(&stderr)?)
+        .spawn()
+        .map_err(|error| error.to_string())?;
+    let status = wait(&mut child)?;
+    let path = if status.success() { stdout } else { stderr };
+    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    let text = String::from_utf8_lossy(&text);
+    let last = text.lines().next_back().unwrap_or("ended without a word").to_owned();
+    if status.success() { Ok(last) } else { Err(last) }
+}
+
+fn wait(child: &mut Child) -> Result<ExitStatus, String> {
+    let begun = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+            return Ok(status);
+        }
+        if begun.elapsed() > RUN_MAX {
+            child.kill().map_err(|error| error.to_string())?;
+            child.wait().map_err(|error| error.to_string())?;
+            return Err(format!("no end in {RUN_MAX:?}"));
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,128 @@
+//! This project on each of its stores.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use async_trait::async_trait;
+use bench_harness::{Engine, Failure, Job, Opener};
+use duroxide::RuntimeOptions;
+use duroxide_sqlite::{SqliteProvider, Synchronous};
+
+use crate::duroxide_engine::DuroxideEngine;
+
+/// The engines of this program. A PostgreSQL store joins here.
+pub(crate) const ALL: &[&dyn Opener] = &[
+    &DEFAULT,
+    &OursSqlite { name: "ours-normal", synchronous: Synchronous::Normal, ..DEFAULT },
+    &OursSqlite { name: "ours-evicting", warm_max: Some(16), ..DEFAULT },
+    &OursSqlite { name: "ours-counting", counted: true, ..DEFAULT },
+    &OursSqlite { name: "ours-2-nodes", nodes: 2, ..DEFAULT },
+    &OursSqlite { name: "ours-4-nodes", nodes: 4, ..DEFAULT },
+];
+
+const DEFAULT: OursSqlite = OursSqlite {
+    name: "ours",
+    synchronous: Synchronous::Full,
+    warm_max: None,
+    nodes: 1,
+    counted: false,
+};
+
+/// A file, with the defaults of the project but for what is named.
+struct OursSqlite {
+    name: &'static str,
+    synchronous: Synchronous,
+    /// Executions kept between turns.
+    warm_max: Option<usize>,
+    /// Nodes with connections of their own, as if they were processes.
+    nodes: usize,
+    /// Whether statements are counted, which costs a little.
+    counted: bool,
+}
+
+#[async_trait]
+impl Opener for OursSqlite {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn durability(&self) -> &'static str {
+        match self.synchronous {
+            Synchronous::Full => "SQLite WAL, synchronous=FULL",
+            Synchronous::Normal => "SQLite WAL, synchronous=NORMAL",
+        }
+    }
+
+    fn can(&self, _job: &Job) -> bool {
+        true
+    }
+
+    async fn open(&self, folder: &Path) -> Result<Box<dyn Engine>, Failure> {
+        let first = self.node(folder).await?;
+        let mut others: Vec<Box<dyn Engine>> = Vec::new();
+        for _ in 1..self.nodes {
+            others.push(Box::new(self.node(folder).await?));
+        }
+        if others.is_empty() {
+            return Ok(Box::new(first));
+        }
+        Ok(Box::new(Nodes { first, others }))
+    }
+}
+
+impl OursSqlite {
+    async fn node(&self, folder: &Path) -> Result<DuroxideEngine, Failure> {
+        let url = format!("sqlite:{}", folder.join("bench.db").display());
+        let mut builder = SqliteProvider::builder(&url).synchronous(self.synchronous);
+        if self.counted {
+            builder = builder.count_statements(Arc::clone(statements()));
+        }
+        let store = builder.open().await.map_err(|error| error.to_string())?;
+        let mut options = RuntimeOptions::default();
+        if let Some(warm_max) = self.warm_max {
+            options.warm_cache.instances_max = warm_max;
+        }
+        let engine = DuroxideEngine::start(Arc::new(store), options).await;
+        let count = || statements().load(Ordering::Relaxed);
+        Ok(if self.counted { engine.counting(count) } else { engine })
+    }
+}
+
+fn statements() -> &'static Arc<AtomicU64> {
+    static COUNT: OnceLock<Arc<AtomicU64>> = OnceLock::new();
+    COUNT.get_or_init(Arc::default)
+}
+
+/// Several nodes on one store; the client belongs to the first.
+struct Nodes {
+    first: DuroxideEngine,
+    others: Vec<Box<dyn Engine>>,
+}
+
+#[async_trait]
+impl Engine for Nodes {
+    async fn start(&self, id: &str, job: &Job) -> Result<(), Failure> {
+        self.first.start(id, job).await
+    }
+
+    async fn finish(&self, id: &str) -> Result<String, Failure> {
+        self.first.finish(id).await
+    }
+
+    async fn signal(&self, id: &str, value: u64) -> Result<(), Failure> {
+        self.first.signal(id, value).await
+    }
+
+    async fn quiet(&self, id: &str) -> Result<(), Failure> {
+        self.first.quiet(id).await
+    }
+
+    async fn stop(&self) -> Result<(), Failure> {
+        for other in &self.others {
+            other.stop().await?;
+        }
+        self.first.stop().await
+    }
+}

@@ -1,0 +1,59 @@
+//! Measures this project and runs the measurements of its peers.
+
+mod driver;
+#[path = "../../shared/duroxide_engine.rs"]
+mod duroxide_engine;
+mod engines;
+mod floor;
+mod floor_rows;
+mod seed;
+mod template;
+#[path = "../../shared/duroxide_workflows.rs"]
+mod workflows;
+
+use std::process::ExitCode;
+
+use bench_harness::Workload;
+use bench_harness::child::{Run, line};
+
+fn main() -> ExitCode {
+    let mut arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.iter().any(|argument| argument == "--help") {
+        arguments = vec!["help".to_owned()];
+    }
+    let command = arguments.first().filter(|first| !first.starts_with('-')).cloned();
+    let Some(command) = command else { return driver::main(arguments) };
+    arguments.remove(0);
+    let said = match command.as_str() {
+        "run" => run(arguments),
+        "seed" => seed::main(arguments),
+        "list" => Ok(list()),
+        "help" => Ok(driver::HELP.to_owned()),
+        unknown => Err(format!("unknown command {unknown}; try help")),
+    };
+    match said {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            eprintln!("bench: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Vec<String>) -> Result<String, String> {
+    let run = Run::read(arguments)?;
+    if run.engine == floor::NAME {
+        return line(&floor::sample(run.case)?);
+    }
+    line(&run.sample(engines::ALL)?)
+}
+
+fn list() -> String {
+    let engines = engines::ALL.iter().map(|opener| opener.name());
+    let workloads = Workload::ALL.iter().map(|workload| workload.name());
+    let names: Vec<&str> = engines.chain([floor::NAME]).chain(workloads).collect();
+    names.join("\n")
+}

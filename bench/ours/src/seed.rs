@@ -1,0 +1,109 @@
+//! A store with many instances: `seed --kind finished --count N --folder F`.
+//!
+//! One instance is run for real; its rows are copied by SQL under other ids.
+
+use std::path::Path;
+use std::time::Duration;
+
+use bench_harness::Job;
+use bench_harness::options::Options;
+use rusqlite::Connection;
+
+use crate::template;
+
+/// Tables that hold what an instance leaves behind.
+const TABLES: &[&str] = &["instances", "executions", "history"];
+
+/// How long and how often the provider is waited for.
+const CLOSING_PAUSE: Duration = Duration::from_millis(50);
+const CLOSING_TRIES: usize = 200;
+
+/// Makes the store.
+pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
+    let mut options = Options::new(arguments);
+    let kind = options.required("--kind")?;
+    let count = options.number("--count")?.ok_or("--count is missing")?;
+    let count = i64::try_from(count).map_err(|error| error.to_string())?;
+    let folder = options.required("--folder")?;
+    options.done()?;
+    let job = match kind.as_str() {
+        "finished" => Job::Chain { steps: 1 },
+        "waiting" => Job::ChainThenWait { steps: 0 },
+        unknown => return Err(format!("unknown kind {unknown}")),
+    };
+    let path = template::run(Path::new(&folder), job)?;
+    let rows = copy(&path, count).map_err(|error| error.to_string())?;
+    Ok(format!("{rows} rows"))
+}
+
+fn copy(path: &Path, count: i64) -> rusqlite::Result<usize> {
+    let conn = Connection::open(path)?;
+    leave_the_log(&conn)?;
+    // Speed matters here and safety does not: a store that was not finished is made again.
+    conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN;")?;
+    let mut rows = 0;
+    for table in TABLES {
+        rows += conn.execute(&copy_sql(&conn, table)?, [count])?;
+    }
+    conn.execute_batch("COMMIT; PRAGMA journal_mode = WAL;")?;
+    Ok(rows)
+}
+
+// Threads of the provider may still be closing the file.
+fn leave_the_log(conn: &Connection) -> rusqlite::Result<()> {
+    for _ in 0..CLOSING_TRIES {
+        let mode = conn.query_row("PRAGMA journal_mode = OFF", [], |row| row.get::<_, String>(0));
+        if mode.is_ok_and(|mode| mode == "off") {
+            return Ok(());
+        }
+        std::thread::sleep(CLOSING_PAUSE);
+    }
+    conn.execute_batch("PRAGMA journal_mode = OFF")
+}
+
+// Ids of the same length in ascending order: the index grows at its end.
+fn copy_sql(conn: &Connection, table: &str) -> rusqlite::Result<String> {
+    let mut columns = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
+    let columns: Vec<String> =
+        columns.query_map([table], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
+    let id = "printf('seeded-%08d', n.i)";
+    let values: Vec<String> = columns
+        .iter()
+        .map(|column| match column.as_str() {
+            "instance_id" => id.to_owned(),
+            "event_data" => format!("replace(t.event_data, '{}', {id})", template::ID),
+            other => format!("t.{other}"),
+        })
+        .collect();
+    Ok(format!(
+        "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+         INSERT INTO {table} ({}) SELECT {} FROM n CROSS JOIN {table} t
+         WHERE t.instance_id = '{}'",
+        columns.join(", "),
+        values.join(", "),
+        template::ID
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_rows_and_ids_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = template::run(folder.path(), Job::Chain { steps: 1 }).unwrap();
+        // One instance, one execution, four events; three times.
+        assert_eq!(copy(&path, 3).unwrap(), 18);
+        let conn = Connection::open(&path).unwrap();
+        let text: String = conn
+            .query_row(
+                "SELECT event_data FROM history WHERE instance_id = 'seeded-00000002'
+                 AND event_id = 1",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap();
+        assert!(text.contains("seeded-00000002") && !text.contains(template::ID), "{text}");
+    }
+}

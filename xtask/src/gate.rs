@@ -1,0 +1,44 @@
+//! `cargo xtask gate [--bless]`: counts instructions and allocations of the hot paths and compares
+//! them with the stored figures. Counts do not depend on how busy the machine is.
+
+mod compare;
+mod count;
+mod figures;
+mod valgrind;
+
+use crate::bench::BUILT;
+use crate::step::{Step, announce, root};
+use figures::Figures;
+
+/// The stored figures.
+const STORED: &str = "bench/gate/figures.txt";
+
+/// Compares, or stores what is found.
+pub(crate) fn run() -> Result<(), String> {
+    let bless = std::env::args().skip(2).any(|argument| argument == "--bless");
+    valgrind::require()?;
+    build()?;
+    let path = root().join(STORED);
+    let found = count::all(&root().join(BUILT).join("release"))?;
+    if bless {
+        announce(&format!("gate: storing {STORED}"));
+        return std::fs::write(&path, found.text()).map_err(|error| format!("{STORED}: {error}"));
+    }
+    let stored = std::fs::read_to_string(&path).map_err(|error| format!("{STORED}: {error}"))?;
+    compare::all(&Figures::read(&stored)?, &found)
+}
+
+fn build() -> Result<(), String> {
+    let cargo = [
+        "build",
+        "--quiet",
+        "--release",
+        "--manifest-path",
+        "bench/Cargo.toml",
+        "--target-dir",
+        BUILT,
+        "--package",
+        "gate",
+    ];
+    Step { name: "gate", cargo: &cargo, env: &[] }.run()
+}
