@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use duroxide::{Event, EventKind};
 
-use crate::effects::Key;
+use crate::effects::{Had, Key};
 use crate::facts::{ExecutionRow, Facts, Leftovers};
 use crate::kinds::done;
 
@@ -26,17 +26,23 @@ pub(crate) struct Counts {
     pub(crate) redeliveries: usize,
 }
 
+/// A call of an activity that has an effect.
+struct Call {
+    input: String,
+    completed: bool,
+}
+
 struct Audit<'a> {
     facts: &'a Facts,
-    effects: &'a HashMap<Key, usize>,
-    /// Calls that have an effect, whether they are completed or not.
-    calls: HashMap<Key, bool>,
+    effects: &'a HashMap<Key, Had>,
+    /// Calls that have an effect.
+    calls: HashMap<Key, Call>,
     counts: Counts,
     broken: Vec<String>,
 }
 
 /// Judges everything; an error lists what is wrong.
-pub(crate) fn audit(facts: &Facts, effects: &HashMap<Key, usize>) -> Result<Counts, String> {
+pub(crate) fn audit(facts: &Facts, effects: &HashMap<Key, Had>) -> Result<Counts, String> {
     let mut audit = Audit {
         facts,
         effects,
@@ -165,35 +171,49 @@ impl Audit<'_> {
             }
         }
         for event in history {
-            if let Some(key) = call_with_effect(event) {
-                let twice = self.calls.insert(key, answered.contains(&event.event_id));
-                self.require(twice.is_none(), || format!("{whose}: a call was made twice"));
+            if let Some(input) = input_with_effect(event) {
+                let key = Key {
+                    instance: event.instance_id.clone(),
+                    execution: event.execution_id,
+                    activity: event.event_id,
+                };
+                let completed = answered.contains(&event.event_id);
+                self.calls.insert(key, Call { input: input.to_owned(), completed });
             }
         }
     }
 
     fn result(&mut self, whose: &str, asked: &Event, result: &str) {
         self.counts.activities += 1;
-        if let Some(key) = call_with_effect(asked) {
-            self.require(result == done(&key.input), || {
-                format!("{whose}: '{result}' is not what '{}' gives", key.input)
+        if let Some(input) = input_with_effect(asked) {
+            self.require(result == done(input), || {
+                format!("{whose}: '{result}' is not what '{input}' gives")
             });
         }
     }
 
-    /// What is completed had its effect; what had an effect was asked for by a committed turn.
+    /// What is completed had its effect; what had an effect was asked for by a committed turn, with
+    /// this very input, and no attempt had it twice.
     fn effects(&mut self) {
         let (calls, effects) = (std::mem::take(&mut self.calls), self.effects);
-        for (key, completed) in &calls {
+        for (key, call) in &calls {
             let had = effects.contains_key(key);
-            self.require(had || !completed, || format!("{key:?} is completed without an effect"));
-        }
-        for (key, count) in effects {
-            self.require(calls.contains_key(key), || {
-                format!("{key:?} had an effect, but no history asks for it")
+            self.require(had || !call.completed, || {
+                format!("{key:?} is completed without an effect")
             });
-            self.counts.effects += count;
-            self.counts.redeliveries += count - 1;
+        }
+        for (key, had) in effects {
+            let asked = calls.get(key).map(|call| call.input.as_str());
+            let as_asked = had.inputs.iter().all(|input| Some(input.as_str()) == asked);
+            self.require(as_asked, || {
+                format!("{key:?} did {had:?}, but history asks for {asked:?}")
+            });
+            let attempts: BTreeSet<u32> = had.attempts.iter().copied().collect();
+            self.require(attempts.len() == had.attempts.len(), || {
+                format!("{key:?}: one attempt had its effect twice: {had:?}")
+            });
+            self.counts.effects += had.attempts.len();
+            self.counts.redeliveries += had.attempts.len() - 1;
         }
     }
 }
@@ -221,11 +241,8 @@ fn answers(kind: &EventKind) -> Option<fn(&EventKind) -> bool> {
     })
 }
 
-fn call_with_effect(event: &Event) -> Option<Key> {
+/// Input of a call that has an effect.
+fn input_with_effect(event: &Event) -> Option<&str> {
     let EventKind::ActivityScheduled { name, input, .. } = &event.kind else { return None };
-    WITH_EFFECT.contains(&name.as_str()).then(|| Key {
-        instance: event.instance_id.clone(),
-        execution: event.execution_id,
-        input: input.clone(),
-    })
+    WITH_EFFECT.contains(&name.as_str()).then_some(input.as_str())
 }

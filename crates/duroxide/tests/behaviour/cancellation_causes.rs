@@ -191,3 +191,20 @@ async fn an_activity_of_a_deleted_instance_is_told() {
     assert!(asked.elapsed() < Duration::from_secs(5), "took {:?}", asked.elapsed());
     node.stop().await;
 }
+
+/// Code may use its token to stop tasks of its own; nobody else has cancelled it by that.
+#[tokio::test]
+async fn an_activity_that_fires_its_own_token_is_not_cancelled() {
+    let handlers = activities().register("Work", |ctx: ActivityContext, _: String| async move {
+        ctx.cancellation_token().cancel();
+        tokio::task::yield_now().await;
+        Ok(format!("stopped its own tasks: {}", ctx.is_cancelled()))
+    });
+    let registry = orchestrations()
+        .register("Call", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Work", "").await
+        });
+    let node = Node::on(&memory().await, RuntimeOptions::default(), registry, handlers).await;
+    assert_eq!(node.run("own", "Call", "").await, "stopped its own tasks: true");
+    node.stop().await;
+}

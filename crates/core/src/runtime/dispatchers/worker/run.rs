@@ -45,21 +45,22 @@ pub(super) async fn run(
     let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
         biased;
-        // Code that hears of its cancellation may end before we look: nobody wants its result.
-        ended = &mut code => match unwanted.is_cancelled() {
-            true => Outcome::Cancelled,
-            false => outcome_of(ended),
+        ended = &mut code => match outcome_of(ended) {
+            // It was told and has ended before we got round to it.
+            _discarded if unwanted.is_cancelled() => Outcome::Cancelled,
+            wanted => wanted,
         },
         () = unwanted.cancelled() => {
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut code).await.is_err() {
-                debug!(
+            match timeout(grace, &mut code).await {
+                Ok(ended) => drop(outcome_of(ended)),
+                Err(_elapsed) => debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
                     activity_name = %work.name,
                     activity_id = work.id.activity_id,
                     "cancelled activity did not end within its grace and was aborted"
-                );
+                ),
             }
             Outcome::Cancelled
         }
