@@ -7,7 +7,9 @@ cargo xtask <command>
   tidy               check sizes, shapes, words and layers of the source
   ci                 format, lints, documentation, tidy, tests: everything that must pass
   stress [seconds]   put the bundled stores under load and print what they carry
-  soak [--minutes N] run workflows while their worker processes are killed and paused
+  soak [--minutes N] [--store URL]
+                     run workflows while their worker processes are killed and paused;
+                     '--store postgres' starts a throw-away server
   conformance-teeth  show which validation catches which violation of the contract
   help               this text";
 
