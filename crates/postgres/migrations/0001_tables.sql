@@ -94,7 +94,16 @@ CREATE TABLE {schema}.worker_queue (
     activity_id BIGINT NOT NULL,
     session_id TEXT COLLATE "C",
     -- The tag after '=', or nothing: null does not find its way into the order of an index.
-    route TEXT COLLATE "C" NOT NULL
+    route TEXT COLLATE "C" NOT NULL,
+    -- What the running activity last said of itself.
+    progress TEXT,
+    progress_at BIGINT,
+    progress_attempt INTEGER,
+    -- By when it must be started; null if it may wait for ever or has been started. While the lease
+    -- that may be its start lasts, `starting` is true and the time is kept: the lease may still be
+    -- given back unstarted.
+    start_by BIGINT,
+    starting BOOLEAN NOT NULL DEFAULT FALSE
 ) WITH (
     fillfactor = 70,
     autovacuum_vacuum_scale_factor = 0.01, autovacuum_vacuum_threshold = 5000,
@@ -109,6 +118,9 @@ CREATE INDEX idx_worker_activity
 CREATE INDEX idx_worker_delayed ON {schema}.worker_queue (visible_at) WHERE visible_at > 0;
 CREATE INDEX idx_worker_session ON {schema}.worker_queue (session_id)
     WHERE session_id IS NOT NULL;
+
+CREATE INDEX idx_worker_start_by ON {schema}.worker_queue (start_by)
+    WHERE start_by IS NOT NULL AND NOT starting;
 
 CREATE TABLE {schema}.sessions (
     session_id TEXT COLLATE "C" PRIMARY KEY,
@@ -135,3 +147,11 @@ CREATE TABLE {schema}.kv_delta (
     last_updated_at_ms BIGINT NOT NULL,
     PRIMARY KEY (instance_id, key)
 ) WITH (fillfactor = 80);
+
+-- Nodes that run activities, until they expire.
+CREATE TABLE {schema}.workers (
+    node_id TEXT COLLATE "C" PRIMARY KEY,
+    tag_filter TEXT NOT NULL,
+    activities TEXT NOT NULL,
+    expires_at BIGINT NOT NULL
+) WITH (fillfactor = 70);

@@ -1,7 +1,8 @@
 -- Commits turns. Each array of a kind has one element per row; `*_turn` counts from one. The first
 -- row of the answer is about the call: the time, and whether a committed instance has messages left.
 -- The others say for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
--- follow what is stored; and, with -1 for the turn, the row of each activity that was leased.
+-- follow what is stored; with -1 for the turn, the row of each activity that was leased; with -2,
+-- that an activity was cancelled which somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
 -- mark and nobody and nothing stands before it.
@@ -16,6 +17,7 @@ CREATE FUNCTION {schema}.commit_turns(
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[],
     w_turn INTEGER[], w_instance TEXT[], w_execution BIGINT[], w_activity BIGINT[],
     w_session TEXT[], w_route TEXT[], w_item TEXT[], w_token UUID[], w_lock_for BIGINT[],
+    w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[]
 ) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_value BIGINT, o_token UUID)
@@ -30,6 +32,7 @@ DECLARE
     v_incarnations BIGINT[];
     v_all BOOLEAN;
     v_ready BOOLEAN := FALSE;
+    v_lost BIGINT;
 BEGIN
     -- Only what the lease holds is consumed: later arrivals belong to the next turn.
     WITH live AS (
@@ -97,13 +100,15 @@ BEGIN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
                     execution_id, activity_id, session_id, route, lock_token, locked_until,
-                    attempt_count)
+                    attempt_count, start_by)
                 SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
-                    w.route, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER
+                    w.route, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER,
+                    -- A lease is a start, so that a limit is satisfied and not kept.
+                    CASE WHEN w.token IS NULL THEN v_now + w.start_limit END
                 FROM unnest(w_turn, w_instance, w_execution, w_activity, w_session, w_route,
-                        w_item, w_token, w_lock_for)
+                        w_item, w_token, w_lock_for, w_limit)
                     AS w (turn, instance_id, execution_id, activity_id, session_id, route, item,
-                        token, lock_for)
+                        token, lock_for, start_limit)
                 WHERE v_all OR w.turn = ANY (v_live)
                 RETURNING worker_queue.id, worker_queue.lock_token)
             SELECT -1, 0, a.id, a.lock_token FROM added a WHERE a.lock_token IS NOT NULL;
@@ -118,8 +123,16 @@ BEGIN
                     ON q.instance_id = c.instance_id AND q.execution_id = c.execution_id
                         AND q.activity_id = c.activity_id
                 WHERE v_all OR c.turn = ANY (v_live)
-                ORDER BY q.id FOR UPDATE OF q)
-            DELETE FROM {schema}.worker_queue q USING doomed WHERE q.id = doomed.id;
+                ORDER BY q.id FOR UPDATE OF q
+            ), cancelled AS (
+                DELETE FROM {schema}.worker_queue q USING doomed WHERE q.id = doomed.id
+                RETURNING q.lock_token)
+            SELECT count(c.lock_token) INTO v_lost FROM cancelled c;
+            IF v_lost > 0 THEN
+                o_turn := -2;
+                o_code := 0;
+                RETURN NEXT;
+            END IF;
         END IF;
         IF cardinality(m_turn) > 0 THEN
             IF v_all THEN

@@ -5,7 +5,8 @@ CREATE FUNCTION {schema}.fetch_work(
     p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[]
 ) RETURNS TABLE (
     o_slot INTEGER, o_id BIGINT, o_token UUID, o_item TEXT, o_attempts INTEGER, o_instance TEXT,
-    o_execution BIGINT, o_activity BIGINT, o_session TEXT, o_claimed BOOLEAN, o_due BIGINT
+    o_execution BIGINT, o_activity BIGINT, o_session TEXT, o_claimed BOOLEAN, o_due BIGINT,
+    o_progress TEXT, o_overdue BIGINT
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -64,12 +65,16 @@ BEGIN
     IF cardinality(v_ids) > 0 THEN
         RETURN QUERY
         UPDATE {schema}.worker_queue q SET lock_token = gen_random_uuid(),
-            locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1
+            locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1,
+            -- The lease is the start, unless the limit is over.
+            start_by = CASE WHEN NOT q.starting THEN q.start_by END,
+            starting = coalesce(NOT q.starting AND q.start_by > v_now, FALSE)
         FROM unnest(v_ids) WITH ORDINALITY AS t (id, place)
         WHERE q.id = t.id
         RETURNING coalesce(v_places[t.place], t.place::INTEGER) - 1, q.id, q.lock_token,
             q.work_item, q.attempt_count, q.instance_id, q.execution_id, q.activity_id,
-            q.session_id, coalesce(v_claims[t.place], FALSE), NULL::BIGINT;
+            q.session_id, coalesce(v_claims[t.place], FALSE), NULL::BIGINT, q.progress,
+            CASE WHEN NOT q.starting THEN q.start_by - q.created_at END;
     ELSE
         SELECT min(d.due) INTO v_due FROM (
             (SELECT q.visible_at AS due FROM {schema}.worker_queue q
@@ -84,7 +89,53 @@ BEGIN
         ) AS d;
     END IF;
     RETURN QUERY SELECT NULL::INTEGER, v_now, NULL::UUID, NULL::TEXT, NULL::INTEGER, NULL::TEXT,
-        NULL::BIGINT, NULL::BIGINT, NULL::TEXT, NULL::BOOLEAN, v_due;
+        NULL::BIGINT, NULL::BIGINT, NULL::TEXT, NULL::BOOLEAN, v_due, NULL::TEXT, NULL::BIGINT;
+END
+$body$;
+
+-- Leases activities that nobody started in time, the longest overdue first. The last row says the
+-- time and when to look again.
+CREATE FUNCTION {schema}.fetch_overdue(p_now BIGINT, p_work_max BIGINT, p_lock_for BIGINT)
+RETURNS TABLE (
+    o_slot INTEGER, o_id BIGINT, o_token UUID, o_item TEXT, o_attempts INTEGER, o_instance TEXT,
+    o_execution BIGINT, o_activity BIGINT, o_session TEXT, o_claimed BOOLEAN, o_due BIGINT,
+    o_progress TEXT, o_overdue BIGINT
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $body$
+DECLARE
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_ids BIGINT[];
+    v_due BIGINT;
+BEGIN
+    SELECT array_agg(o.id ORDER BY o.start_by) INTO v_ids FROM (
+        SELECT q.id, q.start_by FROM {schema}.worker_queue q
+        WHERE q.start_by IS NOT NULL AND NOT q.starting AND q.start_by <= v_now
+            AND (q.locked_until IS NULL OR q.locked_until <= v_now)
+        ORDER BY q.start_by LIMIT p_work_max FOR UPDATE SKIP LOCKED) AS o;
+    IF v_ids IS NOT NULL THEN
+        RETURN QUERY
+        UPDATE {schema}.worker_queue q SET lock_token = gen_random_uuid(),
+            locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1
+        FROM unnest(v_ids) WITH ORDINALITY AS t (id, place)
+        WHERE q.id = t.id
+        RETURNING t.place::INTEGER - 1, q.id, q.lock_token, q.work_item, q.attempt_count,
+            q.instance_id, q.execution_id, q.activity_id, q.session_id, FALSE, NULL::BIGINT,
+            q.progress, q.start_by - q.created_at;
+    ELSE
+        SELECT min(d.due) INTO v_due FROM (
+            SELECT min(q.start_by) AS due FROM {schema}.worker_queue q
+            WHERE q.start_by IS NOT NULL AND NOT q.starting AND q.start_by > v_now
+            UNION ALL
+            SELECT min(q.locked_until) FROM {schema}.worker_queue q
+            WHERE q.start_by IS NOT NULL AND NOT q.starting AND q.start_by <= v_now
+                AND q.locked_until > v_now
+        ) AS d;
+    END IF;
+    RETURN QUERY SELECT NULL::INTEGER, v_now, NULL::UUID, NULL::TEXT, NULL::INTEGER, NULL::TEXT,
+        NULL::BIGINT, NULL::BIGINT, NULL::TEXT, NULL::BOOLEAN, v_due, NULL::TEXT, NULL::BIGINT;
 END
 $body$;
 

@@ -5,12 +5,13 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::error::During;
-use crate::{PostgresProvider, history, inspect, retention};
+use crate::{PostgresProvider, history, inspect, retention, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -150,5 +151,24 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         inspect::parked(self.store(), limit).await.during("list_parked_messages")
+    }
+
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        workers::live(self.store()).await.during("list_live_workers")
+    }
+
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        waiting::tags(self.store(), after, limit).await.during("list_waiting_tags")
+    }
+
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        waiting::work(self.store(), &query).await.during("list_waiting_work")
     }
 }

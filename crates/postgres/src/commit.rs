@@ -22,9 +22,9 @@ use crate::orchestrator_queue::NewMessage;
 use crate::store::Store;
 use crate::stored_text::{from_stored, stored};
 use crate::token::{TurnToken, WorkToken};
+use crate::turn_lock;
 use crate::version_key::version_key;
 use crate::worker_queue::{NewWork, WorkColumns};
-use crate::{turn_lock, worker_queue};
 
 /// A commit whose parts are encoded.
 #[derive(Debug)]
@@ -103,8 +103,10 @@ impl EncodedCommit {
         // The token is how a repeated commit knows itself.
         let token = || Ok(TurnToken { id: Uuid::new_v4(), instance: stored(&turn.instance) });
         let encoded = Self::encode_as(&turn.commit, token)?;
-        let parse = |token: &String| WorkToken::parse(token).ok_or_else(worker_queue::lost_lease);
-        let finished = turn.finished_work.iter().map(parse).collect::<Result<_, _>>()?;
+        // What is no token of ours holds nothing. Whether that matters is judged with the rest.
+        let nobody = WorkToken { id: Uuid::nil(), row: 0 };
+        let parse = |token: &String| WorkToken::parse(token).unwrap_or(nobody);
+        let finished = turn.finished_work.iter().map(parse).collect();
         Ok(Self { direct: Some(Direct { mark: turn.mark, finished }), ..encoded })
     }
 
@@ -112,7 +114,7 @@ impl EncodedCommit {
         commit: &TurnCommit,
         token: impl Fn() -> Result<TurnToken, JobError>,
     ) -> Result<Self, JobError> {
-        let work = NewWork::encode_all(&commit.worker_items, commit.lease_work.as_ref())?;
+        let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
             .orchestrator_items
@@ -139,7 +141,10 @@ impl EncodedCommit {
     fn outcome(&self, code: i32, incarnation: Option<i64>) -> Committed {
         let incarnation = incarnation.map(from_db);
         match code {
-            0 => Ok((Some(CommittedTurn { incarnation, leased: Vec::new() }), self.changes())),
+            0 => {
+                let committed = CommittedTurn { incarnation, ..CommittedTurn::default() };
+                Ok((Some(committed), self.changes()))
+            }
             2 => Err(turn_lock::expired()),
             3 => Ok((None, Changes::default())),
             _ => Err(turn_lock::unknown_token()),
@@ -159,10 +164,18 @@ impl EncodedCommit {
 
     fn changes(&self) -> Changes {
         let mut changes = Changes::default();
-        changes.instance(&from_stored(self.token.instance.clone()));
+        let instance = from_stored(self.token.instance.clone());
+        if self.metadata.ends {
+            changes.instance(&instance);
+        } else {
+            changes.step(&instance);
+        }
         // A commit that leases its own activities tells nobody of them.
         for work in self.work.iter().filter(|work| work.lease.is_none()) {
             changes.worker_queue(&work.route);
+            if work.start_limit.is_some() {
+                changes.start_limits();
+            }
         }
         if !self.messages.is_empty() {
             changes.orchestrator_queue();
@@ -200,7 +213,7 @@ pub(crate) async fn commit_turns(
     let rows = connection::query(client, &store.schema.sql(COMMIT_SQL), &params).await?;
     let mut outcomes: Vec<Committed> = Vec::with_capacity(commits.len());
     outcomes.resize_with(commits.len(), || Err(turn_lock::unknown_token()));
-    let mut ready = false;
+    let (mut ready, mut lost) = (false, false);
     let mut leased = HashMap::new();
     for row in rows {
         let (turn, code): (i32, i32) = (row.get(0), row.get(1));
@@ -210,6 +223,7 @@ pub(crate) async fn commit_turns(
                 ready = code != 0;
                 store.told(value.unwrap_or_default());
             }
+            CANCELLED_RUNNING_WORK => lost = true,
             ABOUT_WORK => {
                 leased.insert(row.get::<_, Option<Uuid>>(3).unwrap_or_default(), value);
             }
@@ -228,8 +242,9 @@ pub(crate) async fn commit_turns(
             committed.leased = commit.leased(&leased);
         }
     }
-    if ready && let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
-        changes.orchestrator_queue();
+    if let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
+        changes.orchestrator_queue |= ready;
+        changes.work_locks |= lost;
     }
     Ok(outcomes)
 }
@@ -237,12 +252,13 @@ pub(crate) async fn commit_turns(
 // What a row of the answer is about, if not about a turn.
 const ABOUT_THE_CALL: i32 = 0;
 const ABOUT_WORK: i32 = -1;
+const CANCELLED_RUNNING_WORK: i32 = -2;
 
 /// Commits turns.
 pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
-    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51)";
+    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52)";
 
 /// Commits as the database takes them: one array for each column.
 #[derive(Default)]
@@ -400,7 +416,7 @@ impl<'a> Columns<'a> {
             &self.kv.values,
             &self.kv.times,
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 18]>([
+        params.extend::<[&'p (dyn ToSql + Sync); 19]>([
             &self.work_turns,
             &self.work.instances,
             &self.work.executions,
@@ -410,6 +426,7 @@ impl<'a> Columns<'a> {
             &self.work.texts,
             &self.work.tokens,
             &self.work.lock_for,
+            &self.work.limits,
             &self.cancel_turns,
             &self.cancel_instances,
             &self.cancel_executions,

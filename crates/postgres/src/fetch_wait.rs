@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, ProviderError, TurnFetch, WorkFetch,
-    WorkItem,
+    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OverdueFetch, ProviderError, TurnFetch,
+    WorkFetch, WorkItem,
 };
 use tokio::time::Instant;
 
@@ -97,6 +97,33 @@ pub(crate) async fn fetch_work(
     }
 }
 
+/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_overdue(
+    store: &Arc<Store>,
+    fetch: OverdueFetch,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    if fetch.work_max == 0 {
+        return Ok(Vec::new());
+    }
+    let mut wait = Wait::new(store, ChangeScope::StartLimits, fetch.poll_timeout);
+    let lock_for = lease_length(fetch.lock_timeout);
+    loop {
+        let shared = Arc::clone(store);
+        let take =
+            async move { worker_queue::fetch_overdue(&shared, fetch.work_max, lock_for).await };
+        let batch = lease::taken(store, take, |store, batch| async move {
+            worker_queue::undo(&store, batch).await
+        });
+        let batch = batch.await.during("fetch_overdue_work")?;
+        if !batch.work.is_empty() {
+            return Ok(batch.work.into_iter().map(decode_work).collect());
+        }
+        if !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
 struct Wait<'a> {
     store: &'a Store,
     changes: ChangeWatch,
@@ -157,8 +184,8 @@ fn decode_work(work: RawWork) -> FetchedWork {
         item,
         lock_token: work.token.text(),
         attempt_count: work.attempt_count,
-        progress: None,
-        overdue: None,
+        progress: work.progress,
+        overdue: work.overdue.map(Duration::from_millis),
     }
 }
 

@@ -1,13 +1,27 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::InstanceOutcome;
+use duroxide_core::providers::{InstanceOutcome, ProviderError};
 use duroxide_core::{Event, EventKind};
 
-use crate::error::JobError;
+use crate::PostgresProvider;
+use crate::error::{During, JobError};
 use crate::number::{from_db, to_db};
 use crate::store::Store;
 use crate::stored_text::to_stored;
+
+impl PostgresProvider {
+    /// Events of one execution, or of the latest.
+    pub(crate) async fn read_events(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: Option<u64>,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let texts = texts(self.store(), instance, execution_id).await.during(operation)?;
+        decode(&texts).during(operation)
+    }
+}
 
 /// An event in its stored form.
 #[derive(Debug)]
@@ -78,7 +92,7 @@ pub(crate) async fn rows_from(
 }
 
 /// All events of an execution.
-pub(crate) async fn texts(
+async fn texts(
     store: &Store,
     instance: &str,
     execution_id: Option<u64>,

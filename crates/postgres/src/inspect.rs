@@ -8,6 +8,7 @@ use duroxide_core::providers::{
 use duroxide_core::{Event, EventKind, SystemStats};
 use tokio_postgres::Row;
 
+use crate::PostgresProvider;
 use crate::connection::Params;
 use crate::error::JobError;
 use crate::limits;
@@ -243,8 +244,14 @@ fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
     Ok(carried.len().try_into().unwrap_or(u64::MAX))
 }
 
-/// Every table as text.
-pub(crate) async fn dump(store: &Store) -> Result<String, JobError> {
+impl PostgresProvider {
+    /// Every table as text, for a person who looks for a fault.
+    pub async fn debug_dump(&self) -> String {
+        dump(self.store()).await.unwrap_or_else(|error| format!("cannot dump: {error}"))
+    }
+}
+
+async fn dump(store: &Store) -> Result<String, JobError> {
     let sql = "SELECT tablename::TEXT FROM pg_tables WHERE schemaname = $1 ORDER BY 1";
     let tables = store.query(sql, &[&store.schema.name()]).await?;
     let mut out = String::new();

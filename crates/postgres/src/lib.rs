@@ -32,6 +32,7 @@ mod notify;
 mod number;
 mod options;
 mod orchestrator_queue;
+mod progress;
 mod provider;
 mod retention;
 mod schema;
@@ -43,7 +44,9 @@ mod token;
 mod turn_lock;
 mod url;
 mod version_key;
+mod waiting;
 mod worker_queue;
+mod workers;
 mod writer;
 
 pub use error::PostgresError;

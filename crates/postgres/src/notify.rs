@@ -33,7 +33,10 @@ const STILL_HERE: &str = "h";
 const ORCHESTRATOR: &str = "o";
 const WORKER: &str = "w";
 const INSTANCE: &str = "i";
+const STEP: &str = "t";
 const EVERY_INSTANCE: &str = "I";
+const START_LIMITS: &str = "s";
+const WORK_LOCKS: &str = "l";
 
 /// What other nodes have to be told, and who would want to hear of what.
 #[derive(Debug, Default)]
@@ -115,7 +118,14 @@ fn payloads(node: i64, words: &[&str], changes: &Changes) -> Vec<String> {
     if changes.every_instance {
         all.push(EVERY_INSTANCE.to_owned());
     }
+    if changes.start_limits {
+        all.push(START_LIMITS.to_owned());
+    }
+    if changes.work_locks {
+        all.push(WORK_LOCKS.to_owned());
+    }
     all.extend(changes.instances.iter().map(|instance| format!("{INSTANCE}{instance}")));
+    all.extend(changes.steps.iter().map(|instance| format!("{STEP}{instance}")));
     let mut payloads = Vec::new();
     let mut payload = start(node);
     for word in all {
@@ -264,9 +274,13 @@ fn hear(store: &Store, payload: &str) {
             STILL_HERE => {}
             ORCHESTRATOR => changes.orchestrator_queue(),
             EVERY_INSTANCE => changes.every_instance = true,
+            START_LIMITS => changes.start_limits(),
+            WORK_LOCKS => changes.work_locks(),
             other => {
                 if let Some(instance) = other.strip_prefix(INSTANCE) {
                     changes.instance(instance);
+                } else if let Some(instance) = other.strip_prefix(STEP) {
+                    changes.step(instance);
                 } else if let Some(route) = other.strip_prefix(WORKER) {
                     changes.worker_queue(route);
                 }

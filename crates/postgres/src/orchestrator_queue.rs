@@ -48,6 +48,25 @@ impl NewMessage {
     }
 }
 
+impl NewMessage {
+    /// Encodes a message of this queue; refuses an activity.
+    pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
+        Self::encode(item)?.ok_or_else(|| {
+            JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
+        })
+    }
+
+    /// Encodes what an activity may end in; refuses any other message.
+    pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
+        if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+            return Self::encode_message(item);
+        }
+        Err(JobError::refused(
+            "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
+        ))
+    }
+}
+
 /// A message that is hidden for a while.
 #[derive(Debug)]
 pub(crate) struct DelayedMessage {

@@ -7,10 +7,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 use tokio::task::AbortHandle;
@@ -34,8 +35,8 @@ use crate::url::Location;
 use crate::worker_queue::{Finished, NewWork};
 use crate::writer::{Work, Writer};
 use crate::{
-    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, sessions, turn_lock,
-    worker_queue,
+    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, sessions,
+    turn_lock, worker_queue, workers,
 };
 
 /// The oldest server that has everything we use.
@@ -132,23 +133,8 @@ impl PostgresProvider {
         Ok(Self { store, writer, _background: background })
     }
 
-    /// Every table as text, for a person who looks for a fault.
-    pub async fn debug_dump(&self) -> String {
-        inspect::dump(&self.store).await.unwrap_or_else(|error| format!("cannot dump: {error}"))
-    }
-
     pub(crate) fn store(&self) -> &Store {
         &self.store
-    }
-
-    pub(crate) async fn read_events(
-        &self,
-        operation: &'static str,
-        instance: &str,
-        execution_id: Option<u64>,
-    ) -> Result<Vec<Event>, ProviderError> {
-        let texts = history::texts(&self.store, instance, execution_id).await.during(operation)?;
-        history::decode(&texts).during(operation)
     }
 
     async fn commit(
@@ -191,8 +177,8 @@ impl Provider for PostgresProvider {
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         let fetch = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
         let turns = fetch_wait::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
-        let first = turns.into_iter().next();
-        Ok(first.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+        let turn = turns.into_iter().next();
+        Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
     }
 
     async fn ack_orchestration_item(
@@ -213,8 +199,8 @@ impl Provider for PostgresProvider {
             orchestrator_items,
             metadata,
             cancelled_activities,
-            lease_work: None,
             start_limits: Vec::new(),
+            lease_work: None,
         };
         self.commit("ack_orchestration_item", &turn).await.map(drop)
     }
@@ -287,7 +273,7 @@ impl Provider for PostgresProvider {
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "ack_work_item";
-        let completion = completion.as_ref().map(encode_completion).transpose();
+        let completion = completion.as_ref().map(NewMessage::encode_completion).transpose();
         let completion = completion.during(OPERATION)?;
         let token = work_token(token).during(OPERATION)?;
         let finished = Finished { token, completion, again: false };
@@ -354,7 +340,7 @@ impl Provider for PostgresProvider {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         const OPERATION: &str = "enqueue_for_orchestrator";
-        let message = encode_message(&item).during(OPERATION)?;
+        let message = NewMessage::encode_message(&item).during(OPERATION)?;
         let delayed = DelayedMessage { message, delay: delay.map_or(0, lease_length) };
         self.writer.run(Work::Message(delayed)).await.during(OPERATION).map(drop)
     }
@@ -419,7 +405,6 @@ impl Provider for PostgresProvider {
     ) -> Result<Option<CommittedTurn>, ProviderError> {
         const OPERATION: &str = "commit_direct_turn";
         let encoded = EncodedCommit::encode_direct(&turn).during(OPERATION)?;
-        drop(turn);
         self.writer.run(Work::Commit(Box::new(encoded))).await.during(OPERATION)
     }
 
@@ -441,6 +426,65 @@ impl Provider for PostgresProvider {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         history::start_event(&self.store, instance).await.during("read_start_event")
     }
+
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        worker_queue::find_lost(&self.store, tokens).await.during("find_lost_work_locks")
+    }
+
+    fn keeps_start_limits(&self) -> bool {
+        true
+    }
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        fetch_wait::fetch_overdue(&self.store, request).await
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "return_unstarted_work_item";
+        let token = work_token(token).during(OPERATION)?;
+        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
+        let changes = worker_queue::return_unstarted(&self.store, token, how).await;
+        self.store.publish(changes.during(OPERATION)?);
+        Ok(())
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "record_activity_progress";
+        let token = work_token(token).during(OPERATION)?;
+        let changes = progress::record(&self.store, token, progress).await.during(OPERATION)?;
+        self.store.publish(changes);
+        Ok(())
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        progress::read(&self.store, instance).await.during("read_activity_progress")
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        workers::announce(&self.store, announcement).await.during("announce_worker")
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        workers::withdraw(&self.store, node_id).await.during("withdraw_worker")
+    }
 }
 
 fn turn_token(text: &str) -> Result<TurnToken, JobError> {
@@ -449,19 +493,4 @@ fn turn_token(text: &str) -> Result<TurnToken, JobError> {
 
 fn work_token(text: &str) -> Result<WorkToken, JobError> {
     WorkToken::parse(text).ok_or_else(worker_queue::lost_lease)
-}
-
-fn encode_message(item: &WorkItem) -> Result<NewMessage, JobError> {
-    NewMessage::encode(item)?.ok_or_else(|| {
-        JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
-    })
-}
-
-fn encode_completion(item: &WorkItem) -> Result<NewMessage, JobError> {
-    if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-        return encode_message(item);
-    }
-    Err(JobError::refused(
-        "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
-    ))
 }

@@ -64,6 +64,7 @@ pub(crate) async fn delete_listed(
     }
     let number = |column| row.get::<_, Option<i64>>(column).map_or(0, from_db);
     let mut changes = Changes::default();
+    changes.work_locks();
     for id in ids {
         changes.instance(id);
     }

@@ -1,8 +1,10 @@
 //! Activities: enqueueing, leasing, finishing.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use deadpool_postgres::Object;
 use duroxide_core::providers::{
-    ScheduledActivityIdentifier, TagFilter, WorkItem, WorkLease, WorkSlot,
+    ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -29,6 +31,8 @@ pub(crate) struct NewWork {
     pub(crate) text: String,
     /// The caller starts it at once: the token and the length of its lease.
     pub(crate) lease: Option<(Uuid, i64)>,
+    /// How long it may wait for a worker.
+    pub(crate) start_limit: Option<i64>,
 }
 
 impl NewWork {
@@ -48,16 +52,21 @@ impl NewWork {
             route: route(tag.as_deref()),
             text: serde_json::to_string(item)?,
             lease: None,
+            start_limit: None,
         })
     }
 
-    /// Encodes activities; those that the lease names belong to the caller at once.
-    pub(crate) fn encode_all(
-        items: &[WorkItem],
-        lease: Option<&WorkLease>,
-    ) -> Result<Vec<Self>, JobError> {
-        let mut work = items.iter().map(Self::encode).collect::<Result<Vec<_>, _>>()?;
-        let Some(lease) = lease else { return Ok(work) };
+    /// Encodes the activities of a commit; those that its lease names belong to the caller at once.
+    pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
+        let limits = commit.start_limits.iter();
+        let limits: HashMap<i64, i64> =
+            limits.map(|start| (to_db(start.activity_id), lease_length(start.limit))).collect();
+        let items = commit.worker_items.iter();
+        let mut work = items.map(Self::encode).collect::<Result<Vec<_>, _>>()?;
+        for work in &mut work {
+            work.start_limit = limits.get(&work.activity_id).copied();
+        }
+        let Some(lease) = &commit.lease_work else { return Ok(work) };
         for index in &lease.indexes {
             // An activity of a session has to be fetched: the session is leased with it.
             if let Some(work) = work.get_mut(*index).filter(|work| work.session_id.is_none()) {
@@ -75,9 +84,8 @@ pub(crate) fn route(tag: Option<&str>) -> String {
 
 /// The routes that a filter takes; `None` means all.
 pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
-    let tagged = |tags: &std::collections::HashSet<String>| {
-        tags.iter().map(|tag| route(Some(tag))).collect::<Vec<_>>()
-    };
+    let tagged =
+        |tags: &HashSet<String>| tags.iter().map(|tag| route(Some(tag))).collect::<Vec<_>>();
     match filter {
         TagFilter::None => Some(Vec::new()),
         TagFilter::Any => None,
@@ -134,6 +142,7 @@ pub(crate) struct WorkColumns<'a> {
     pub(crate) texts: Vec<&'a str>,
     pub(crate) tokens: Vec<Option<Uuid>>,
     pub(crate) lock_for: Vec<Option<i64>>,
+    pub(crate) limits: Vec<Option<i64>>,
 }
 
 impl<'a> WorkColumns<'a> {
@@ -156,6 +165,7 @@ impl<'a> WorkColumns<'a> {
         self.texts.push(&work.text);
         self.tokens.push(work.lease.map(|(token, _)| token));
         self.lock_for.push(work.lease.map(|(_, lock_for)| lock_for));
+        self.limits.push(work.start_limit);
     }
 }
 
@@ -184,6 +194,9 @@ pub(crate) struct RawWork {
     pub(crate) attempt_count: u32,
     /// Who asked for it, by the row's own columns.
     pub(crate) asked_by: ScheduledActivityIdentifier,
+    pub(crate) progress: Option<String>,
+    /// The limit that ran out before anyone started it.
+    pub(crate) overdue: Option<u64>,
     /// The session that was claimed together with it.
     new_claim: Option<NewClaim>,
 }
@@ -209,12 +222,28 @@ pub(crate) async fn fetch_work(
             ],
         )
         .await?;
+    Ok(read_batch(store, &rows, &owners))
+}
+
+/// Leases activities that nobody started in time, the longest overdue first.
+pub(crate) async fn fetch_overdue(
+    store: &Store,
+    work_max: usize,
+    lock_for: i64,
+) -> Result<WorkBatch, JobError> {
+    let work_max = i64::try_from(work_max).unwrap_or(i64::MAX);
+    let sql = "SELECT * FROM {schema}.fetch_overdue($1, $2, $3)";
+    let rows = store.change(sql, &[&store.now(), &work_max, &lock_for]).await?;
+    Ok(read_batch(store, &rows, &[]))
+}
+
+fn read_batch(store: &Store, rows: &[Row], owners: &[Option<String>]) -> WorkBatch {
     let mut batch = WorkBatch::default();
     let summary = rows.iter().find(|row| row.get::<_, Option<i32>>(0).is_none());
     let now = summary.map_or(0, |row| row.get(1));
     store.told(now);
     batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>(10)).map(from_db);
-    for row in &rows {
+    for row in rows {
         let Some(slot) = row.get::<_, Option<i32>>(0) else { continue };
         let slot = usize::try_from(slot).unwrap_or_default();
         let owner = owners.get(slot).cloned().flatten();
@@ -227,7 +256,7 @@ pub(crate) async fn fetch_work(
         batch.work.push(raw_work(row, slot, new_claim));
     }
     batch.work.sort_by_key(|work| work.slot);
-    Ok(batch)
+    batch
 }
 
 fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
@@ -241,6 +270,8 @@ fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
             execution_id: from_db(row.get(6)),
             activity_id: from_db(row.get(7)),
         },
+        progress: row.get::<_, Option<String>>(11).map(from_stored),
+        overdue: row.get::<_, Option<i64>>(12).map(from_db),
         new_claim,
     }
 }
@@ -249,9 +280,10 @@ fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
 pub(crate) async fn undo(store: &Store, batch: WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
-        match abandon(store, work.token, untouched).await {
+        match return_unstarted(store, work.token, untouched).await {
             // Someone else has taken or deleted it since: there is nothing left to give back.
-            Ok(_) | Err(JobError::Refused(_)) => {}
+            Ok(changes) => store.publish(changes),
+            Err(JobError::Refused(_)) => {}
             Err(error) => return Err(error),
         }
     }
@@ -342,21 +374,65 @@ pub(crate) async fn abandon(
     token: WorkToken,
     how: GiveBack,
 ) -> Result<Changes, JobError> {
+    give_back(store, token, how, false).await
+}
+
+/// Gives an activity back whose handler was not called: the lease was no start.
+pub(crate) async fn return_unstarted(
+    store: &Store,
+    token: WorkToken,
+    how: GiveBack,
+) -> Result<Changes, JobError> {
+    give_back(store, token, how, true).await
+}
+
+async fn give_back(
+    store: &Store,
+    token: WorkToken,
+    how: GiveBack,
+    unstarted: bool,
+) -> Result<Changes, JobError> {
     let rows = store
         .change(
             "UPDATE {schema}.worker_queue
              SET lock_token = NULL, locked_until = NULL,
                  visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, visible_at),
-                 attempt_count = greatest(attempt_count - $5::INTEGER, 0)
+                 attempt_count = greatest(attempt_count - $5::INTEGER, 0),
+                 start_by = CASE WHEN NOT starting OR $6 THEN start_by END,
+                 starting = FALSE
              WHERE id = $2 AND lock_token = $3
-             RETURNING route",
-            &[&store.now(), &token.row, &token.id, &how.delay, &i32::from(how.ignore_attempt)],
+             RETURNING route, start_by IS NOT NULL",
+            &[
+                &store.now(),
+                &token.row,
+                &token.id,
+                &how.delay,
+                &i32::from(how.ignore_attempt),
+                &unstarted,
+            ],
         )
         .await?;
     let Some(row) = rows.first() else { return Err(lost_lease()) };
     let mut changes = Changes::default();
     changes.worker_queue(row.get(0));
+    if row.get(1) {
+        changes.start_limits();
+    }
     Ok(changes)
+}
+
+/// Which of the tokens no longer hold an activity.
+pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<String>, JobError> {
+    let parsed: Vec<Option<WorkToken>> = tokens.iter().map(|it| WorkToken::parse(it)).collect();
+    let rows: Vec<i64> = parsed.iter().flatten().map(|token| token.row).collect();
+    let ids: Vec<Uuid> = parsed.iter().flatten().map(|token| token.id).collect();
+    let sql = "SELECT q.lock_token FROM unnest($1::BIGINT[], $2::UUID[]) AS t (id, token)
+         JOIN {schema}.worker_queue q ON q.id = t.id AND q.lock_token = t.token";
+    let held = store.query(sql, &[&rows, &ids]).await?;
+    let held: HashSet<Uuid> = held.iter().map(|row| row.get(0)).collect();
+    let is_lost = |token: &Option<WorkToken>| token.is_none_or(|token| !held.contains(&token.id));
+    let lost = tokens.iter().zip(&parsed).filter(|(_, parsed)| is_lost(parsed));
+    Ok(lost.map(|(token, _)| token.clone()).collect())
 }
 
 /// The error for a lease that is gone.
@@ -365,7 +441,7 @@ pub(crate) fn lost_lease() -> JobError {
 }
 
 /// Whether a change of one of `changed` concerns a worker that takes `filter`.
-pub(crate) fn concerns(filter: &TagFilter, changed: &std::collections::BTreeSet<String>) -> bool {
+pub(crate) fn concerns(filter: &TagFilter, changed: &BTreeSet<String>) -> bool {
     changed.contains(ANY_ROUTE)
         || routes(filter).is_none_or(|routes| routes.iter().any(|it| changed.contains(it)))
 }

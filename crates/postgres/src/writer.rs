@@ -5,10 +5,12 @@
 //! somebody else's mistake.
 
 use std::collections::{HashSet, VecDeque};
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use deadpool_postgres::Object;
 use duroxide_core::providers::CommittedTurn;
+use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
 use uuid::Uuid;
 
@@ -149,7 +151,10 @@ struct Lane {
 impl Lane {
     async fn serve(self) {
         while let Some(jobs) = self.queue.take().await {
-            self.write_all(jobs).await;
+            // A lane outlives a bug of ours: those who wait see that their answer is gone.
+            if AssertUnwindSafe(self.write_all(jobs)).catch_unwind().await.is_err() {
+                tracing::error!("writing a group of jobs panicked");
+            }
         }
         // The next lane must not miss the end.
         self.queue.arrived.notify_one();

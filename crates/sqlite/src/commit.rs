@@ -103,11 +103,12 @@ pub(crate) fn commit_turn(
         }
     };
     let leased = apply(tx, &instance, &commit)?;
-    if has_ready_messages(tx, &instance)? {
+    let more_waits = has_ready_messages(tx, &instance)?;
+    if more_waits {
         tx.changes.orchestrator_queue();
     }
     note_change(tx, instance, &commit);
-    Ok(CommittedTurn { incarnation, leased })
+    Ok(CommittedTurn { incarnation, leased, more_waits })
 }
 
 /// Incarnation and current execution of an instance that is stored; zero for what cannot be read.

@@ -35,6 +35,8 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
 pub(super) struct Committed {
     /// Incarnation of the instance, if the store has one.
     pub(super) incarnation: Option<u64>,
+    /// Messages wait that the turn has not seen.
+    pub(super) more_waits: bool,
     /// Activities that begin here at once.
     pub(super) begins: Vec<Assignment>,
 }
@@ -56,7 +58,11 @@ pub(super) async fn commit(
         Ok(committed) => {
             turn.node.running.cancel(&commit.cancelled_activities);
             let begins = handover.assign(turn.node, &commit, &committed.leased);
-            Some(Committed { incarnation: committed.incarnation, begins })
+            Some(Committed {
+                incarnation: committed.incarnation,
+                more_waits: committed.more_waits,
+                begins,
+            })
         }
         Err(error) if error.is_retryable() || lease_is_lost(turn).await => {
             give_up(turn, &error).await;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::direct::{go_on, lead};
 use super::process::process;
 use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
@@ -47,8 +48,12 @@ async fn dispatch(node: Arc<Node>, slots: Slots) {
                     let node = Arc::clone(&node);
                     let tasks = node.tasks.clone();
                     tasks.spawn_work("turn", async move {
+                        let leading = lead(&node, &turn.item.instance);
                         process(&node, slot.as_ref().map_or(0, |slot| slot.index), turn).await;
                         drop(slot);
+                        if let Some(leading) = leading {
+                            go_on(&node, leading).await;
+                        }
                     });
                 }
             }

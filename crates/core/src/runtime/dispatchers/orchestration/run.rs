@@ -78,7 +78,8 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     };
     report::report(&turn.taken(), &summary);
     if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
-        let warm = Warm { execution, facts, mark: mark(incarnation) };
+        let warm =
+            Warm { execution, facts, mark: mark(incarnation), is_behind: committed.more_waits };
         turn.node.warm.put(turn.item.instance.clone(), warm);
     }
     drop(committing);

@@ -137,7 +137,7 @@ pub(super) async fn finish(
     finished: Finished,
     own: Option<(Slot, Stint)>,
 ) -> Option<Assignment> {
-    let may_lead = node.takes_direct_turns() && node.warm.holds(finished.instance());
+    let may_lead = node.takes_direct_turns() && node.warm.is_ready(finished.instance());
     match node.finished.offer(finished, may_lead) {
         Offered::Lead(leading) => take_direct_turns(node, leading, own).await,
         Offered::Joined => None,
