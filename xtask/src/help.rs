@@ -10,6 +10,8 @@ cargo xtask <command>
   soak [--minutes N] run workflows while their worker processes are killed and paused
   bench [options]    measure this project and its peers side by side; --help lists the options
   gate [--bless]     count instructions and allocations of the hot paths against stored figures
+                     run workflows while their worker processes are killed and paused;
+                     '--store postgres' starts a throw-away server
   conformance-teeth  show which validation catches which violation of the contract
   help               this text";
 

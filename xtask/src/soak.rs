@@ -1,25 +1,41 @@
-//! `cargo xtask soak [--minutes N]`: workflows under kills and pauses of their worker processes.
+//! `cargo xtask soak [--minutes N] [--store …]`: workflows under kills and pauses of their worker
+//! processes.
 
-use crate::step::Step;
+use duroxide_pg_server::{Server, Setup};
+
+use crate::step::{Step, announce};
 
 const SOAK: &[&str] =
-    &["run", "--package", "duroxide", "--features", "sqlite", "--example", "soak", "--"];
+    &["run", "--package", "duroxide", "--features", "sqlite,postgres", "--example", "soak", "--"];
 
 /// Minutes of the short form that is part of the tests.
 const SHORT: &str = "0.3";
 
+/// Stands for a throw-away PostgreSQL server as the store.
+const POSTGRES: &str = "postgres";
+
 /// Runs the soak with the arguments of the command line.
 pub(crate) fn run() -> Result<(), String> {
-    let given: Vec<String> = std::env::args().skip(2).collect();
-    soak(&given.iter().map(String::as_str).collect::<Vec<_>>())
+    soak(std::env::args().skip(2).collect())
 }
 
-/// A soak of less than half a minute.
+/// Soaks of less than half a minute, one on each store.
 pub(crate) fn short() -> Result<(), String> {
-    soak(&["--minutes", SHORT])
+    let short = ["--minutes", SHORT].map(str::to_owned).to_vec();
+    soak(short.clone())?;
+    soak([short, ["--store", POSTGRES].map(str::to_owned).to_vec()].concat())
 }
 
-fn soak(given: &[&str]) -> Result<(), String> {
-    let args: Vec<&str> = SOAK.iter().chain(given).copied().collect();
+fn soak(mut given: Vec<String>) -> Result<(), String> {
+    // Lives until the soak is over.
+    let mut _server = None;
+    let store = given.iter().position(|arg| arg == "--store");
+    if let Some(url) = store.and_then(|at| given.get_mut(at + 1)).filter(|url| *url == POSTGRES) {
+        let server = Server::start(&Setup { durable: true, ..Setup::default() })?;
+        announce(&format!("soak: a throw-away PostgreSQL server on port {}", server.port()));
+        *url = server.url();
+        _server = Some(server);
+    }
+    let args: Vec<&str> = SOAK.iter().copied().chain(given.iter().map(String::as_str)).collect();
     Step { name: "soak", cargo: &args, env: &[] }.run()
 }

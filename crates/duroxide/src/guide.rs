@@ -18,6 +18,10 @@ pub mod versions {}
 #[doc = include_str!("../../../docs/provider-guide.md")]
 pub mod provider_guide {}
 
+#[cfg(feature = "postgres")]
+#[doc = include_str!("../../../docs/postgres.md")]
+pub mod postgres {}
+
 #[cfg(feature = "provider-test")]
 #[doc = include_str!("../../../docs/provider-testing.md")]
 pub mod provider_testing {}

@@ -3,13 +3,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::store::Store;
+
 /// How it is called.
 pub(crate) const USAGE: &str = "\
 usage: soak [--minutes N] [--seed N] [--store URL] [--folder PATH] [--calm]
 
   --minutes N    how long workflows are started and nodes are troubled (default 5; 0.5 is allowed)
   --seed N       the same seed gives the same workload and the same plan of trouble
-  --store URL    an empty store that the nodes share (default: a SQLite file in the folder)
+  --store URL    an empty SQLite file or a PostgreSQL server that the nodes share (default: a
+                 SQLite file in the folder); a schema is made on the server, and dropped if all
+                 is well
   --folder PATH  where the store, the effects and the logs are kept (default: a temporary folder)
   --calm         no kills and no pauses; then nothing may run twice either";
 
@@ -30,7 +34,7 @@ pub(crate) struct Plan {
 
 /// One worker process of it.
 pub(crate) struct NodeArgs {
-    pub(crate) store: String,
+    pub(crate) store: Store,
     pub(crate) effects: PathBuf,
     pub(crate) name: String,
 }
@@ -47,7 +51,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, S
         folder: None,
         calm: false,
     };
-    let (mut effects, mut name) = (None, None);
+    let (mut effects, mut name, mut schema) = (None, None, None);
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or_else(|| format!("{arg} needs a value"));
         match arg.as_str() {
@@ -56,6 +60,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, S
             "--minutes" => plan.time = minutes(&value()?)?,
             "--seed" => plan.seed = value()?.parse().map_err(|error| format!("--seed: {error}"))?,
             "--store" => plan.store = Some(value()?),
+            "--schema" => schema = Some(value()?),
             "--folder" => plan.folder = Some(PathBuf::from(value()?)),
             "--effects" => effects = Some(PathBuf::from(value()?)),
             "--name" => name = Some(value()?),
@@ -67,7 +72,10 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, S
     }
     let needed = |what: &str| format!("a node needs {what}");
     Ok(Command::Node(NodeArgs {
-        store: plan.store.ok_or_else(|| needed("--store"))?,
+        store: Store::new(
+            &plan.store.ok_or_else(|| needed("--store"))?,
+            &schema.unwrap_or_default(),
+        )?,
         effects: effects.ok_or_else(|| needed("--effects"))?,
         name: name.ok_or_else(|| needed("--name"))?,
     }))

@@ -1,9 +1,13 @@
-//! What the store holds, read straight from its tables.
+//! What the store holds, read straight from its tables, whatever the store.
 
 use duroxide::Event;
-use rusqlite::{Connection, OpenFlags};
 
-/// Everything that the audit looks at, whatever the store.
+#[cfg(feature = "postgres")]
+use crate::facts_postgres::PostgresTables;
+use crate::facts_sqlite::SqliteTables;
+use crate::store::Store;
+
+/// Everything that the audit looks at.
 pub(crate) struct Facts {
     /// All events by instance, execution and number.
     pub(crate) events: Vec<Event>,
@@ -31,78 +35,71 @@ pub(crate) struct Leftovers {
     pub(crate) sessions: u64,
 }
 
-/// The tables of a store.
-pub(crate) struct Tables {
-    connection: Connection,
+/// All events in order.
+pub(crate) const EVENTS_SQL: &str =
+    "SELECT event_data FROM history ORDER BY instance_id, execution_id, event_id";
+/// All executions in order.
+pub(crate) const EXECUTIONS_SQL: &str = "SELECT instance_id, execution_id, status FROM executions
+     ORDER BY instance_id, execution_id";
+/// All instances in order.
+pub(crate) const INSTANCES_SQL: &str =
+    "SELECT instance_id, current_execution_id FROM instances ORDER BY instance_id";
+/// What is left, in the order of [`Leftovers`].
+pub(crate) const LEFTOVERS_SQL: &str = "SELECT (SELECT count(*) FROM orchestrator_queue),
+     (SELECT count(*) FROM worker_queue),
+     (SELECT count(*) FROM instance_locks),
+     (SELECT count(*) FROM sessions)";
+
+/// Reads the stored form of events.
+pub(crate) fn events(texts: &[String]) -> Result<Vec<Event>, String> {
+    let read: Result<Vec<Event>, _> = texts.iter().map(|text| serde_json::from_str(text)).collect();
+    read.map_err(|error| format!("an event cannot be read: {error}"))
+}
+
+/// The tables of a store. Both kinds have the same names for what is read here.
+pub(crate) enum Tables {
+    Sqlite(SqliteTables),
+    #[cfg(feature = "postgres")]
+    Postgres(PostgresTables),
 }
 
 impl Tables {
-    /// Opens the tables beside the provider. Another kind of store adds its own way here.
-    pub(crate) fn open(url: &str) -> Result<Self, String> {
-        let path = url.strip_prefix("sqlite:").unwrap_or(url);
-        let path = path.strip_prefix("//").unwrap_or(path);
-        let path = path.split('?').next().unwrap_or(path);
-        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-            .map_err(|error| format!("{url}: {error}"))?;
-        connection
-            .busy_timeout(std::time::Duration::from_secs(30))
-            .map_err(|error| error.to_string())?;
-        Ok(Self { connection })
+    /// Opens the tables beside the provider.
+    pub(crate) fn open(store: &Store) -> Result<Self, String> {
+        match store {
+            Store::Sqlite { url } => SqliteTables::open(url).map(Self::Sqlite),
+            #[cfg(feature = "postgres")]
+            Store::Postgres { url, schema } => {
+                PostgresTables::open(url, schema).map(Self::Postgres)
+            }
+        }
     }
 
     /// Counts what is left.
     pub(crate) fn leftovers(&self) -> Result<Leftovers, String> {
-        Ok(Leftovers {
-            messages: self.count("orchestrator_queue")?,
-            activities: self.count("worker_queue")?,
-            turn_leases: self.count("instance_locks")?,
-            sessions: self.count("sessions")?,
-        })
+        match self {
+            Self::Sqlite(tables) => tables.leftovers(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tables) => tables.leftovers(),
+        }
     }
 
     /// Reads everything.
     pub(crate) fn facts(&self) -> Result<Facts, String> {
-        let events = self.rows(
-            "SELECT event_data FROM history ORDER BY instance_id, execution_id, event_id",
-            |row| row.get::<_, String>(0),
-        )?;
-        let events: Result<Vec<Event>, _> =
-            events.iter().map(|text| serde_json::from_str(text)).collect();
-        let executions = self.rows(
-            "SELECT instance_id, execution_id, status FROM executions
-             ORDER BY instance_id, execution_id",
-            |row| {
-                let (instance, execution) = (row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs());
-                Ok(ExecutionRow { instance, execution, status: row.get(2)? })
-            },
-        )?;
-        let instances = self.rows(
-            "SELECT instance_id, current_execution_id FROM instances ORDER BY instance_id",
-            |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())),
-        )?;
-        let soundness = self.rows("PRAGMA integrity_check", |row| row.get::<_, String>(0))?;
-        Ok(Facts {
-            events: events.map_err(|error| format!("an event cannot be read: {error}"))?,
-            executions,
-            instances,
-            soundness: soundness.join("; "),
-            leftovers: self.leftovers()?,
-        })
+        match self {
+            Self::Sqlite(tables) => tables.facts(),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tables) => tables.facts(),
+        }
     }
 
-    fn count(&self, table: &str) -> Result<u64, String> {
-        let counts = self.rows(&format!("SELECT count(*) FROM {table}"), |row| row.get(0))?;
-        Ok(counts.first().map_or(0, |count: &i64| count.unsigned_abs()))
-    }
-
-    fn rows<T>(
-        &self,
-        sql: &str,
-        read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, String> {
-        let collected = self.connection.prepare(sql).and_then(|mut statement| {
-            statement.query_map([], read)?.collect::<rusqlite::Result<Vec<T>>>()
-        });
-        collected.map_err(|error| format!("{sql}: {error}"))
+    /// Removes a store that was made for this soak only and is of no more use.
+    pub(crate) fn remove(self) -> Result<(), String> {
+        match self {
+            // The file goes with its folder.
+            Self::Sqlite(_) => Ok(()),
+            #[cfg(feature = "postgres")]
+            Self::Postgres(tables) => tables.remove(),
+        }
     }
 }

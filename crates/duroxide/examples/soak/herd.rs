@@ -7,10 +7,12 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::store::Store;
+
 /// What every worker process needs to know.
 #[derive(Debug, Clone)]
 pub(crate) struct Stall {
-    pub(crate) store: String,
+    pub(crate) store: Store,
     pub(crate) effects: PathBuf,
     pub(crate) folder: PathBuf,
 }
@@ -30,7 +32,8 @@ impl Worker {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(program)
             .arg("node")
-            .args(["--store", &stall.store, "--name", &name.to_string()])
+            .args(stall.store.args())
+            .args(["--name", &name.to_string()])
             .arg("--effects")
             .arg(&stall.effects)
             .stdin(Stdio::piped())

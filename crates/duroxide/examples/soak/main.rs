@@ -14,6 +14,10 @@ mod chaos;
 mod effects;
 #[cfg(unix)]
 mod facts;
+#[cfg(all(unix, feature = "postgres"))]
+mod facts_postgres;
+#[cfg(unix)]
+mod facts_sqlite;
 #[cfg(unix)]
 mod herd;
 #[cfg(unix)]

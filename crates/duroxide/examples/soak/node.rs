@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 
 use crate::args::NodeArgs;
 use crate::effects::Effects;
-use crate::{store, workflows};
+use crate::workflows;
 
 /// Lease of an activity.
 pub(crate) const WORK_LEASE: Duration = Duration::from_millis(1_200);
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &NodeArgs) -> Result<(), String> {
 }
 
 async fn work(args: &NodeArgs) -> Result<(), String> {
-    let store = store::open(&args.store).await?;
+    let store = args.store.open().await?;
     let effects = Effects::new(&args.effects);
     let runtime = Runtime::start_with_options(
         Arc::clone(&store),

@@ -15,7 +15,7 @@ use crate::facts::{Leftovers, Tables};
 use crate::herd::{Stall, Worker};
 use crate::load::{self, Started};
 use crate::rng::Rng;
-use crate::store;
+use crate::store::Store;
 
 /// Worker processes.
 const WORKERS: usize = 3;
@@ -49,7 +49,7 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     let stall = stall(plan, folder)?;
     let tokio = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     // Made here, so that the tables are there when the processes start.
-    let store = tokio.block_on(store::open(&stall.store))?;
+    let store = tokio.block_on(stall.store.open())?;
     let herd: Vec<Troubled> =
         (0..WORKERS).map(|name| Troubled::begin(plan, &stall, name)).collect();
     let client = Client::new(store);
@@ -77,7 +77,7 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
         ));
     }
     report(&started, done, &counts, began.elapsed());
-    Ok(())
+    tables.remove()
 }
 
 fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
@@ -85,7 +85,9 @@ fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
     let effects: PathBuf = folder.join("effects.txt");
     std::fs::write(&effects, "").map_err(|error| error.to_string())?;
     let file = || format!("sqlite:{}", folder.join("soak.db").display());
-    let store = plan.store.clone().unwrap_or_else(file);
+    // Of this soak only, because it is dropped in the end.
+    let schema = format!("soak_{}_{}", plan.seed, std::process::id());
+    let store = Store::new(&plan.store.clone().unwrap_or_else(file), &schema)?;
     Ok(Stall { store, effects, folder: folder.to_owned() })
 }
 

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::place::Place;
 
+on_every_store!(an_activity_hears_promptly_of_a_cancellation_by_another_process,);
+
 /// Renewal would tell only after half a lease of thirty seconds.
 const PROMPT: Duration = Duration::from_secs(1);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_activity_hears_promptly_of_a_cancellation_by_another_process() {
-    let place = Place::new().await;
+async fn an_activity_hears_promptly_of_a_cancellation_by_another_process(place: Place) {
     let mut options = place.options();
     options.work_lease = Duration::from_secs(30);
     options.activities = 0;

@@ -95,6 +95,15 @@ pub(crate) fn orchestrations(diary: &Diary, gates: &Gates) -> OrchestrationRegis
             let second = ctx.schedule_activity_on_session("Quick", "", session.as_str()).await?;
             Ok(format!("{first} {second}"))
         })
+        .register("Tagged", |ctx: OrchestrationContext, tag: String| async move {
+            let call = ctx.schedule_activity("Quick", "");
+            if tag.is_empty() { call.await } else { call.with_tag(tag).await }
+        })
+        // Tells who ran its last turn. Code must not do this unless it is the end.
+        .register("Turn", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_wait("Go").await;
+            Ok(std::process::id().to_string())
+        })
         // Its first turn blocks until the gate is open. Code must not do this; a slow turn does.
         .register("LongTurn", move |ctx: OrchestrationContext, _: String| {
             diary.write("turn", &ctx.instance_id());

@@ -7,12 +7,16 @@ use duroxide::OrchestrationStatus;
 use crate::diary::PATIENCE;
 use crate::place::Place;
 
+on_every_store!(
+    the_activity_of_a_killed_node_goes_to_another_within_the_lease,
+    the_turn_of_a_killed_node_goes_to_another_within_the_lease,
+    an_activity_that_ends_its_process_is_poison_and_does_not_go_round_for_ever,
+);
+
 /// What a busy machine may add to a lease.
 const MARGIN: Duration = Duration::from_millis(1_500);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_activity_of_a_killed_node_goes_to_another_within_the_lease() {
-    let place = Place::new().await;
+async fn the_activity_of_a_killed_node_goes_to_another_within_the_lease(place: Place) {
     let options = place.options();
     let first = place.node(&options);
     place.begin("order", "Held", "").await;
@@ -42,9 +46,7 @@ async fn the_activity_of_a_killed_node_goes_to_another_within_the_lease() {
     place.output("other").await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_turn_of_a_killed_node_goes_to_another_within_the_lease() {
-    let place = Place::new().await;
+async fn the_turn_of_a_killed_node_goes_to_another_within_the_lease(place: Place) {
     let options = place.options();
     let first = place.node(&options);
     place.begin("order", "LongTurn", "").await;
@@ -72,9 +74,7 @@ async fn the_turn_of_a_killed_node_goes_to_another_within_the_lease() {
 
 /// A panic while another one unwinds, a stack overflow, or running out of memory end the process:
 /// nothing can catch them. The activity must not take one node after the other with it.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_activity_that_ends_its_process_is_poison_and_does_not_go_round_for_ever() {
-    let place = Place::new().await;
+async fn an_activity_that_ends_its_process_is_poison_and_does_not_go_round_for_ever(place: Place) {
     let mut options = place.options();
     options.attempts_max = 2;
     options.work_lease = Duration::from_millis(300);

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use crate::place::Place;
 
+on_every_store!(activities_and_turns_far_longer_than_their_lease_run_once,);
+
 /// How many leases the work takes.
 const LEASES: u32 = 10;
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn activities_and_turns_far_longer_than_their_lease_run_once() {
-    let place = Place::new().await;
+async fn activities_and_turns_far_longer_than_their_lease_run_once(place: Place) {
     let mut options = place.options();
     options.work_lease = Duration::from_millis(400);
     options.turn_lease = Duration::from_millis(400);

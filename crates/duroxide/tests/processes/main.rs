@@ -1,8 +1,11 @@
-//! Leases, fencing and cancellation between real processes that share one store.
+//! Leases, fencing, routing and cancellation between real processes that share one store.
 //!
-//! A process is killed by SIGKILL and paused by SIGSTOP, so these run on Unix only. The store is
-//! named by its URL: `DUROXIDE_PROCESSES_STORE` puts another one under the same tests.
-#![cfg(all(unix, feature = "sqlite"))]
+//! A process is killed by SIGKILL and paused by SIGSTOP, so these run on Unix only. Each case runs
+//! on every store that is compiled in.
+#![cfg(all(unix, any(feature = "sqlite", feature = "postgres")))]
+
+#[macro_use]
+mod stores;
 
 mod cancelling;
 mod code;
@@ -12,4 +15,6 @@ mod long;
 mod node;
 mod paused;
 mod place;
+mod routing;
 mod sessions;
+mod spreading;

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
-use duroxide::RuntimeOptions;
 use duroxide::runtime::Runtime;
+use duroxide::{RuntimeOptions, SemverRange, TagFilter};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::code::{Gates, activities, orchestrations};
 use crate::diary::Diary;
-use crate::place::{self, Place};
+use crate::place::Place;
+use crate::stores::Store;
 
 /// Makes the test executable be a node; its options as JSON.
 const NODE: &str = "DUROXIDE_PROCESSES_NODE";
@@ -20,7 +21,7 @@ const NODE: &str = "DUROXIDE_PROCESSES_NODE";
 /// What a node is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Options {
-    url: String,
+    store: Store,
     folder: String,
     pub(crate) turns: usize,
     pub(crate) activities: usize,
@@ -29,6 +30,10 @@ pub(crate) struct Options {
     pub(crate) session_lease: Duration,
     pub(crate) attempts_max: u32,
     pub(crate) node_id: Option<String>,
+    /// Takes activities of these tags only.
+    pub(crate) tags: Option<Vec<String>>,
+    /// Replays recordings of these builds only: the oldest and the newest.
+    pub(crate) builds: Option<(String, String)>,
 }
 
 /// Not a fact but the node: without its variable it has nothing to do.
@@ -54,10 +59,14 @@ async fn work(options: Options) {
         session_lock_timeout: options.session_lease,
         max_attempts: options.attempts_max,
         worker_node_id: options.node_id,
+        worker_tag_filter: options.tags.map_or_else(TagFilter::default, TagFilter::tags),
+        supported_replay_versions: options.builds.map(|(oldest, newest)| {
+            SemverRange::new(oldest.parse().unwrap(), newest.parse().unwrap())
+        }),
         ..RuntimeOptions::default()
     };
     let runtime = Runtime::start_with_options(
-        place::open(&options.url).await,
+        options.store.open().await,
         activities(&diary, &gates),
         orchestrations(&diary, &gates),
         chosen,
@@ -83,7 +92,7 @@ impl Place {
     /// Options of a node on this store.
     pub(crate) fn options(&self) -> Options {
         Options {
-            url: self.url.clone(),
+            store: self.store.clone(),
             folder: self.folder.path().to_str().unwrap().to_owned(),
             turns: 4,
             activities: 4,
@@ -92,6 +101,8 @@ impl Place {
             session_lease: Duration::from_secs(1),
             attempts_max: 10,
             node_id: None,
+            tags: None,
+            builds: None,
         }
     }
 

@@ -4,14 +4,18 @@ use std::time::{Duration, Instant};
 
 use crate::place::Place;
 
+on_every_store!(
+    a_paused_node_cannot_report_an_activity_that_went_to_another,
+    a_paused_node_cannot_commit_a_turn_that_another_took,
+    a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it,
+);
+
 /// What a busy machine may add to a lease.
 const MARGIN: Duration = Duration::from_millis(1_500);
 /// The other node keeps its lease while it is paused for a moment.
 const UNTIL_RESUMED: Duration = Duration::from_secs(20);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_node_cannot_report_an_activity_that_went_to_another() {
-    let place = Place::new().await;
+async fn a_paused_node_cannot_report_an_activity_that_went_to_another(place: Place) {
     let mut options = place.options();
     let sleeper = place.node(&options);
     place.begin("order", "Held", "").await;
@@ -60,9 +64,7 @@ async fn assert_usable(place: &Place, process: u32) {
     assert_eq!(place.output("next").await, process.to_string());
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_node_cannot_commit_a_turn_that_another_took() {
-    let place = Place::new().await;
+async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
     let mut options = place.options();
     let sleeper = place.node(&options);
     place.begin("order", "LongTurn", "").await;
@@ -97,9 +99,7 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_took() {
 }
 
 /// The same when nobody took the work: the lease has run out all the same.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it() {
-    let place = Place::new().await;
+async fn a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it(place: Place) {
     let mut options = place.options();
     options.work_lease = Duration::from_millis(400);
     let alone = place.node(&options);

@@ -1,39 +1,32 @@
 //! A store that the test and its nodes share, with the diary and the gates beside it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use duroxide::providers::Provider;
-use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::{Client, Event, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
 use crate::code::Gates;
 use crate::diary::{Diary, PATIENCE};
-
-/// Names another store than a SQLite file of its own; it must be empty.
-const STORE: &str = "DUROXIDE_PROCESSES_STORE";
+use crate::stores::Store;
 
 pub(crate) struct Place {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) url: String,
+    pub(crate) store: Store,
     pub(crate) diary: Diary,
     pub(crate) gates: Gates,
+    pub(crate) provider: Arc<dyn Provider>,
     pub(crate) client: Client,
 }
 
-/// Opens a store by its URL.
-pub(crate) async fn open(url: &str) -> Arc<dyn Provider> {
-    Arc::new(SqliteProvider::new(url, None).await.unwrap())
-}
-
 impl Place {
-    pub(crate) async fn new() -> Self {
+    pub(crate) async fn new(choose: fn(&Path) -> Store) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("store.db");
-        let url =
-            std::env::var(STORE).unwrap_or_else(|_unset| format!("sqlite:{}", file.display()));
-        let client = Client::new(open(&url).await);
+        let store = choose(folder.path());
+        let provider = store.open().await;
+        let client = Client::new(Arc::clone(&provider));
         let (diary, gates) = (Diary::new(folder.path()), Gates::new(folder.path()));
-        Self { folder, url, diary, gates, client }
+        Self { folder, store, diary, gates, provider, client }
     }
 
     pub(crate) async fn begin(&self, instance: &str, orchestration: &str, input: &str) {

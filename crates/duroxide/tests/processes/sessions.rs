@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::place::Place;
 
+on_every_store!(a_session_stays_on_its_node_and_moves_when_that_is_killed,);
+
 /// What a busy machine may add to a lease.
 const MARGIN: Duration = Duration::from_millis(1_500);
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_stays_on_its_node_and_moves_when_that_is_killed() {
-    let place = Place::new().await;
+async fn a_session_stays_on_its_node_and_moves_when_that_is_killed(place: Place) {
     let mut options = place.options();
     options.node_id = Some("first".to_owned());
     let first = place.node(&options);

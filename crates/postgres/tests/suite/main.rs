@@ -3,8 +3,10 @@
 mod clocks;
 mod direct;
 mod idle;
+mod manual;
 mod nodes;
 mod proxy;
+mod restore;
 mod schemas;
 mod support;
 mod texts;

@@ -1,0 +1,151 @@
+//! A database that comes back from a dump.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::Client;
+use duroxide_core::context::OrchestrationContext;
+use duroxide_core::providers::{Provider, TagFilter, WorkItem};
+use duroxide_core::runtime::{
+    ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime,
+};
+use duroxide_pg::PostgresProvider;
+
+use crate::manual::statements;
+use crate::support::*;
+
+const SHORT: Duration = Duration::from_secs(1);
+const LONG: Duration = Duration::from_secs(3600);
+
+/// A dump of the schema of a store.
+struct Dump {
+    url: String,
+    folder: tempfile::TempDir,
+}
+
+impl Dump {
+    fn of(store: &Store) -> Self {
+        let dump = Self { url: store.url.clone(), folder: tempfile::tempdir().unwrap() };
+        dump.run("pg_dump", &["-Fc", "-n", &store.schema, "-f"]);
+        dump
+    }
+
+    /// Puts the schema back as it was, in one transaction, whatever it has become.
+    fn restore(&self) {
+        self.run("pg_restore", &["--clean", "--if-exists", "--single-transaction"]);
+    }
+
+    fn run(&self, program: &str, args: &[&str]) {
+        let programs = duroxide_pg_server::install().unwrap();
+        let output = Command::new(programs.join(program))
+            .arg(format!("--dbname={}", self.url))
+            .args(args)
+            .arg(self.file())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.path().join("dump")
+    }
+}
+
+async fn work(node: &PostgresProvider, lease: Duration) -> Option<(WorkItem, String, u32)> {
+    node.fetch_work_item(lease, NOW, None, &TagFilter::Any).await.unwrap()
+}
+
+#[tokio::test]
+async fn leases_and_timers_come_back_with_their_times() {
+    let store = Store::live();
+    let before = store.node().await;
+    for instance in ["turn", "timer", "later"] {
+        create(&*before, instance).await;
+    }
+    before.enqueue_for_orchestrator(signal("turn", "1"), None).await.unwrap();
+    let held = before.fetch_orchestration_item(SHORT, NOW, None).await.unwrap().unwrap();
+    before.enqueue_for_worker(activity("turn", 1)).await.unwrap();
+    let short = work(&before, SHORT).await.unwrap();
+    before.enqueue_for_worker(activity("turn", 2)).await.unwrap();
+    let long = work(&before, LONG).await.unwrap();
+    before.enqueue_for_orchestrator(signal("timer", "due"), Some(SHORT)).await.unwrap();
+    before.enqueue_for_orchestrator(signal("later", "not due"), Some(LONG)).await.unwrap();
+    let dump = Dump::of(&store);
+    // What happens after the dump is undone.
+    before.ack_work_item(&long.1, None).await.unwrap();
+    drop(before);
+    // Not a wait for luck: by the clock of the server, this is when the short times are over.
+    tokio::time::sleep(SHORT).await;
+    dump.restore();
+
+    let after = store.node().await;
+    let mut turns = after.fetch_orchestration_items(wish(10)).await.unwrap();
+    turns.sort_by(|one, other| one.item.instance.cmp(&other.item.instance));
+    let turns: Vec<(&str, u32)> =
+        turns.iter().map(|turn| (turn.item.instance.as_str(), turn.attempt_count)).collect();
+    assert_eq!(turns, [("timer", 1), ("turn", 2)], "what is due, and what lost its lease");
+    let again = work(&after, LEASE).await.expect("its lease has run out");
+    assert_eq!((again.0, again.2), (activity("turn", 1), 2));
+    assert!(work(&after, LEASE).await.is_none(), "the other one is still held");
+    // Tokens from before the restore: those that ran out are worth nothing.
+    assert!(after.ack_work_item(&short.1, None).await.is_err());
+    let late =
+        after.ack_orchestration_item(&held.1, 1, vec![], vec![], vec![], named(), vec![]).await;
+    assert!(late.is_err());
+    after.ack_work_item(&long.1, None).await.unwrap();
+}
+
+fn orchestrations() -> OrchestrationRegistry {
+    let steps = |ctx: OrchestrationContext, _: String| async move {
+        let mut all = Vec::new();
+        for _step in 0..3 {
+            all.push(ctx.schedule_wait("Go").await);
+        }
+        Ok(all.join(" "))
+    };
+    OrchestrationRegistry::builder().register("Steps", steps).build()
+}
+
+async fn until_events(node: &dyn Provider, wanted: usize) {
+    let there = async {
+        while node.read("a").await.unwrap().len() < wanted {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, there).await.expect("the turn is committed");
+}
+
+/// The worst case: what is stored has as many events as the node holds, and others. Only the
+/// statement of the manual tells them apart.
+#[tokio::test]
+async fn a_node_that_lived_through_a_restore_drops_what_it_holds() {
+    let store = Store::live();
+    let node: Arc<dyn Provider> = store.node().await;
+    let activities = ActivityRegistry::builder().build();
+    let runtime = Runtime::start_with_store(Arc::clone(&node), activities, orchestrations()).await;
+    let client = Client::new(Arc::clone(&node));
+    client.start_orchestration("a", "Steps", "").await.unwrap();
+    // Started and subscribed, then heard and subscribed again.
+    until_events(&*node, 2).await;
+    client.raise_event("a", "Go", "one").await.unwrap();
+    until_events(&*node, 4).await;
+    let dump = Dump::of(&store);
+    client.raise_event("a", "Go", "two").await.unwrap();
+    until_events(&*node, 6).await;
+    let sql = store.sql().await;
+    sql.run("CREATE TABLE kept_$ AS SELECT * FROM $.history WHERE event_id > 4").await;
+    dump.restore();
+    // As if another node had gone on from there and heard something else.
+    sql.run("UPDATE kept_$ SET event_data = replace(event_data, '\"two\"', '\"other\"')").await;
+    sql.run("INSERT INTO $.history SELECT * FROM kept_$; DROP TABLE kept_$").await;
+    for statement in statements("Backup and restore", &store) {
+        sql.run(&statement).await;
+    }
+    client.raise_event("a", "Go", "three").await.unwrap();
+    let ended = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+    let OrchestrationStatus::Completed { output, .. } = ended else { panic!("{ended:?}") };
+    assert_eq!(output, "one other three");
+    runtime.shutdown(None).await;
+}
