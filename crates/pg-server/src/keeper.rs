@@ -1,5 +1,6 @@
 //! The process that outlives its owner by exactly one clean-up.
 
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -43,6 +44,8 @@ pub(crate) fn start(user: Option<&User>, folder: &Path, server: &Command) -> Res
     command
         .args(server.get_args())
         .current_dir(folder)
+        // A signal for the owner's group, as from a terminal, must not keep us from cleaning up.
+        .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())

@@ -76,3 +76,6 @@ pub(crate) const DUMP_ROWS_MAX: i64 = 10_000;
 
 /// A waiting worker looks no more often than this for leases that were lost without a word.
 pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);
+
+/// How long a fetch waits for dropped ones of the same node to be undone.
+pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);

@@ -23,6 +23,7 @@ use crate::commit::EncodedCommit;
 use crate::connection::Connections;
 use crate::error::{During, JobError};
 use crate::history::NewEvent;
+use crate::lease::Returning;
 use crate::notify::Outbox;
 use crate::number::{from_db, lease_length};
 use crate::options::{Migrations, PostgresProviderBuilder, Settings};
@@ -123,6 +124,7 @@ impl PostgresProvider {
             node: random.cast_signed(),
             hub: ChangeHub::default(),
             outbox: Outbox::default(),
+            returning: Returning::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
         let writer = Writer::start(&store);

@@ -12,6 +12,7 @@ use crate::change::Changes;
 use crate::clock::DatabaseClock;
 use crate::connection::{self, Connections, Params};
 use crate::error::JobError;
+use crate::lease::Returning;
 use crate::limits;
 use crate::notify::Outbox;
 use crate::number::{from_db, to_db};
@@ -28,6 +29,7 @@ pub(crate) struct Store {
     pub(crate) node: i64,
     pub(crate) hub: ChangeHub,
     pub(crate) outbox: Outbox,
+    pub(crate) returning: Returning,
     /// Told the time by every answer that holds it.
     pub(crate) database_clock: Arc<DatabaseClock>,
 }
