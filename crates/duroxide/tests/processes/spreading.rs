@@ -6,7 +6,11 @@ use std::time::Duration;
 use crate::diary::{LOOK, PATIENCE};
 use crate::place::Place;
 
-on_every_store!(activities_spread_over_the_nodes, turns_spread_over_the_nodes);
+on_every_store!(
+    activities_spread_over_the_nodes,
+    turns_spread_over_the_nodes,
+    the_work_of_a_killed_node_is_done_by_the_others,
+);
 
 /// Nobody dies here, so that nothing moves however busy the machine is.
 const LEASE: Duration = Duration::from_secs(30);
@@ -46,6 +50,32 @@ async fn turns_spread_over_the_nodes(place: Place) {
         place.output(instance).await;
     }
     assert_eq!(count(&place, "decided"), instances.len(), "nothing ran twice");
+}
+
+async fn the_work_of_a_killed_node_is_done_by_the_others(place: Place) {
+    let mut options = place.options();
+    options.activities = SLOTS;
+    let [killed, second, third] = [(); 3].map(|()| place.node(&options));
+    let instances: Vec<String> = (0..3 * SLOTS).map(|number| format!("held-{number}")).collect();
+    for instance in &instances {
+        place.begin(instance, "Held", "").await;
+    }
+    let shares = shares(&place, "began", instances.len()).await;
+    assert_eq!(shares.len(), 3, "{shares:?}");
+    let survivors = [second.id(), third.id()];
+    let killed_id = killed.id();
+    killed.kill();
+    for instance in &instances {
+        place.gates.open(instance);
+    }
+    for instance in &instances {
+        let by: u32 = place.output(instance).await.parse().unwrap();
+        assert!(survivors.contains(&by), "{instance} was done by {by}");
+    }
+    for entry in place.diary.read().iter().filter(|entry| entry.process == killed_id) {
+        let began = place.diary.all("began", &entry.instance);
+        assert!(began.iter().any(|again| survivors.contains(&again.process)), "{began:?}");
+    }
 }
 
 /// Entries of one kind by process, once there are so many.

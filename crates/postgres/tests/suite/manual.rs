@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, SessionFetchConfig, TagFilter, WorkItem};
+use duroxide_core::providers::{
+    Provider, SessionFetchConfig, TagFilter, WorkItem, WorkerAnnouncement,
+};
 use duroxide_pg::{Migrations, PostgresProvider};
 use tokio_postgres::{Client, NoTls};
 
@@ -98,6 +100,13 @@ async fn fill(node: &PostgresProvider) {
     };
     tokio::time::timeout(PATIENCE, taken).await.expect("leases run out");
     node.enqueue_for_worker(tagged("a", 2, Some("gpu"))).await.unwrap();
+    let announcement = WorkerAnnouncement {
+        node_id: "node".to_owned(),
+        tag_filter: TagFilter::Any,
+        activities: vec!["Work".to_owned()],
+        expires_in: PATIENCE,
+    };
+    node.announce_worker(&announcement).await.unwrap();
 }
 
 #[tokio::test]

@@ -64,12 +64,13 @@ async fn leases_and_timers_come_back_with_their_times() {
     for instance in ["turn", "timer", "later"] {
         create(&*before, instance).await;
     }
-    before.enqueue_for_orchestrator(signal("turn", "1"), None).await.unwrap();
-    let held = before.fetch_orchestration_item(SHORT, NOW, None).await.unwrap().unwrap();
-    before.enqueue_for_worker(activity("turn", 1)).await.unwrap();
-    let short = work(&before, SHORT).await.unwrap();
+    // The long one first: a short one may run out before the next is fetched.
     before.enqueue_for_worker(activity("turn", 2)).await.unwrap();
     let long = work(&before, LONG).await.unwrap();
+    before.enqueue_for_worker(activity("turn", 1)).await.unwrap();
+    let short = work(&before, SHORT).await.unwrap();
+    before.enqueue_for_orchestrator(signal("turn", "1"), None).await.unwrap();
+    let held = before.fetch_orchestration_item(SHORT, NOW, None).await.unwrap().unwrap();
     before.enqueue_for_orchestrator(signal("timer", "due"), Some(SHORT)).await.unwrap();
     before.enqueue_for_orchestrator(signal("later", "not due"), Some(LONG)).await.unwrap();
     let dump = Dump::of(&store);
