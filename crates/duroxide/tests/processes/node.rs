@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
+use duroxide::providers::WorkItem;
 use duroxide::runtime::Runtime;
 use duroxide::{RuntimeOptions, SemverRange, TagFilter};
 use rustix::process::{Pid, Signal, kill_process};
@@ -17,6 +18,9 @@ use crate::stores::Store;
 
 /// Makes the test executable be a node; its options as JSON.
 const NODE: &str = "DUROXIDE_PROCESSES_NODE";
+
+/// A write that takes longer is held up by somebody.
+const HELD_UP: Duration = Duration::from_millis(400);
 
 /// What a node is told.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -119,6 +123,30 @@ impl Place {
     }
 }
 
+impl Place {
+    /// Pauses a node, but not while it holds a lock of the whole store: in the middle of a commit
+    /// to a SQLite file it would keep everybody else from writing until it is resumed.
+    pub(crate) async fn pause(&self, node: &Node) {
+        let until_free = async {
+            loop {
+                node.pause();
+                let message = WorkItem::ExternalRaised {
+                    instance: "nobody".to_owned(),
+                    name: "Free".to_owned(),
+                    data: String::new(),
+                };
+                let written = self.provider.enqueue_for_orchestrator(message, None);
+                if matches!(tokio::time::timeout(HELD_UP, written).await, Ok(Ok(()))) {
+                    return;
+                }
+                node.resume();
+                tokio::time::sleep(crate::diary::LOOK).await;
+            }
+        };
+        tokio::time::timeout(crate::diary::PATIENCE, until_free).await.expect("it can be paused");
+    }
+}
+
 impl Node {
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
@@ -129,7 +157,7 @@ impl Node {
         self.child.wait().unwrap();
     }
 
-    pub(crate) fn pause(&self) {
+    fn pause(&self) {
         self.signal(Signal::STOP);
     }
 

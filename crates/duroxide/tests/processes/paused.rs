@@ -20,7 +20,7 @@ async fn a_paused_node_cannot_report_an_activity_that_went_to_another(place: Pla
     let sleeper = place.node(&options);
     place.begin("order", "Held", "").await;
     place.diary.wait("began", "order", sleeper.id()).await;
-    sleeper.pause();
+    place.pause(&sleeper).await;
     let paused = Instant::now();
     let lease = std::mem::replace(&mut options.work_lease, UNTIL_RESUMED);
     let other = place.node(&options);
@@ -29,7 +29,7 @@ async fn a_paused_node_cannot_report_an_activity_that_went_to_another(place: Pla
     println!("an activity moved {took:?} after the pause, lease {lease:?}");
     assert!(took < lease + MARGIN, "took {took:?}");
     // Both handlers would return now; the sleeper wakes up first and finds the gate open.
-    other.pause();
+    place.pause(&other).await;
     place.gates.open("order");
     sleeper.resume();
     // The sleeper either learns that its lease is lost or returns and is refused.
@@ -69,7 +69,7 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
     let sleeper = place.node(&options);
     place.begin("order", "LongTurn", "").await;
     place.diary.wait("turn", "order", sleeper.id()).await;
-    sleeper.pause();
+    place.pause(&sleeper).await;
     let paused = Instant::now();
     let lease = std::mem::replace(&mut options.turn_lease, UNTIL_RESUMED);
     let other = place.node(&options);
@@ -78,7 +78,7 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
     println!("a turn moved {took:?} after the pause, lease {lease:?}");
     assert!(took < lease + MARGIN, "took {took:?}");
     // The other one is held in its turn, under a lease that is alive, while the sleeper decides.
-    other.pause();
+    place.pause(&other).await;
     place.gates.open("order");
     sleeper.resume();
     place.diary.wait("decided", "order", sleeper.id()).await;
@@ -100,19 +100,18 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
 
 /// The same when nobody took the work: the lease has run out all the same.
 async fn a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it(place: Place) {
-    let mut options = place.options();
-    options.work_lease = Duration::from_millis(400);
+    let options = place.options();
     let alone = place.node(&options);
     place.begin("order", "Held", "").await;
     place.diary.wait("began", "order", alone.id()).await;
-    alone.pause();
+    place.pause(&alone).await;
     // Not a wait for luck: the lease runs out by the clock of the machine.
     tokio::time::sleep(options.work_lease * 2).await;
     alone.resume();
     place.diary.wait("cancelled", "order", alone.id()).await;
     place.gates.open("order");
     assert_eq!(place.output("order").await, alone.id().to_string());
-    assert_eq!(place.diary.all("began", "order").len(), 2);
+    assert!(place.diary.all("began", "order").len() >= 2);
     assert_eq!(
         place.kinds("order").await,
         [
