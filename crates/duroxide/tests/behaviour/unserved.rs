@@ -10,7 +10,9 @@ use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistry
 use duroxide::{ActivityContext, Client, OrchestrationContext};
 
 use crate::doomed::Doomed;
-use crate::support::{NOW_MS, Node, USUAL, activities, memory_with_clock, orchestrations, within};
+use crate::support::{
+    Diary, NOW_MS, Node, USUAL, activities, memory_with_clock, orchestrations, within,
+};
 
 /// After this time a dead node is not counted as live.
 const GONE_AFTER: Duration = Duration::from_secs(90);
@@ -118,15 +120,12 @@ async fn the_list_follows_workers_that_start_and_stop() {
 async fn a_worker_that_died_counts_as_gone_after_a_while() {
     let (store, clock) = memory_with_clock().await;
     let node = without_workers(&store).await;
-    let doomed = Doomed::on(&store, serving(TagFilter::tags(["gpu"])), calling(), hanging()).await;
+    let diary = Diary::default();
+    let gpu = serving(TagFilter::tags(["gpu"]));
+    let doomed = Doomed::on(&store, gpu, calling(), hanging(&diary)).await;
     until_live(&node.client, 1).await;
     node.begin("order", "Calls", "Resize@gpu").await;
-    within(async {
-        while node.client.get_queue_depths().await.unwrap().worker_queue > 0 {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
+    assert_eq!(diary.next().await, "began");
     doomed.die().await;
     clock.advance(GONE_AFTER - Duration::from_millis(1));
     assert!(node.client.list_unserved_work(100).await.unwrap().is_empty(), "it may be alive");
@@ -137,8 +136,12 @@ async fn a_worker_that_died_counts_as_gone_after_a_while() {
 }
 
 /// An activity that never ends.
-fn hanging() -> ActivityRegistryBuilder {
-    activities().register("Resize", |_: ActivityContext, _: String| std::future::pending())
+fn hanging(diary: &Diary) -> ActivityRegistryBuilder {
+    let diary = diary.clone();
+    activities().register("Resize", move |_: ActivityContext, _: String| {
+        diary.write("began");
+        std::future::pending()
+    })
 }
 
 /// Every worker runs the activities of the runtime itself, though nobody registers them.
