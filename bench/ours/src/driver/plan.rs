@@ -42,6 +42,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("cold-replay-10000", Workload::ColdReplay, 10_000).durare(10_000).legacy(60).rounds(2),
     row("idle-0", Workload::Idle, 0).legacy(0).rounds(1).quick(0),
     row("idle-100000", Workload::Idle, 100_000).durare(100).legacy(100).rounds(1),
+    row("idle-400000", Workload::Idle, 400_000).without_durare().rounds(1),
     row("memory-4000", Workload::Memory, 4_000).durare(400).rounds(1),
 ];
 
