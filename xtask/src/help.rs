@@ -9,6 +9,7 @@ cargo xtask <command>
   stress [seconds]   put the bundled stores under load and print what they carry
   bench [options]    measure this project and its peers side by side; --help lists the options
   gate [--bless]     count instructions and allocations of the hot paths against stored figures
+  soak [--minutes N] run workflows while their worker processes are killed and paused
   conformance-teeth  show which validation catches which violation of the contract
   help               this text";
 

@@ -5,6 +5,7 @@ mod ci;
 mod conformance_teeth;
 mod gate;
 mod help;
+mod soak;
 mod step;
 mod stress;
 mod test;
@@ -21,6 +22,7 @@ fn main() -> ExitCode {
         Some("bench") => bench::run(),
         Some("gate") => gate::run(),
         Some("stress") => stress::run(),
+        Some("soak") => soak::run(),
         Some("conformance-teeth") => conformance_teeth::run(),
         None | Some("help" | "--help" | "-h") => help::run(),
         Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),

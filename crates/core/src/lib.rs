@@ -9,6 +9,7 @@ pub mod clock;
 pub mod context;
 pub mod engine;
 pub mod model;
+mod panics;
 pub mod providers;
 pub mod runtime;
 

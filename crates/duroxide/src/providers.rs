@@ -7,3 +7,9 @@ pub use duroxide_core::providers::*;
 pub mod sqlite {
     pub use duroxide_sqlite::*;
 }
+
+/// PostgreSQL, for many nodes.
+#[cfg(feature = "postgres")]
+pub mod postgres {
+    pub use duroxide_pg::*;
+}

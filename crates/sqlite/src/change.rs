@@ -8,6 +8,7 @@ pub(crate) struct Changes {
     orchestrator_queue: bool,
     worker_queue: bool,
     start_limits: bool,
+    work_locks: bool,
     everything: bool,
     /// Instances that went on, and those that may have ended.
     steps: Vec<String>,
@@ -30,6 +31,11 @@ impl Changes {
         self.start_limits = true;
     }
 
+    /// An activity that someone runs is no longer theirs.
+    pub(crate) fn work_locks(&mut self) {
+        self.work_locks = true;
+    }
+
     /// History, status or values of an instance changed.
     pub(crate) fn instance(&mut self, instance: String) {
         self.instances.push(instance);
@@ -50,6 +56,7 @@ impl Changes {
         self.orchestrator_queue |= other.orchestrator_queue;
         self.worker_queue |= other.worker_queue;
         self.start_limits |= other.start_limits;
+        self.work_locks |= other.work_locks;
         self.everything |= other.everything;
         self.steps.extend(other.steps);
         self.instances.extend(other.instances);
@@ -69,6 +76,9 @@ impl Changes {
         }
         if self.start_limits {
             hub.notify(ChangeScope::StartLimits);
+        }
+        if self.work_locks {
+            hub.notify(ChangeScope::WorkLocks);
         }
         for instance in &self.steps {
             hub.notify_step(instance);

@@ -103,11 +103,12 @@ pub(crate) fn commit_turn(
         }
     };
     let leased = apply(tx, &instance, &commit)?;
-    if has_ready_messages(tx, &instance)? {
+    let more_waits = has_ready_messages(tx, &instance)?;
+    if more_waits {
         tx.changes.orchestrator_queue();
     }
     note_change(tx, instance, &commit);
-    Ok(CommittedTurn { incarnation, leased })
+    Ok(CommittedTurn { incarnation, leased, more_waits })
 }
 
 /// Incarnation and current execution of an instance that is stored; zero for what cannot be read.
@@ -150,7 +151,7 @@ pub(crate) fn apply(
     let leased = worker_queue::insert_all(tx, &commit.work, commit.lease.as_ref())?;
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
     for activity in &commit.cancelled {
-        worker_queue::cancel(tx.conn, activity)?;
+        worker_queue::cancel(tx, activity)?;
     }
     for message in &commit.messages {
         orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;

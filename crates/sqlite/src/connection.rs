@@ -8,12 +8,13 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::options::Settings;
 use crate::url::{Location, OpenMode};
-use crate::{SqliteError, limits, migrations, statement_count};
+use crate::{SqliteError, limits, migrations, patience, statement_count};
 
 /// Pause between two tries to switch the journal while another process opens the same new file.
 const JOURNAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Opens the connection that writes, and makes or migrates the tables.
+/// Opens the connection that writes, and makes or migrates the tables. To be called on the thread
+/// that uses it.
 pub(crate) fn open_writer(
     location: &Location,
     settings: &Settings,
@@ -30,6 +31,7 @@ pub(crate) fn open_writer(
     }
     let named = |error| SqliteError::about(path, error);
     limit_pages(&connection, settings).map_err(named)?;
+    patience::try_often(&mut connection, settings.busy_timeout).map_err(named)?;
     statement_count::count(&mut connection, settings).map_err(named)?;
     Ok(connection)
 }

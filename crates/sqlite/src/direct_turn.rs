@@ -50,7 +50,7 @@ pub(crate) fn commit_direct_turn(
     }
     let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
     commit::note_change(tx, turn.instance, &turn.commit);
-    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased }))
+    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
 }
 
 /// Whether the history ends at the mark, and nobody and nothing stands before the turn.

@@ -31,6 +31,7 @@ mod neighbours;
 mod number;
 mod options;
 mod orchestrator_queue;
+mod patience;
 mod progress;
 mod provider;
 mod readers;

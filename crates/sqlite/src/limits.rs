@@ -11,6 +11,9 @@ pub(crate) const STATEMENTS_CACHED_MAX: usize = 256;
 /// How long a connection waits for another process before it reports a locked database.
 pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Pause between two tries while another process holds the lock: about one quick commit.
+pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(2);
+
 /// Threads for reads. Reads are short and mostly served from the page cache.
 pub(crate) const READERS: usize = 2;
 

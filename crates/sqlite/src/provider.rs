@@ -423,6 +423,12 @@ impl Provider for SqliteProvider {
         self.read_with("read_outcome", move |conn| history::outcome(conn, &instance)).await
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        let tokens = tokens.to_vec();
+        let find = move |conn: &Connection| worker_queue::find_lost(conn, tokens);
+        self.read_with("find_lost_work_locks", find).await
+    }
+
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let instance = instance.to_owned();
         self.read_with("read_start_event", move |conn| history::start_event(conn, &instance)).await

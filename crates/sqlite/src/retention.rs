@@ -106,6 +106,7 @@ fn delete_one(
     delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
     result.instances_deleted += delete("DELETE FROM instances WHERE instance_id = ?1")?;
     tx.changes.instance(instance.to_owned());
+    tx.changes.work_locks();
     Ok(())
 }
 

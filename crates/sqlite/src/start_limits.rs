@@ -43,7 +43,7 @@ pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx
      ORDER BY start_by LIMIT ?2";
 
 /// When something is overdue: now, when the next limit runs out, or when the lease of an activity
-/// does that is overdue already. Only reads, because it is asked far oftener than it finds anything.
+/// does that is overdue already. Only reads: it is asked far oftener than it finds anything.
 pub(crate) fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
     if conn.prepare_cached(OVERDUE_SQL)?.exists(params![now, 1])? {
         return Ok(Some(from_db(now)));

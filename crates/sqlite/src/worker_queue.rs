@@ -138,22 +138,42 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Removes an activity, running or not. Whoever runs it notices when it renews its lease.
+/// Removes an activity, running or not. Whoever runs it is told that it is gone.
 pub(crate) fn cancel(
-    conn: &Connection,
+    tx: &mut Tx<'_>,
     activity: &ScheduledActivityIdentifier,
 ) -> Result<(), JobError> {
-    conn.prepare_cached(
-        "DELETE FROM worker_queue
-         WHERE instance_id = ?1 AND execution_id = ?2 AND activity_id = ?3",
-    )?
-    .execute(params![
-        activity.instance,
-        to_db(activity.execution_id),
-        to_db(activity.activity_id)
-    ])?;
+    let was_leased: Option<bool> = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM worker_queue
+             WHERE instance_id = ?1 AND execution_id = ?2 AND activity_id = ?3
+             RETURNING lock_token IS NOT NULL",
+        )?
+        .query_row(
+            params![activity.instance, to_db(activity.execution_id), to_db(activity.activity_id)],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if was_leased == Some(true) {
+        tx.changes.work_locks();
+    }
     Ok(())
 }
+
+/// Which of the tokens no longer hold an activity.
+pub(crate) fn find_lost(conn: &Connection, tokens: Vec<String>) -> Result<Vec<String>, JobError> {
+    let mut held = conn.prepare_cached(HELD_SQL)?;
+    let mut lost = Vec::new();
+    for token in tokens {
+        if !held.exists([&token])? {
+            lost.push(token);
+        }
+    }
+    Ok(lost)
+}
+
+pub(crate) const HELD_SQL: &str = "SELECT 1 FROM worker_queue WHERE lock_token = ?1";
 
 /// What a worker asks for.
 pub(crate) struct WorkRequest {

@@ -59,6 +59,9 @@ macro_rules! __extensions {
             a_watch_sees_what_makes_turns_fetchable needs(watching);
             a_watch_sees_what_makes_work_fetchable needs(watching);
             a_watch_sees_every_commit_of_its_instance needs(watching);
+            a_held_work_lock_is_not_lost;
+            a_cancelled_work_lock_is_told needs(watching);
+            a_stolen_work_lock_is_told needs(watching);
             a_waiting_fetch_sees_a_new_message needs(waiting);
             a_waiting_fetch_sees_a_new_activity needs(waiting);
             a_waiting_fetch_sees_time_pass needs(waiting);

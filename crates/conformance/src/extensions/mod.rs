@@ -1,6 +1,6 @@
 //! What is new in this contract: batches, known history, leases and turns without a fetch, waiting
-//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions of
-//! this project promise beyond the published suite.
+//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions
+//! of this project promise beyond the published suite.
 
 mod batches;
 mod changes;
@@ -12,6 +12,7 @@ mod direct_turns;
 mod known_history;
 mod leases;
 mod listings;
+mod lost_locks;
 mod messages;
 mod outcomes;
 mod progress;
@@ -35,6 +36,7 @@ pub use direct_turns::*;
 pub use known_history::*;
 pub use leases::*;
 pub use listings::*;
+pub use lost_locks::*;
 pub use messages::*;
 pub use outcomes::*;
 pub use progress::*;

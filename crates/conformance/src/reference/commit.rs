@@ -78,7 +78,8 @@ pub(crate) fn apply(
         let visible_at = message.visible_at(now);
         orchestrator_queue::insert(store, now, message, visible_at);
     }
-    CommittedTurn { incarnation, leased }
+    let more_waits = !orchestrator_queue::ready(store, instance, now).is_empty();
+    CommittedTurn { incarnation, leased, more_waits }
 }
 
 /// Creates the instance when a commit names it for the first time, and brings it up to date.

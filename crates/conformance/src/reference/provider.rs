@@ -380,6 +380,10 @@ impl Provider for MemoryProvider {
         Some(self.hub.watch(scope))
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        Ok(worker_queue::find_lost(&self.store(), tokens))
+    }
+
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let outcome = history::outcome(&self.store(), instance);
         outcome.map_err(|refusal| refusal.during("read_outcome"))

@@ -260,6 +260,12 @@ pub(crate) fn return_unstarted(
     abandon(store, now, token, how)
 }
 
+/// Which of the tokens no longer hold an activity.
+pub(crate) fn find_lost(store: &Store, tokens: &[String]) -> Vec<String> {
+    let held = |token: &&String| store.work.values().any(|work| work.is_held_by(token));
+    tokens.iter().filter(|token| !held(token)).cloned().collect()
+}
+
 pub(crate) fn lost_lease() -> Refusal {
     Refusal::new("Invalid lock token: the work item is gone or its lease has run out")
 }

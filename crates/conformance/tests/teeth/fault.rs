@@ -108,6 +108,8 @@ faults! {
     SpreadEmpty: "the spread of versions is always empty",
     ParkedHidden: "messages for unknown instances are not listed",
     WatchSilent: "a watch never tells of a change",
+    LostLocksHidden: "activities that were taken away are not named",
+    HeldLocksLost: "activities that are still held are called lost",
     PollReturnsAtOnce: "a fetch never waits for work",
     BatchTooLarge: "a batch holds more turns than were asked for",
     KnownSuffixLost: "events after the known ones are left out",

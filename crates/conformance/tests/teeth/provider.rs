@@ -300,6 +300,14 @@ impl Provider for FaultyProvider {
         self.inner.watch(scope)
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        match self.fault {
+            Some(Fault::LostLocksHidden) => Ok(Vec::new()),
+            Some(Fault::HeldLocksLost) => Ok(tokens.to_vec()),
+            _honest => self.inner.find_lost_work_locks(tokens).await,
+        }
+    }
+
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let outcome = self.inner.read_outcome(instance).await?;
         Ok(match (self.fault, outcome) {

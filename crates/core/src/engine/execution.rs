@@ -13,6 +13,7 @@ use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use crate::panics;
 use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
@@ -209,6 +210,7 @@ impl Execution {
             }
             Err(payload) => {
                 self.end = Some(End::Fault(panicked(payload.as_ref())));
+                panics::discard(payload);
                 self.drop_code();
             }
         }
@@ -237,6 +239,7 @@ impl Execution {
                 panic = %panic_text(payload.as_ref()),
                 "orchestration panicked while it was being dropped"
             );
+            panics::discard(payload);
         }
     }
 
@@ -341,7 +344,5 @@ fn panicked(payload: &(dyn std::any::Any + Send)) -> ErrorDetails {
 }
 
 fn panic_text(payload: &(dyn std::any::Any + Send)) -> String {
-    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
-    text.or_else(|| payload.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "orchestration panicked".to_owned())
+    panics::text(payload).unwrap_or_else(|| "orchestration panicked".to_owned())
 }

@@ -14,6 +14,9 @@ pub enum ChangeScope<'a> {
     WorkerQueue,
     /// An activity with a schedule-to-start limit may have been added or given back unstarted.
     StartLimits,
+    /// An activity that someone runs may have been cancelled or taken away: see
+    /// [`find_lost_work_locks`](super::Provider::find_lost_work_locks).
+    WorkLocks,
     /// History, status, key-value state or progress of one instance may have changed.
     Instance(&'a str),
     /// One instance may have ended.
@@ -50,6 +53,7 @@ struct Shared {
     orchestrator: watch::Sender<()>,
     worker: watch::Sender<()>,
     start_limits: watch::Sender<()>,
+    work_locks: watch::Sender<()>,
     instances: Mutex<HashMap<String, Watched>>,
 }
 
@@ -102,6 +106,9 @@ impl ChangeHub {
             ChangeScope::StartLimits => {
                 ChangeWatch { changes: self.shared.start_limits.subscribe(), _interest: None }
             }
+            ChangeScope::WorkLocks => {
+                ChangeWatch { changes: self.shared.work_locks.subscribe(), _interest: None }
+            }
             ChangeScope::Instance(instance) => {
                 self.watch_instance(instance, |watched| watched.changes.subscribe())
             }
@@ -128,6 +135,7 @@ impl ChangeHub {
             ChangeScope::OrchestratorQueue => self.shared.orchestrator.send_replace(()),
             ChangeScope::WorkerQueue => self.shared.worker.send_replace(()),
             ChangeScope::StartLimits => self.shared.start_limits.send_replace(()),
+            ChangeScope::WorkLocks => self.shared.work_locks.send_replace(()),
             ChangeScope::Instance(instance) => {
                 if let Some(watched) = self.shared.instances().get(instance) {
                     watched.changes.send_replace(());
@@ -154,6 +162,12 @@ impl ChangeHub {
         self.notify(ChangeScope::OrchestratorQueue);
         self.notify(ChangeScope::WorkerQueue);
         self.notify(ChangeScope::StartLimits);
+        self.notify(ChangeScope::WorkLocks);
+        self.notify_instances();
+    }
+
+    /// Reports that any instance may have changed.
+    pub fn notify_instances(&self) {
         for watched in self.shared.instances().values() {
             watched.changes.send_replace(());
             watched.outcome.send_replace(());

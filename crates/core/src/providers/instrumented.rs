@@ -19,6 +19,7 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
+use crate::panics;
 use crate::runtime::observability::MetricsProvider;
 
 /// Hands every call on unchanged, and measures those that the system's speed depends on.
@@ -26,6 +27,7 @@ use crate::runtime::observability::MetricsProvider;
 /// - A batch is measured under the name of the single operation that it stands for.
 /// - The whole call is measured, so a fetch that waited for work includes the wait.
 /// - A call that is dropped before its end is not measured.
+/// - A panic of the store comes back as a retryable error.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
     metrics: Option<Arc<MetricsProvider>>,
@@ -42,9 +44,9 @@ impl InstrumentedProvider {
         operation: &str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        let Some(metrics) = &self.metrics else { return call.await };
+        let Some(metrics) = &self.metrics else { return guarded(operation, call).await };
         let begin = Instant::now();
-        let result = call.await;
+        let result = guarded(operation, call).await;
         let seconds = begin.elapsed().as_secs_f64();
         match &result {
             Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
@@ -55,6 +57,17 @@ impl InstrumentedProvider {
         }
         result
     }
+}
+
+/// A panic of the store is an error of the call. What the call has done before is not known, as
+/// after a lost connection, so it may be repeated.
+async fn guarded<T>(
+    operation: &str,
+    call: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, ProviderError> {
+    let panicked =
+        |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
+    panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)))
 }
 
 /// Sorts errors by their text, because that is all that every provider gives.
@@ -114,7 +127,11 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt).await
+        guarded(
+            "abandon_orchestration_item",
+            self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt),
+        )
+        .await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -126,7 +143,7 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
-        self.inner.read_with_execution(instance, execution_id).await
+        guarded("read_with_execution", self.inner.read_with_execution(instance, execution_id)).await
     }
 
     async fn append_with_execution(
@@ -135,11 +152,15 @@ impl Provider for InstrumentedProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        self.inner.append_with_execution(instance, execution_id, new_events).await
+        guarded(
+            "append_with_execution",
+            self.inner.append_with_execution(instance, execution_id, new_events),
+        )
+        .await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.inner.enqueue_for_worker(item).await
+        guarded("enqueue_for_worker", self.inner.enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -166,7 +187,7 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.inner.renew_work_item_lock(token, extend_for).await
+        guarded("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for)).await
     }
 
     async fn renew_session_lock(
@@ -193,7 +214,8 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.inner.abandon_work_item(token, delay, ignore_attempt).await
+        guarded("abandon_work_item", self.inner.abandon_work_item(token, delay, ignore_attempt))
+            .await
     }
 
     async fn renew_orchestration_item_lock(
@@ -201,7 +223,11 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.inner.renew_orchestration_item_lock(token, extend_for).await
+        guarded(
+            "renew_orchestration_item_lock",
+            self.inner.renew_orchestration_item_lock(token, extend_for),
+        )
+        .await
     }
 
     async fn enqueue_for_orchestrator(
@@ -222,7 +248,8 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-        self.inner.get_custom_status(instance, last_seen_version).await
+        guarded("get_custom_status", self.inner.get_custom_status(instance, last_seen_version))
+            .await
     }
 
     async fn get_kv_value(
@@ -230,21 +257,21 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         key: &str,
     ) -> Result<Option<String>, ProviderError> {
-        self.inner.get_kv_value(instance, key).await
+        guarded("get_kv_value", self.inner.get_kv_value(instance, key)).await
     }
 
     async fn get_kv_all_values(
         &self,
         instance: &str,
     ) -> Result<HashMap<String, String>, ProviderError> {
-        self.inner.get_kv_all_values(instance).await
+        guarded("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
     }
 
     async fn get_instance_stats(
         &self,
         instance: &str,
     ) -> Result<Option<SystemStats>, ProviderError> {
-        self.inner.get_instance_stats(instance).await
+        guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
     }
 
     // Methods with defaults are handed on, too: a default here would hide the faster one inside.
@@ -286,6 +313,10 @@ impl Provider for InstrumentedProvider {
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         self.inner.watch(scope)
+    }
+
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

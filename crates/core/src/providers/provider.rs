@@ -300,6 +300,17 @@ pub trait Provider: Any + Send + Sync {
         None
     }
 
+    /// Which of these tokens no longer hold an activity: it was cancelled, or someone else has it.
+    ///
+    /// - Asked by whoever runs the activities after a change in
+    ///   [`ChangeScope::WorkLocks`], so that a cancellation by another node is heard of at once.
+    /// - A token that still holds its activity is never named.
+    /// - The default names none; the next renewal tells.
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        let _renewal_tells = tokens;
+        Ok(Vec::new())
+    }
+
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let history = self.read(instance).await?;

@@ -122,6 +122,9 @@ pub struct CommittedTurn {
     pub incarnation: Option<u64>,
     /// The activities that are leased to the caller, of those that it asked for.
     pub leased: Vec<LeasedWork>,
+    /// Messages of the instance have become visible meanwhile, so that a direct turn would be
+    /// refused. A provider that does not know says no.
+    pub more_waits: bool,
 }
 
 /// An activity that was enqueued under a lease. Its attempt count is one.

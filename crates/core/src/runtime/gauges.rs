@@ -6,6 +6,7 @@ use tracing::debug;
 
 use super::limits::BACKGROUND_INTERVAL_MIN;
 use super::node::Node;
+use crate::panics;
 use crate::providers::ProviderError;
 
 /// Reads the gauges and keeps them up to date until the node stops. A store without a management
@@ -18,20 +19,24 @@ pub(crate) async fn start(node: &Arc<Node>) {
         return;
     }
     refresh(node).await;
-    let node = Arc::clone(node);
-    let tasks = node.tasks.clone();
-    tasks.spawn(async move {
-        let interval = node.options.observability.gauge_poll_interval.max(BACKGROUND_INTERVAL_MIN);
-        while node.tasks.unless_stopped(tokio::time::sleep(interval)).await.is_some() {
-            node.tasks.unless_stopped(refresh(&node)).await;
-        }
-    });
+    let kept = Arc::clone(node);
+    node.tasks.supervise("gauges", move || keep_up_to_date(Arc::clone(&kept)));
+}
+
+async fn keep_up_to_date(node: Arc<Node>) {
+    let interval = node.options.observability.gauge_poll_interval.max(BACKGROUND_INTERVAL_MIN);
+    while node.tasks.unless_stopped(tokio::time::sleep(interval)).await.is_some() {
+        node.tasks.unless_stopped(refresh(&node)).await;
+    }
 }
 
 async fn refresh(node: &Node) {
-    if let Err(error) = read(node).await {
-        debug!(target: "duroxide::runtime", %error, "gauges could not be read");
-    }
+    let error = match panics::caught(read(node)).await {
+        Ok(Ok(())) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(panic) => panic,
+    };
+    debug!(target: "duroxide::runtime", error, "gauges could not be read");
 }
 
 async fn read(node: &Node) -> Result<(), ProviderError> {

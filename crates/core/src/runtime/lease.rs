@@ -32,6 +32,8 @@ pub(crate) struct NewLease {
     pub(crate) leased: Leased,
     pub(crate) token: String,
     pub(crate) length: Duration,
+    /// Fired when the lease is gone for good.
+    pub(crate) lost: CancellationToken,
     /// Renew at once, because there is reason to believe that the lease is gone.
     pub(crate) doubtful: bool,
 }
@@ -107,7 +109,7 @@ impl Leases {
         tasks: &Tasks,
     ) -> Lease {
         let begun = Instant::now();
-        let lost = CancellationToken::new();
+        let lost = lease.lost;
         let interval = lease_renewal_interval(lease.length);
         let keeper = Keeper {
             provider: Arc::clone(provider),

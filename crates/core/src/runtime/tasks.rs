@@ -6,6 +6,10 @@ use std::time::Duration;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tracing::error;
+
+use super::limits::FETCH_RETRY_STEP;
+use crate::panics;
 
 /// The tasks of one runtime.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +28,46 @@ impl Tasks {
     {
         let kill = self.kill.clone();
         self.tracker.spawn(async move { kill.run_until_cancelled(task).await })
+    }
+
+    /// Runs a task that goes on until the runtime stops, whatever happens. If it panics, it is
+    /// begun again after a pause.
+    pub(crate) fn supervise<F>(
+        &self,
+        name: &'static str,
+        begin: impl Fn() -> F + Send + Sync + 'static,
+    ) where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let tasks = self.clone();
+        self.spawn(async move {
+            while let Err(panic) = panics::caught(async { begin().await }).await {
+                error!(
+                    target: "duroxide::runtime",
+                    task = name, panic,
+                    "a task of the runtime panicked and is begun again"
+                );
+                if tasks.unless_stopped(tokio::time::sleep(FETCH_RETRY_STEP)).await.is_none() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Runs a piece of work. If it panics, that is logged; its lease runs out and it comes again.
+    pub(crate) fn spawn_work<F>(&self, name: &'static str, work: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.spawn(async move {
+            if let Err(panic) = panics::caught(work).await {
+                error!(
+                    target: "duroxide::runtime",
+                    work = name, panic,
+                    "work was cut off by a panic of the runtime and is redelivered"
+                );
+            }
+        });
     }
 
     /// Waits for something, unless the runtime is told to stop first.
@@ -69,5 +113,51 @@ impl AbortOnDrop {
 impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+    use crate::runtime::slots::Slots;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_supervised_task_that_panics_is_begun_again() {
+        let tasks = Tasks::default();
+        let (begun, third) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+        tasks.supervise("test", {
+            let (begun, third, tasks) = (Arc::clone(&begun), Arc::clone(&third), tasks.clone());
+            move || {
+                let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                assert_ne!(number, 1, "before its first await");
+                let (third, tasks) = (Arc::clone(&third), tasks.clone());
+                async move {
+                    tokio::task::yield_now().await;
+                    assert_ne!(number, 2, "after its first await");
+                    third.notify_one();
+                    tasks.unless_stopped(std::future::pending::<()>()).await;
+                }
+            }
+        });
+        third.notified().await;
+        tasks.shutdown(Duration::from_secs(1)).await;
+        assert_eq!(begun.load(Ordering::SeqCst), 3);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_frees_its_slot() {
+        let (tasks, slots) = (Tasks::default(), Slots::new(1));
+        let slot = slots.take(1).await;
+        tasks.spawn_work("test", async move {
+            let _held = slot;
+            panic!("in the middle of it");
+        });
+        assert_eq!(slots.take(1).await.len(), 1);
+        tasks.shutdown(Duration::from_secs(1)).await;
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Warm {
     pub(crate) facts: Arc<StartFacts>,
     /// What is stored of it, and of which incarnation of the instance.
     pub(crate) mark: HistoryMark,
+    /// Messages wait in the queue: the next turn is a fetched one.
+    pub(crate) is_behind: bool,
 }
 
 /// Least recently used executions go first when a bound is reached.
@@ -117,7 +119,7 @@ impl WarmCache {
     /// Takes an execution out, if it is kept and none of its commits is on the way.
     pub(crate) fn take_quiet(&self, instance: &str, execution_id: u64) -> Option<Warm> {
         let mut kept = self.kept();
-        let fits = |warm: &Warm| warm.mark.execution_id == execution_id;
+        let fits = |warm: &Warm| !warm.is_behind && warm.mark.execution_id == execution_id;
         if kept.committing.contains_key(instance)
             || !kept.by_instance.peek(instance).is_some_and(|(warm, _)| fits(warm))
         {
@@ -126,9 +128,9 @@ impl WarmCache {
         kept.pop(instance)
     }
 
-    /// Whether an execution is kept.
-    pub(crate) fn holds(&self, instance: &str) -> bool {
-        self.kept().by_instance.contains(instance)
+    /// Whether an execution is kept that can take a direct turn.
+    pub(crate) fn is_ready(&self, instance: &str) -> bool {
+        self.kept().by_instance.peek(instance).is_some_and(|(warm, _)| !warm.is_behind)
     }
 
     /// Takes an execution out, whatever its mark.

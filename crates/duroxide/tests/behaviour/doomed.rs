@@ -34,8 +34,8 @@ impl Doomed {
         Self { threads }
     }
 
-    /// Ends it, and returns when nothing of it runs any more. What it holds stays held until it runs
-    /// out.
+    /// Ends it, and returns when nothing of it runs any more. What it holds stays held until that
+    /// runs out.
     pub(crate) async fn die(self) {
         let threads = self.threads;
         let ending = tokio::task::spawn_blocking(|| threads.shutdown_timeout(PATIENCE));

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use duroxide::providers::{
@@ -37,6 +37,7 @@ pub(crate) struct Faulty {
 #[derive(Default)]
 struct State {
     faults: HashMap<&'static str, (u32, ProviderError)>,
+    panics: HashMap<&'static str, u32>,
     calls: HashMap<&'static str, u32>,
     refused_instance: Option<String>,
     ignores_filter: bool,
@@ -44,6 +45,7 @@ struct State {
     manages: bool,
     takes_direct: bool,
     holds_direct: bool,
+    cancelled_at: Option<Instant>,
 }
 
 impl Faulty {
@@ -78,6 +80,16 @@ impl Faulty {
         self.fail(operation, times, ProviderError::retryable(operation, "hiccup"));
     }
 
+    /// The next `times` calls panic.
+    pub(crate) fn panic(&self, operation: &'static str, times: u32) {
+        self.state.lock().unwrap().panics.insert(operation, times);
+    }
+
+    /// How often an operation is still to panic.
+    pub(crate) fn panics_left(&self, operation: &'static str) -> u32 {
+        self.state.lock().unwrap().panics.get(operation).copied().unwrap_or(0)
+    }
+
     /// Refuses the next commit of one instance for good.
     pub(crate) fn refuse_commit_of(&self, instance: &str) {
         self.state.lock().unwrap().refused_instance = Some(instance.to_owned());
@@ -93,6 +105,17 @@ impl Faulty {
         self.state.lock().unwrap().watches = false;
     }
 
+    /// When the last commit that cancels an activity was answered.
+    pub(crate) fn cancelled_at(&self) -> Option<Instant> {
+        self.state.lock().unwrap().cancelled_at
+    }
+
+    fn note_commit(&self, commit: &TurnCommit) {
+        if !commit.cancelled_activities.is_empty() {
+            self.state.lock().unwrap().cancelled_at = Some(Instant::now());
+        }
+    }
+
     /// Has no management side.
     pub(crate) fn without_management(&self) {
         self.state.lock().unwrap().manages = false;
@@ -105,6 +128,11 @@ impl Faulty {
     fn enter(&self, operation: &'static str) -> Res<()> {
         let mut state = self.state.lock().unwrap();
         *state.calls.entry(operation).or_insert(0) += 1;
+        if let Some(left) = state.panics.get_mut(operation).filter(|left| **left > 0) {
+            *left -= 1;
+            drop(state);
+            panic!("{operation} panics");
+        }
         match state.faults.get_mut(operation) {
             Some((left, error)) if *left > 0 => {
                 *left -= 1;
@@ -210,10 +238,12 @@ impl Provider for Faulty {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Res<usize> {
+        self.enter("renew_session_lock")?;
         self.inner.renew_session_lock(owner_ids, extend_for, idle_timeout).await
     }
 
     async fn cleanup_orphaned_sessions(&self, idle_timeout: Duration) -> Res<usize> {
+        self.enter("cleanup_orphaned_sessions")?;
         self.inner.cleanup_orphaned_sessions(idle_timeout).await
     }
 
@@ -283,7 +313,9 @@ impl Provider for Faulty {
         }) {
             return Err(ProviderError::permanent("ack_orchestration_item", "refused"));
         }
-        self.inner.commit_turn(commit).await
+        let committed = self.inner.commit_turn(Arc::clone(&commit)).await?;
+        self.note_commit(&commit);
+        Ok(committed)
     }
 
     fn takes_direct_turns(&self) -> bool {
@@ -295,7 +327,8 @@ impl Provider for Faulty {
         if self.state.lock().unwrap().holds_direct {
             self.direct.acquire().await.unwrap().forget();
         }
-        let committed = self.inner.commit_direct_turn(turn).await?;
+        let committed = self.inner.commit_direct_turn(Arc::clone(&turn)).await?;
+        self.note_commit(&turn.commit);
         self.enter(if committed.is_some() { DIRECT_TAKEN } else { DIRECT_REFUSED })?;
         self.enter(DIRECT_ANSWER)?;
         Ok(committed)
@@ -311,12 +344,18 @@ impl Provider for Faulty {
         self.inner.watch(scope).filter(|_| watches)
     }
 
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {
+        self.enter("find_lost_work_locks")?;
+        self.inner.find_lost_work_locks(tokens).await
+    }
+
     async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
         self.enter("read_outcome")?;
         self.inner.read_outcome(instance).await
     }
 
     async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
+        self.enter("read_start_event")?;
         self.inner.read_start_event(instance).await
     }
 }

@@ -4,8 +4,10 @@
 #![cfg(feature = "sqlite")]
 
 mod activities;
+mod blocking;
 mod builder;
 mod cancellation;
+mod cancellation_causes;
 mod children;
 mod client;
 mod continue_as_new;
@@ -18,10 +20,15 @@ mod faults;
 mod faulty;
 mod kv;
 mod metrics;
+mod panics;
+mod panics_of_the_store;
 mod progress;
 mod retry;
+mod session_life;
+mod session_slots;
 mod sessions;
 mod shutdown;
+mod shutdown_under_load;
 mod start_limits;
 mod status;
 mod support;

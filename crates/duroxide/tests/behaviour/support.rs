@@ -217,6 +217,11 @@ impl Database {
         (Arc::new(builder.open().await.unwrap()), clock)
     }
 
+    /// Opens it with the clock of the machine.
+    pub(crate) async fn open_in_real_time(&self) -> Arc<dyn Provider> {
+        Arc::new(SqliteProvider::new(&self.path(), None).await.unwrap())
+    }
+
     /// Changes it behind the back of the store.
     pub(crate) fn execute(&self, sql: &str) {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
@@ -286,6 +291,10 @@ impl Diary {
     /// What was written and not yet read.
     pub(crate) fn unread(&self) -> Vec<String> {
         self.entries.0.lock().unwrap().drain(..).collect()
+    }
+
+    pub(crate) fn has_entries(&self) -> bool {
+        !self.entries.0.lock().unwrap().is_empty()
     }
 
     /// Waits for the next entry.

@@ -1,5 +1,6 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
+mod busy;
 mod capability;
 mod damaged;
 mod deletion;

@@ -9,6 +9,7 @@ use super::builder::Registration;
 use super::versions::UNVERSIONED;
 use super::{ActivityRegistry, ActivityRegistryBuilder};
 use crate::model::{codec, syscall};
+use crate::runtime::activity_handler::BlockingActivity;
 use crate::runtime::{ActivityContext, ActivityHandler, FnActivity};
 
 const DUPLICATE: &str = "duplicate activity registration";
@@ -42,6 +43,19 @@ impl ActivityRegistryBuilder {
             async move { codec::encode(&running?.await?) }
         });
         self.add_activity(name.into(), Arc::new(handler))
+    }
+
+    /// Registers an activity that blocks its thread: it computes for long, sleeps, or calls code
+    /// that is not async. It runs on one of the threads that tokio keeps for such work, so it
+    /// holds up nothing else.
+    ///
+    /// A thread cannot be aborted: when a cancelled activity does not return within its grace, its
+    /// slot is free but the thread goes on. Look at [`ActivityContext::is_cancelled`] now and then.
+    pub fn register_blocking<F>(self, name: impl Into<String>, f: F) -> Self
+    where
+        F: Fn(ActivityContext, String) -> Result<String, String> + Send + Sync + 'static,
+    {
+        self.add_activity(name.into(), Arc::new(BlockingActivity(Arc::new(f))))
     }
 
     /// Adds the activities of another registry.

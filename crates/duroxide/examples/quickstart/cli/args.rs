@@ -1,5 +1,6 @@
 //! What was asked for on the command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ commands:
   help      show this text
 
 options:
-  --store <file>         database file, also as sqlite:<file>
+  --store <place>        database file, also as sqlite:<file>; or postgres://user@host/database
+                         (with cargo run --features postgres)
   --to <place>           where a new order is shipped to; no carrier goes to Atlantis
   --answer <answer>      approve (the default), reject, or none: wait for another terminal
   --pace-ms <number>     how long a step takes (default 1000)
@@ -54,7 +56,7 @@ impl Answer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Args {
     pub(crate) command: Command,
-    pub(crate) store: PathBuf,
+    pub(crate) store: StorePlace,
     pub(crate) place: String,
     /// Given by the program itself after a moment; `None` leaves it to a person.
     pub(crate) answer: Option<Answer>,
@@ -67,7 +69,7 @@ impl Args {
     pub(crate) fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = Self {
             command: Command::Run,
-            store: std::env::temp_dir().join("duroxide-quickstart.db"),
+            store: StorePlace::File(std::env::temp_dir().join("duroxide-quickstart.db")),
             place: "Lisbon".to_owned(),
             answer: Some(Answer::Approve),
             pace: Duration::from_secs(1),
@@ -94,9 +96,33 @@ impl Args {
 
     /// Where the activities write down what they did.
     pub(crate) fn effects(&self) -> PathBuf {
-        let mut name = self.store.clone().into_os_string();
+        let mut name = match &self.store {
+            StorePlace::File(path) => path.clone().into_os_string(),
+            // Nodes of one machine see each other's effects; those of others have their own.
+            StorePlace::Server(_) => std::env::temp_dir().join("duroxide-quickstart-pg").into(),
+        };
         name.push(".effects");
         name.into()
+    }
+}
+
+/// Where the orders are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum StorePlace {
+    File(PathBuf),
+    /// The URL of a PostgreSQL database.
+    Server(String),
+}
+
+impl fmt::Display for StorePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            // The part before the host may hold a password.
+            Self::Server(url) => {
+                write!(f, "postgres://{}", url.rsplit(['@', '/']).nth(1).unwrap_or("…"))
+            }
+        }
     }
 }
 
@@ -104,13 +130,16 @@ fn value(option: &str, given: &mut impl Iterator<Item = String>) -> Result<Strin
     given.next().ok_or_else(|| format!("{option} needs a value"))
 }
 
-fn store(text: &str) -> Result<PathBuf, String> {
+fn store(text: &str) -> Result<StorePlace, String> {
+    if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+        return Ok(StorePlace::Server(text.to_owned()));
+    }
     let path = text.strip_prefix("sqlite:").unwrap_or(text);
     let path = path.strip_prefix("//").unwrap_or(path);
     if path.is_empty() || path == ":memory:" || path.contains('?') {
         return Err(format!("--store '{text}' must name a file: only a file survives a kill"));
     }
-    Ok(path.into())
+    Ok(StorePlace::File(path.into()))
 }
 
 fn answer(text: &str) -> Result<Option<Answer>, String> {

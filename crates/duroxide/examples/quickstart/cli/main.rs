@@ -4,11 +4,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duroxide::providers::Provider;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::runtime::Runtime;
 use duroxide::{Client, OrchestrationStatus, RuntimeOptions};
 
-use super::args::{Answer, Args, Command, USAGE};
+use super::args::{Answer, Args, Command, StorePlace, USAGE};
 use super::orders::{self, Outcome};
 use super::world::World;
 use super::{show, workflow};
@@ -43,7 +44,7 @@ async fn perform(args: &Args) -> Outcome<()> {
         Command::Run => run(args).await,
         Command::Answer(answer) => send(args, answer).await,
         Command::Status => list(args).await,
-        Command::Reset => reset(args),
+        Command::Reset => reset(args).await,
         Command::Help => {
             print!("{USAGE}");
             Ok(())
@@ -51,9 +52,25 @@ async fn perform(args: &Args) -> Outcome<()> {
     }
 }
 
-async fn open_store(args: &Args) -> Outcome<Arc<SqliteProvider>> {
-    // As a bare path: in a URL, some characters of a path would have a meaning.
-    Ok(Arc::new(SqliteProvider::new(&args.store.display().to_string(), None).await?))
+async fn open_store(args: &Args) -> Outcome<Arc<dyn Provider>> {
+    match &args.store {
+        // As a bare path: in a URL, some characters of a path would have a meaning.
+        StorePlace::File(path) => {
+            Ok(Arc::new(SqliteProvider::new(&path.display().to_string(), None).await?))
+        }
+        StorePlace::Server(url) => open_server(url).await,
+    }
+}
+
+#[cfg(feature = "postgres")]
+async fn open_server(url: &str) -> Outcome<Arc<dyn Provider>> {
+    use duroxide::providers::postgres::PostgresProvider;
+    Ok(Arc::new(PostgresProvider::new_with_schema(url, "duroxide_quickstart").await?))
+}
+
+#[cfg(not(feature = "postgres"))]
+async fn open_server(_url: &str) -> Outcome<Arc<dyn Provider>> {
+    Err("PostgreSQL needs cargo run --features postgres --example quickstart".into())
 }
 
 async fn run(args: &Args) -> Outcome<()> {
@@ -62,7 +79,7 @@ async fn run(args: &Args) -> Outcome<()> {
     let client = Client::new(store.clone());
     let order = orders::open(&client).await?;
 
-    println!("database  {}", args.store.display());
+    println!("database  {}", args.store);
     println!("effects   {}", args.effects().display());
     println!("try this  kill -9 {} at any moment, then the same command again", std::process::id());
     println!();
@@ -111,7 +128,7 @@ async fn send(args: &Args, answer: Answer) -> Outcome<()> {
 }
 
 async fn list(args: &Args) -> Outcome<()> {
-    println!("database  {}", args.store.display());
+    println!("database  {}", args.store);
     let client = Client::new(open_store(args).await?);
     let mut orders = orders::all(&client).await?;
     // The one that is still to come.
@@ -125,9 +142,24 @@ async fn list(args: &Args) -> Outcome<()> {
     Ok(())
 }
 
-fn reset(args: &Args) -> Outcome<()> {
-    let name = args.store.display().to_string();
-    for file in ["", "-wal", "-shm", ".effects"].map(|end| format!("{name}{end}")) {
+async fn reset(args: &Args) -> Outcome<()> {
+    let effects = args.effects();
+    let mut files = vec![effects.display().to_string()];
+    match &args.store {
+        StorePlace::File(path) => {
+            files.extend(["", "-wal", "-shm"].map(|end| format!("{}{end}", path.display())));
+        }
+        StorePlace::Server(_) => {
+            let client = Client::new(open_store(args).await?);
+            let mut orders = orders::all(&client).await?;
+            orders.pop();
+            for order in orders {
+                client.delete_instance(&order.id, true).await?;
+                println!("removed {}", order.id);
+            }
+        }
+    }
+    for file in files {
         match std::fs::remove_file(&file) {
             Ok(()) => println!("removed {file}"),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}

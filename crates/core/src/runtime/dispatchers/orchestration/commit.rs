@@ -14,7 +14,7 @@ use crate::providers::{
     TurnCommit,
 };
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::dispatchers::worker::Handover;
+use crate::runtime::dispatchers::worker::{Assignment, Handover};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
@@ -31,6 +31,16 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
     }
 }
 
+/// A stored turn.
+pub(super) struct Committed {
+    /// Incarnation of the instance, if the store has one.
+    pub(super) incarnation: Option<u64>,
+    /// Messages wait that the turn has not seen.
+    pub(super) more_waits: bool,
+    /// Activities that begin here at once.
+    pub(super) begins: Vec<Assignment>,
+}
+
 /// Commits what the engine decided. `None` means that it is not known to be stored; the error is
 /// dealt with.
 pub(super) async fn commit(
@@ -38,7 +48,7 @@ pub(super) async fn commit(
     facts: &StartFacts,
     execution_id: u64,
     decided: Turn,
-) -> Option<CommittedTurn> {
+) -> Option<Committed> {
     let mut commit = assemble(turn, facts, execution_id, decided);
     warn_of_unkept_limits(turn.node, &turn.item.instance, &commit);
     let handover = Handover::plan(turn.node, &commit, None);
@@ -47,8 +57,12 @@ pub(super) async fn commit(
     match submit(turn, Arc::clone(&commit)).await {
         Ok(committed) => {
             turn.node.running.cancel(&commit.cancelled_activities);
-            handover.begin(turn.node, &commit, &committed.leased);
-            Some(committed)
+            let begins = handover.assign(turn.node, &commit, &committed.leased);
+            Some(Committed {
+                incarnation: committed.incarnation,
+                more_waits: committed.more_waits,
+                begins,
+            })
         }
         Err(error) if error.is_retryable() || lease_is_lost(turn).await => {
             give_up(turn, &error).await;

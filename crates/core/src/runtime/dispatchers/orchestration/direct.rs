@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
 use tokio::time::Instant;
 use tracing::debug;
 
@@ -19,6 +20,19 @@ use crate::runtime::dispatchers::worker::{Assignment, Finished, Handover, Leadin
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slot;
 use crate::runtime::warm_cache::Warm;
+
+/// Gathers the ends of activities while a fetched turn of their instance is taken, unless someone
+/// does so already. Through the queue they would only make the turns after it collide.
+pub(super) fn lead(node: &Node, instance: &str) -> Option<Leading> {
+    if node.takes_direct_turns() { node.finished.lead(instance) } else { None }
+}
+
+/// Takes turns with what has ended during a fetched one.
+pub(super) async fn go_on(node: &Arc<Node>, leading: Leading) {
+    if let Some(next) = take_direct_turns(node, leading, None).await {
+        begin(node, next);
+    }
+}
 
 /// Takes turns of an instance until no ended activity waits; the answer is what the caller's own
 /// slot runs next.
@@ -36,9 +50,15 @@ pub(crate) async fn take_direct_turns(
         assigned = take_turn(node, leading.instance(), ended, own.take()).await;
     }
     let next = (!assigned.is_empty()).then(|| assigned.remove(0));
+    if assigned.is_empty() {
+        return next;
+    }
     for assignment in assigned {
         begin(node, assignment);
     }
+    // A task that was spawned a moment ago runs on this thread and on no other one until we yield.
+    // What we go on with may keep the thread for long.
+    tokio::task::yield_now().await;
     next
 }
 
@@ -79,7 +99,7 @@ async fn commit_turn(
     ended: &[Finished],
     own: Option<(Slot, Stint)>,
 ) -> Option<Vec<Assignment>> {
-    let Warm { mut execution, facts, mark } = warm;
+    let Warm { mut execution, facts, mark, .. } = warm;
     let now_ms = node.clock.now_ms();
     let messages = ended.iter().map(|finished| finished.completion().clone()).collect();
     let decided = execution.advance(messages, now_ms);
@@ -103,7 +123,8 @@ async fn commit_turn(
     let worker_id = ended.first().map_or("", Finished::worker_id);
     report::report(&Taken { node, instance, worker_id }, &summary);
     if !summary.is_terminal() {
-        node.warm.put(instance.to_owned(), Warm { execution, facts, mark: after });
+        node.warm
+            .put(instance.to_owned(), Warm { execution, facts, mark: after, is_behind: false });
     }
     Some(handover.assign(node, &turn.commit, &committed.leased))
 }
@@ -124,9 +145,7 @@ async fn submit(node: &Node, turn: &Arc<DirectTurn>) -> Option<CommittedTurn> {
     }
 }
 
-/// In the order in which they ended.
+/// All at once, so that they share a commit; begun in the order in which they ended.
 async fn enqueue_all(ended: Vec<Finished>) {
-    for finished in ended {
-        finished.enqueue().await;
-    }
+    join_all(ended.into_iter().map(Finished::enqueue)).await;
 }

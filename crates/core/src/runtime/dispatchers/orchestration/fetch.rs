@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::direct::{go_on, lead};
 use super::process::process;
 use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
@@ -16,12 +17,15 @@ pub(crate) fn start(node: &Arc<Node>) {
     if node.options.orchestration_concurrency == 0 {
         return;
     }
-    let dispatcher = dispatch(Arc::clone(node));
-    node.tasks.spawn(dispatcher);
+    // Made once: a dispatcher that is begun again must not forget what is taken.
+    let slots = Slots::new(node.options.orchestration_concurrency);
+    node.tasks.supervise("orchestration dispatcher", {
+        let node = Arc::clone(node);
+        move || dispatch(Arc::clone(&node), slots.clone())
+    });
 }
 
-async fn dispatch(node: Arc<Node>) {
-    let slots = Slots::new(node.options.orchestration_concurrency);
+async fn dispatch(node: Arc<Node>, slots: Slots) {
     let mut pacing = Pacing::new("orchestration", node.options.dispatcher_min_poll_interval);
     while let Some(mut free) = node.tasks.unless_stopped(slots.take(ITEMS_PER_FETCH_MAX)).await {
         let asked = Instant::now();
@@ -43,9 +47,13 @@ async fn dispatch(node: Arc<Node>) {
                     let slot = free.pop();
                     let node = Arc::clone(&node);
                     let tasks = node.tasks.clone();
-                    tasks.spawn(async move {
+                    tasks.spawn_work("turn", async move {
+                        let leading = lead(&node, &turn.item.instance);
                         process(&node, slot.as_ref().map_or(0, |slot| slot.index), turn).await;
                         drop(slot);
+                        if let Some(leading) = leading {
+                            go_on(&node, leading).await;
+                        }
                     });
                 }
             }

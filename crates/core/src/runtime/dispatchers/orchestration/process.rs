@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tracing::warn;
 
 use super::batch::Batch;
@@ -47,6 +48,7 @@ pub(super) async fn process(node: &Arc<Node>, slot: usize, mut fetched: FetchedT
         leased: Leased::Turn,
         token: fetched.lock_token.clone(),
         length: node.options.orchestrator_lock_timeout,
+        lost: CancellationToken::new(),
         doubtful: false,
     });
     delay_for_test(&fetched.item.instance).await;

@@ -16,6 +16,7 @@ use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
 use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::providers::HistoryMark;
+use crate::runtime::dispatchers::worker::begin;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::warm_cache::Warm;
@@ -68,7 +69,7 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
     let mark = |incarnation| HistoryMark { incarnation, execution_id, event_id };
     // Until the end of this turn: the next one may be fetched before the answer is here.
-    let _committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
+    let committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
         let instance = turn.item.instance.clone();
         turn.node.warm.commit_begins(instance, mark(incarnation), Arc::clone(&facts))
     });
@@ -77,8 +78,14 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     };
     report::report(&turn.taken(), &summary);
     if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
-        let warm = Warm { execution, facts, mark: mark(incarnation) };
+        let warm =
+            Warm { execution, facts, mark: mark(incarnation), is_behind: committed.more_waits };
         turn.node.warm.put(turn.item.instance.clone(), warm);
+    }
+    drop(committing);
+    // Not before: what ends at once finds its instance warm.
+    for assignment in committed.begins {
+        begin(turn.node, assignment);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::handover::{Assignment, Stint};
-use super::{process, sessions};
+use super::{process, sessions, stolen};
 use crate::model::WorkItem;
 use crate::providers::{
     ChangeScope, FetchedWork, ProviderError, SessionFetchConfig, WorkFetch, WorkSlot,
@@ -19,8 +19,12 @@ pub(crate) fn start(node: &Arc<Node>) {
     if node.options.worker_concurrency == 0 {
         return;
     }
-    node.tasks.spawn(dispatch(Arc::clone(node)));
+    node.tasks.supervise("worker dispatcher", {
+        let node = Arc::clone(node);
+        move || dispatch(Arc::clone(&node))
+    });
     sessions::start(node);
+    stolen::start(node);
 }
 
 async fn dispatch(node: Arc<Node>) {
@@ -85,7 +89,7 @@ async fn give_back(node: &Node, lock_token: &str) {
 pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
-    tasks.spawn(async move {
+    tasks.spawn_work("activity", async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
             next = process::process(&node, assignment).await;

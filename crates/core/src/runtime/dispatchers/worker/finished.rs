@@ -110,6 +110,19 @@ impl FinishedWork {
     }
 }
 
+impl FinishedWork {
+    /// Makes the caller the leader of an instance that has none.
+    pub(crate) fn lead(&self, instance: &str) -> Option<Leading> {
+        let mut waiting = self.lock();
+        if waiting.contains_key(instance) {
+            return None;
+        }
+        waiting.insert(instance.to_owned(), Vec::new());
+        let (instance, waiting) = (instance.to_owned(), Arc::clone(&self.waiting));
+        Some(Leading { instance, waiting, over: false })
+    }
+}
+
 /// The right to take the direct turns of an instance. Dropping it lets what still waits be
 /// redelivered.
 pub(crate) struct Leading<T = Finished> {

@@ -1,6 +1,5 @@
 //! Running foreign code so that its panics stay its own.
 
-use std::any::Any;
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
@@ -8,8 +7,7 @@ use std::task::{Context, Poll};
 
 use tracing::warn;
 
-/// What a panic carried.
-pub(super) type Panic = Box<dyn Any + Send>;
+use crate::panics::{self, Payload as Panic};
 
 type Code<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -56,38 +54,27 @@ fn discard<T>(code: Option<Code<'_, T>>) {
     let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) else { return };
     warn!(
         target: "duroxide::runtime",
-        panic = text(&panic).unwrap_or("no text"),
+        panic = panics::text(panic.as_ref()).unwrap_or_else(|| "no text".to_owned()),
         "an activity panicked while it was being dropped"
     );
-    discard_panic(panic);
+    panics::discard(panic);
 }
 
 /// What is recorded about a panic; the words are those of tokio, which histories are full of.
 pub(super) fn describe(panic: Panic) -> String {
     let task = tokio::task::try_id().map_or_else(|| "?".to_owned(), |id| id.to_string());
-    let described = match text(&panic) {
+    let described = match panics::text(panic.as_ref()) {
         Some(text) => format!("task {task} panicked with message {text:?}"),
         None => format!("task {task} panicked"),
     };
-    discard_panic(panic);
+    panics::discard(panic);
     described
-}
-
-fn text(panic: &Panic) -> Option<&str> {
-    let text = panic.downcast_ref::<&str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
-}
-
-/// The payload of a panic is foreign as well, and its destructor may panic. That one is leaked:
-/// there is nobody left to catch it.
-fn discard_panic(panic: Panic) {
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(panic))) {
-        std::mem::forget(again);
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::any::Any;
+
     use super::*;
 
     struct PanicsInDrop;

@@ -4,11 +4,8 @@
 //! enqueued under a lease of this node and starts them when the commit is durable: nothing has to
 //! be fetched. The queue remains the truth: if this node dies, the leases run out.
 
-use std::sync::Arc;
-
 use tokio::time::Instant;
 
-use super::fetch::begin;
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
 use crate::runtime::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
@@ -93,13 +90,6 @@ impl Handover {
             indexes: self.planned.iter().map(|planned| planned.index).collect(),
             lock_timeout: node.options.worker_lock_timeout,
         })
-    }
-
-    /// Starts what the store has leased to this node, each in a task of its own.
-    pub(crate) fn begin(self, node: &Arc<Node>, commit: &TurnCommit, leased: &[LeasedWork]) {
-        for assignment in self.assign(node, commit, leased) {
-            begin(node, assignment);
-        }
     }
 
     /// What the store has leased to this node, each with its slot.

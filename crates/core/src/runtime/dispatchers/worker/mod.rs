@@ -11,6 +11,7 @@ mod run;
 mod running;
 mod session_count;
 mod sessions;
+mod stolen;
 
 pub(crate) use fetch::{begin, start};
 pub(crate) use finished::{Finished, FinishedWork, Leading};

@@ -109,11 +109,13 @@ pub(super) async fn take(
             return None;
         }
     };
-    let registered = node.running.register(work.id.clone());
+    let registered = node.running.register(work.id.clone(), fetched.lock_token.clone());
     let lease = node.keep(NewLease {
         leased: Leased::Activity,
         token: fetched.lock_token.clone(),
         length: node.options.worker_lock_timeout,
+        // A lost lease and a cancellation are the same to whoever runs the activity.
+        lost: registered.unwanted.clone(),
         doubtful: registered.doubtful,
     });
     let in_hand = InHand {
@@ -135,7 +137,7 @@ pub(super) async fn finish(
     finished: Finished,
     own: Option<(Slot, Stint)>,
 ) -> Option<Assignment> {
-    let may_lead = node.takes_direct_turns() && node.warm.holds(finished.instance());
+    let may_lead = node.takes_direct_turns() && node.warm.is_ready(finished.instance());
     match node.finished.offer(finished, may_lead) {
         Offered::Lead(leading) => take_direct_turns(node, leading, own).await,
         Offered::Joined => None,

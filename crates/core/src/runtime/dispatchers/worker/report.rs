@@ -67,7 +67,7 @@ pub(super) async fn store(in_hand: &InHand, completion: WorkItem) -> Stored {
 /// Whether a refusal means that the lease is gone. Another node's turn may have cancelled the
 /// activity without our having heard of it.
 async fn is_unwanted(in_hand: &InHand, refusal: &ProviderError) -> bool {
-    if in_hand.registered.unwanted.is_cancelled() || in_hand.lease.lost().is_cancelled() {
+    if in_hand.registered.unwanted.is_cancelled() {
         return true;
     }
     let length = in_hand.node.options.worker_lock_timeout;

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
 use super::finished::Finished;
-use super::guarded::{Guarded, Panic, describe};
+use super::guarded::{Guarded, describe};
 use super::process::{InHand, Work};
 use super::report;
 use crate::client::Client;
 use crate::clock::millis;
+use crate::panics::Payload;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::progress::ProgressReporter;
 use crate::runtime::start_facts::StartFacts;
@@ -23,6 +24,7 @@ const UNKNOWN: &str = "unknown";
 /// How a handler ended.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
+    /// With the text of the panic.
     Panicked(String),
     /// Nobody wants the result.
     Cancelled,
@@ -35,24 +37,30 @@ pub(super) async fn run(
     handler: Arc<dyn ActivityHandler>,
 ) -> Option<Finished> {
     let began = Instant::now();
-    let cancellation = CancellationToken::new();
-    let context = context(&in_hand, &work, cancellation.clone()).await;
+    // Fired by others, so that code that does not yield sees it too. A child: what the code does to
+    // its own token must not look like a cancellation.
+    let unwanted = in_hand.registered.unwanted.clone();
+    let context = context(&in_hand, &work, unwanted.child_token()).await;
     let input = std::mem::take(&mut work.input);
     let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
         biased;
-        ended = &mut code => outcome_of(ended),
-        () = unwanted(&in_hand) => {
-            cancellation.cancel();
+        ended = &mut code => match outcome_of(ended) {
+            // It was told and has ended before we got round to it.
+            _discarded if unwanted.is_cancelled() => Outcome::Cancelled,
+            wanted => wanted,
+        },
+        () = unwanted.cancelled() => {
             let grace = in_hand.node.options.activity_cancellation_grace_period;
-            if timeout(grace, &mut code).await.is_err() {
-                debug!(
+            match timeout(grace, &mut code).await {
+                Ok(ended) => drop(outcome_of(ended)),
+                Err(_elapsed) => debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
                     activity_name = %work.name,
                     activity_id = work.id.activity_id,
                     "cancelled activity did not end within its grace and was aborted"
-                );
+                ),
             }
             Outcome::Cancelled
         }
@@ -63,18 +71,10 @@ pub(super) async fn run(
     report::judge(in_hand, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Result<String, String>, Panic>) -> Outcome {
+fn outcome_of(ended: Result<Result<String, String>, Payload>) -> Outcome {
     match ended {
         Ok(result) => Outcome::Returned(result),
         Err(panic) => Outcome::Panicked(describe(panic)),
-    }
-}
-
-/// Ends when the activity is cancelled: by a turn of this node, or by the loss of its lease.
-async fn unwanted(in_hand: &InHand) {
-    tokio::select! {
-        () = in_hand.registered.unwanted.cancelled() => {}
-        () = in_hand.lease.lost().cancelled() => {}
     }
 }
 

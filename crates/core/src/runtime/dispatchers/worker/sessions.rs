@@ -11,7 +11,8 @@ use crate::runtime::options::lease_renewal_interval;
 
 /// Renews and sweeps until the node stops.
 pub(super) fn start(node: &Arc<Node>) {
-    node.tasks.spawn(keep(Arc::clone(node)));
+    let kept = Arc::clone(node);
+    node.tasks.supervise("keeper of sessions", move || keep(Arc::clone(&kept)));
 }
 
 async fn keep(node: Arc<Node>) {

@@ -1,0 +1,72 @@
+//! Panics as values, so that no task of ours dies of one.
+
+use std::any::Any;
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
+use std::task::Poll;
+
+/// What a panic carries.
+pub(crate) type Payload = Box<dyn Any + Send>;
+
+/// The text of a panic; `None` if it carries something else.
+pub(crate) fn text(payload: &(dyn Any + Send)) -> Option<String> {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+}
+
+/// Drops what a panic carries. It may be anything, also something that panics when it is dropped.
+pub(crate) fn discard(payload: Payload) {
+    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        // It would go on like this for as long as somebody likes: better lost than dropped.
+        std::mem::forget(another);
+    }
+}
+
+/// Runs a future; a panic in it ends it and is returned as its text.
+pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
+    let mut future = pin!(future);
+    poll_fn(|cx| {
+        // Unwind safety: a future that panicked is not polled again.
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
+            Ok(polled) => polled.map(Ok),
+            Err(payload) => {
+                let said = text(payload.as_ref()).unwrap_or_else(|| "without a text".to_owned());
+                discard(payload);
+                Poll::Ready(Err(said))
+            }
+        }
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Panics when it is dropped, with another one of its kind.
+    struct Bomb(u32);
+
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            if self.0 > 0 {
+                std::panic::panic_any(Bomb(self.0 - 1));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_returned_as_its_text() {
+        assert_eq!(caught(async { 7 }).await, Ok(7));
+        let said = caught(async { panic!("number {}", 7) }).await;
+        assert_eq!(said, Err::<(), _>("number 7".to_owned()));
+        let said = caught(async { std::panic::panic_any(7_u32) }).await;
+        assert_eq!(said, Err::<(), _>("without a text".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn what_a_panic_carries_may_panic_too() {
+        let said = caught(async { std::panic::panic_any(Bomb(3)) }).await;
+        assert_eq!(said, Err::<(), _>("without a text".to_owned()));
+    }
+}

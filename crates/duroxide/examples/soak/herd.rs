@@ -1,0 +1,102 @@
+//! The worker processes.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+/// What every worker process needs to know.
+#[derive(Debug, Clone)]
+pub(crate) struct Stall {
+    pub(crate) store: String,
+    pub(crate) effects: PathBuf,
+    pub(crate) folder: PathBuf,
+}
+
+/// A living worker process. Dropping it kills it.
+pub(crate) struct Worker {
+    child: Child,
+}
+
+/// How long a process may take to end by itself.
+const END_MAX: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(10);
+
+impl Worker {
+    /// Starts a process. Its log is appended to a file that all its predecessors wrote to.
+    pub(crate) fn spawn(stall: &Stall, name: usize) -> Result<Self, String> {
+        let program = std::env::current_exe().map_err(|error| error.to_string())?;
+        let child = Command::new(program)
+            .arg("node")
+            .args(["--store", &stall.store, "--name", &name.to_string()])
+            .arg("--effects")
+            .arg(&stall.effects)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(log(&stall.folder, name)?))
+            .spawn()
+            .map_err(|error| format!("a worker cannot be started: {error}"))?;
+        Ok(Self { child })
+    }
+
+    /// An error if the process has ended although nobody asked it to.
+    pub(crate) fn check(&mut self) -> Result<(), String> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(format!("a worker ended by itself ({status})")),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Ends the process at once, as a crash would.
+    pub(crate) fn kill(mut self) -> Result<(), String> {
+        self.check()?;
+        self.child.kill().map_err(|error| error.to_string())?;
+        self.child.wait().map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Stops its clockwork.
+    pub(crate) fn pause(&self) -> Result<(), String> {
+        self.signal(Signal::STOP)
+    }
+
+    /// Lets it go on.
+    pub(crate) fn resume(&self) -> Result<(), String> {
+        self.signal(Signal::CONT)
+    }
+
+    fn signal(&self, signal: Signal) -> Result<(), String> {
+        kill_process(Pid::from_child(&self.child), signal).map_err(|error| error.to_string())
+    }
+
+    /// Asks it to end and waits for it.
+    pub(crate) fn stop(mut self) -> Result<(), String> {
+        self.check()?;
+        drop(self.child.stdin.take());
+        let began = Instant::now();
+        while began.elapsed() < END_MAX {
+            match self.child.try_wait().map_err(|error| error.to_string())? {
+                Some(status) if status.success() => return Ok(()),
+                Some(status) => return Err(format!("a worker failed ({status})")),
+                None => std::thread::sleep(LOOK),
+            }
+        }
+        Err("a worker does not end".to_owned())
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // Already gone unless the soak has failed; a paused process is killed as well.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+fn log(folder: &Path, name: usize) -> Result<File, String> {
+    let path = folder.join(format!("node-{name}.log"));
+    let opened = File::options().create(true).append(true).open(&path);
+    opened.map_err(|error| format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,56 @@
+//! Workflows under kills and pauses: `cargo xtask soak --minutes 5`.
+//!
+//! Three worker processes share one store. They are killed and paused at random while thousands of
+//! workflows run. In the end the store is audited: everything is finished, and nothing happened
+//! that should not have. Needs signals, so it runs on Unix only.
+
+#[cfg(unix)]
+mod args;
+#[cfg(unix)]
+mod audit;
+#[cfg(unix)]
+mod chaos;
+#[cfg(unix)]
+mod effects;
+#[cfg(unix)]
+mod facts;
+#[cfg(unix)]
+mod herd;
+#[cfg(unix)]
+mod kinds;
+#[cfg(unix)]
+mod load;
+#[cfg(unix)]
+mod node;
+#[cfg(unix)]
+mod rng;
+#[cfg(unix)]
+mod run;
+#[cfg(unix)]
+mod store;
+#[cfg(unix)]
+mod workflows;
+
+use std::process::ExitCode;
+
+#[cfg(unix)]
+fn main() -> ExitCode {
+    let outcome = match args::parse(std::env::args().skip(1)) {
+        Ok(args::Command::Soak(plan)) => run::run(&plan),
+        Ok(args::Command::Node(node)) => node::run(&node),
+        Err(mistake) => Err(format!("{mistake}\n{}", args::USAGE)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(reason) => {
+            eprintln!("soak: {reason}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn main() -> ExitCode {
+    eprintln!("soak: processes are paused by signals, which this system does not have");
+    ExitCode::FAILURE
+}

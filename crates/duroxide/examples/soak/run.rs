@@ -1,0 +1,155 @@
+//! One soak from the first process to the verdict.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use duroxide::Client;
+
+use crate::args::Plan;
+use crate::audit::{Counts, audit};
+use crate::chaos::{Done, trouble};
+use crate::effects::Effects;
+use crate::facts::{Leftovers, Tables};
+use crate::herd::{Stall, Worker};
+use crate::load::{self, Started};
+use crate::rng::Rng;
+use crate::store;
+
+/// Worker processes.
+const WORKERS: usize = 3;
+/// Dropped timers and idle sessions are gone within this when all workflows are finished.
+const SETTLE_MAX: Duration = Duration::from_secs(60);
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Runs the soak; the files are kept if it fails.
+pub(crate) fn run(plan: &Plan) -> Result<(), String> {
+    let temporary = tempfile::Builder::new().prefix("duroxide-soak-").tempdir();
+    let temporary = temporary.map_err(|error| error.to_string())?;
+    let folder = plan.folder.clone().unwrap_or_else(|| temporary.path().to_owned());
+    println!(
+        "soak: {:.1} minutes, seed {}, files in {}",
+        plan.time.as_secs_f64() / 60.0,
+        plan.seed,
+        folder.display()
+    );
+    match soak(plan, &folder) {
+        Ok(()) => Ok(()),
+        Err(reason) => {
+            let kept = temporary.keep();
+            let folder = plan.folder.clone().unwrap_or(kept);
+            Err(format!("{reason}\nseed {}; the files are in {}", plan.seed, folder.display()))
+        }
+    }
+}
+
+fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
+    let began = Instant::now();
+    let stall = stall(plan, folder)?;
+    let tokio = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
+    // Made here, so that the tables are there when the processes start.
+    let store = tokio.block_on(store::open(&stall.store))?;
+    let herd: Vec<Troubled> =
+        (0..WORKERS).map(|name| Troubled::begin(plan, &stall, name)).collect();
+    let client = Client::new(store);
+    let loaded = tokio.block_on(load::run(&client, plan.seed, plan.time));
+    // From here on nobody is killed or paused: what is left must be finished by itself.
+    let mut workers = Vec::new();
+    let mut done = Done::default();
+    for troubled in herd {
+        let (worker, its) = troubled.end()?;
+        workers.push(worker);
+        done.kills += its.kills;
+        done.pauses += its.pauses;
+    }
+    let started = loaded?;
+    let tables = Tables::open(&stall.store)?;
+    settle(&tables, &mut workers)?;
+    for worker in workers {
+        worker.stop()?;
+    }
+    let counts = audit(&tables.facts()?, &Effects::new(&stall.effects).read()?)?;
+    if plan.calm && counts.redeliveries > 0 {
+        let again = counts.redeliveries;
+        return Err(format!(
+            "{again} effects were had again although nothing was killed or paused"
+        ));
+    }
+    report(&started, done, &counts, began.elapsed());
+    Ok(())
+}
+
+fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
+    std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
+    let effects: PathBuf = folder.join("effects.txt");
+    std::fs::write(&effects, "").map_err(|error| error.to_string())?;
+    let file = || format!("sqlite:{}", folder.join("soak.db").display());
+    let store = plan.store.clone().unwrap_or_else(file);
+    Ok(Stall { store, effects, folder: folder.to_owned() })
+}
+
+/// A worker process with a thread that troubles it.
+struct Troubled {
+    enough: mpsc::Sender<()>,
+    thread: JoinHandle<Result<(Worker, Done), String>>,
+}
+
+impl Troubled {
+    fn begin(plan: &Plan, stall: &Stall, name: usize) -> Self {
+        let (enough, is_enough) = mpsc::channel();
+        let rng = Rng::new(plan.seed.wrapping_mul(31).wrapping_add(name as u64));
+        let (stall, calm) = (stall.clone(), plan.calm);
+        let thread = std::thread::spawn(move || {
+            if calm {
+                let worker = Worker::spawn(&stall, name)?;
+                // Ends when the other side is dropped.
+                is_enough.recv().unwrap_or_default();
+                return Ok((worker, Done::default()));
+            }
+            trouble(&stall, name, rng, &is_enough)
+        });
+        Self { enough, thread }
+    }
+
+    fn end(self) -> Result<(Worker, Done), String> {
+        drop(self.enough);
+        self.thread.join().map_err(|_panic| "a thread of the soak panicked".to_owned())?
+    }
+}
+
+/// Waits until queues, leases and sessions are gone.
+fn settle(tables: &Tables, workers: &mut [Worker]) -> Result<(), String> {
+    let began = Instant::now();
+    loop {
+        let left = tables.leftovers()?;
+        if left == Leftovers::default() {
+            return Ok(());
+        }
+        if began.elapsed() > SETTLE_MAX {
+            return Err(format!(
+                "after {SETTLE_MAX:?} without trouble something is left: {left:?}"
+            ));
+        }
+        for worker in &mut *workers {
+            worker.check()?;
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn report(started: &Started, done: Done, counts: &Counts, took: Duration) {
+    let kinds: Vec<String> =
+        started.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
+    println!("workflows     {} ({})", started.values().sum::<u64>(), kinds.join(", "));
+    println!("instances     {} in {} executions", counts.instances, counts.executions);
+    println!("turns         {}", counts.turns);
+    println!(
+        "activities    {} completed, {} cancelled",
+        counts.activities, counts.cancelled_activities
+    );
+    println!("effects       {}, of these {} again", counts.effects, counts.redeliveries);
+    println!("kills         {}", done.kills);
+    println!("pauses        {}", done.pauses);
+    println!("audit         everything is finished and every rule is kept ({took:.1?})");
+}

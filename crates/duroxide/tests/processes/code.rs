@@ -1,0 +1,108 @@
+//! What the nodes can run. Gates are files: code waits until the test makes one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use duroxide::runtime::registry::ActivityRegistry;
+use duroxide::{ActivityContext, Either2, OrchestrationContext, OrchestrationRegistry};
+
+use crate::diary::{Diary, LOOK};
+
+/// Opened by the test.
+#[derive(Debug, Clone)]
+pub(crate) struct Gates {
+    folder: PathBuf,
+}
+
+impl Gates {
+    pub(crate) fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned() }
+    }
+
+    pub(crate) fn open(&self, name: &str) {
+        std::fs::write(self.path(name), "").unwrap();
+    }
+
+    fn is_open(&self, name: &str) -> bool {
+        self.path(name).exists()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("gate-{name}"))
+    }
+}
+
+pub(crate) fn activities(diary: &Diary, gates: &Gates) -> ActivityRegistry {
+    let (held, quick, aborts) = ((diary.clone(), gates.clone()), diary.clone(), diary.clone());
+    ActivityRegistry::builder()
+        // Waits for its gate or for its cancellation.
+        .register("Held", move |ctx: ActivityContext, _: String| {
+            let (diary, gates) = held.clone();
+            async move {
+                diary.write("began", ctx.instance_id());
+                let open = async {
+                    while !gates.is_open(ctx.instance_id()) {
+                        tokio::time::sleep(LOOK).await;
+                    }
+                };
+                tokio::select! {
+                    () = ctx.cancelled() => diary.write("cancelled", ctx.instance_id()),
+                    () = open => diary.write("ended", ctx.instance_id()),
+                }
+                Ok(std::process::id().to_string())
+            }
+        })
+        .register("Sleep", |_: ActivityContext, millis: String| async move {
+            tokio::time::sleep(Duration::from_millis(millis.parse().unwrap())).await;
+            Ok(std::process::id().to_string())
+        })
+        .register("Quick", move |ctx: ActivityContext, _: String| {
+            quick.write("quick", ctx.instance_id());
+            async move { Ok(std::process::id().to_string()) }
+        })
+        .register("Abort", move |ctx: ActivityContext, _: String| {
+            aborts.write("began", ctx.instance_id());
+            async move { std::process::abort() }
+        })
+        .build()
+}
+
+pub(crate) fn orchestrations(diary: &Diary, gates: &Gates) -> OrchestrationRegistry {
+    let (diary, gates) = (diary.clone(), gates.clone());
+    OrchestrationRegistry::builder()
+        .register("Held", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Held", "").await
+        })
+        .register("Sleep", |ctx: OrchestrationContext, millis: String| async move {
+            ctx.schedule_activity("Sleep", millis).await
+        })
+        .register("Quick", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Quick", "").await
+        })
+        .register("Abort", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Abort", "").await
+        })
+        .register("Race", |ctx: OrchestrationContext, _: String| async move {
+            let held = ctx.schedule_activity("Held", "");
+            match ctx.select2(held, ctx.schedule_wait("Enough")).await {
+                Either2::First(_) => Err("the activity won".to_owned()),
+                Either2::Second(_) => Ok(ctx.schedule_wait("End").await),
+            }
+        })
+        .register("Session", |ctx: OrchestrationContext, session: String| async move {
+            let first = ctx.schedule_activity_on_session("Quick", "", session.as_str()).await?;
+            ctx.schedule_wait("Go").await;
+            let second = ctx.schedule_activity_on_session("Quick", "", session.as_str()).await?;
+            Ok(format!("{first} {second}"))
+        })
+        // Its first turn blocks until the gate is open. Code must not do this; a slow turn does.
+        .register("LongTurn", move |ctx: OrchestrationContext, _: String| {
+            diary.write("turn", &ctx.instance_id());
+            while !gates.is_open(&ctx.instance_id()) {
+                std::thread::sleep(LOOK);
+            }
+            diary.write("decided", &ctx.instance_id());
+            async move { ctx.schedule_activity("Quick", "").await }
+        })
+        .build()
+}

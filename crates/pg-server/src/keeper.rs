@@ -1,0 +1,51 @@
+//! The process that outlives its owner by exactly one clean-up.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use crate::user::{self, User};
+
+// The first argument is the folder, the rest is the server's command line. The server is asked to
+// stop fast, and the folder goes when it has.
+const KEEP: &str = r#"
+folder=$1
+shift
+"$@" </dev/null >>"$folder/log" 2>&1 &
+server=$!
+echo "$server" >"$folder/server.id"
+while read -r word; do
+    case $word in
+        restart)
+            kill -INT "$server"
+            wait "$server"
+            "$@" </dev/null >>"$folder/log" 2>&1 &
+            server=$!
+            echo "$server" >"$folder/server.id"
+            ;;
+        kill)
+            kill -QUIT "$server"
+            wait "$server"
+            "$@" </dev/null >>"$folder/log" 2>&1 &
+            server=$!
+            echo "$server" >"$folder/server.id"
+            ;;
+    esac
+done
+kill -INT "$server"
+wait "$server"
+rm -rf "$folder"
+"#;
+
+/// Starts a keeper with its server.
+pub(crate) fn start(user: Option<&User>, folder: &Path, server: &Command) -> Result<Child, String> {
+    let mut command = user::command(user, Path::new("sh"));
+    command.arg("-c").arg(KEEP).arg("keeper").arg(folder).arg(server.get_program());
+    command
+        .args(server.get_args())
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("the server cannot be started: {error}"))
+}

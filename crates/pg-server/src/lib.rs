@@ -1,0 +1,13 @@
+//! A throw-away PostgreSQL server: its own folder, a free loopback port, gone when nobody holds it.
+//!
+//! It runs as an unprivileged user when we are root, because the server refuses anything else. A
+//! small keeper process waits for the end of its standard input, which comes when the owner drops
+//! the server or dies in any way; then it stops the server by its id and removes the folder.
+
+mod binaries;
+mod keeper;
+mod server;
+mod user;
+
+pub use binaries::{find, install};
+pub use server::{Server, Setup, URL_VARIABLE, shared_url};

@@ -1,0 +1,237 @@
+//! Starting, restarting and stopping a server.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::user::{self, User};
+use crate::{binaries, keeper};
+
+/// Names an existing server to use instead of a throw-away one.
+pub const URL_VARIABLE: &str = "DUROXIDE_PG_URL";
+
+const ROLE: &str = "duroxide";
+const START_MAX: Duration = Duration::from_secs(60);
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
+const CONNECTIONS_MAX: u32 = 300;
+
+/// How a server is set up.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// Whether commits wait for the disk. Tests that do not crash the machine need not.
+    pub durable: bool,
+    /// More settings, each as `name=value`.
+    pub settings: Vec<String>,
+    /// Files to put into the data folder before the start: name and content.
+    pub files: Vec<(String, String)>,
+    /// Replaces `pg_hba.conf`, which otherwise trusts the loopback address.
+    pub hba: Option<String>,
+}
+
+/// A running server, stopped and removed when this is dropped or the process ends.
+#[derive(Debug)]
+pub struct Server {
+    folder: PathBuf,
+    port: u16,
+    keeper: Child,
+}
+
+impl Server {
+    /// Makes a cluster and starts a server on it.
+    ///
+    /// # Errors
+    /// When there are no server programs, or the server does not come up; the text holds its log.
+    pub fn start(setup: &Setup) -> Result<Self, String> {
+        let programs = binaries::install()?;
+        let user = user::choose()?;
+        let folder = make_folder(user.as_ref())?;
+        let data = folder.join("data");
+        init(user.as_ref(), &programs, &data)?;
+        put_files(user.as_ref(), &data, setup)?;
+        let port = free_port()?;
+        let mut command = Command::new(programs.join("postgres"));
+        command.arg("-D").arg(&data).args(["-h", "127.0.0.1", "-k", "", "-p", &port.to_string()]);
+        for setting in settings(setup) {
+            command.arg("-c").arg(setting);
+        }
+        let keeper = keeper::start(user.as_ref(), &folder, &command)?;
+        let server = Self { folder, port, keeper };
+        server.wait_until_up()?;
+        Ok(server)
+    }
+
+    /// Where to connect to.
+    pub fn url(&self) -> String {
+        format!("postgres://{ROLE}@127.0.0.1:{}/postgres", self.port)
+    }
+
+    /// The port on the loopback address.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Process id of the server.
+    ///
+    /// # Errors
+    /// When the keeper has not written it.
+    pub fn id(&self) -> Result<u32, String> {
+        let text = std::fs::read_to_string(self.folder.join("server.id"));
+        let text = text.map_err(|error| format!("the server has no id: {error}"))?;
+        text.trim().parse().map_err(|error| format!("the id of the server: {error}"))
+    }
+
+    /// Stops the server, which ends every connection, and starts it again.
+    ///
+    /// # Errors
+    /// When it does not come up again.
+    pub fn restart(&mut self) -> Result<(), String> {
+        self.again("restart")
+    }
+
+    /// Crashes the server and starts it again: it recovers from its log.
+    ///
+    /// # Errors
+    /// When it does not come up again.
+    pub fn crash(&mut self) -> Result<(), String> {
+        self.again("kill")
+    }
+
+    fn again(&mut self, word: &str) -> Result<(), String> {
+        let before = self.id()?;
+        let input = self.keeper.stdin.as_mut().ok_or("the keeper listens no more")?;
+        writeln!(input, "{word}").map_err(|error| format!("the keeper has gone: {error}"))?;
+        let begun = Instant::now();
+        while self.id()? == before {
+            if begun.elapsed() > START_MAX {
+                return Err(format!("the server did not stop; its log:\n{}", self.log()));
+            }
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+        }
+        self.wait_until_up()
+    }
+
+    /// What the server wrote.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    fn wait_until_up(&self) -> Result<(), String> {
+        let begun = Instant::now();
+        // The log says it last, after recovery; a port that answers may still refuse everybody.
+        let id = loop {
+            if let Ok(id) = self.id() {
+                break id;
+            }
+            if begun.elapsed() > START_MAX {
+                return Err("the keeper did not start the server".to_owned());
+            }
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+        };
+        let status = self.folder.join("data/postmaster.pid");
+        loop {
+            let text = std::fs::read_to_string(&status).unwrap_or_default();
+            let ready = text.lines().any(|line| line.trim() == "ready")
+                && text.lines().next() == Some(&id.to_string());
+            if ready && TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return Ok(());
+            }
+            if begun.elapsed() > START_MAX {
+                return Err(format!("the server does not come up; its log:\n{}", self.log()));
+            }
+            std::thread::sleep(LOOK_AGAIN_AFTER);
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // The end of its input tells the keeper to clean up.
+        drop(self.keeper.stdin.take());
+        if let Err(error) = self.keeper.wait() {
+            eprintln!("the keeper of a test server cannot be waited for: {error}");
+        }
+    }
+}
+
+/// The server that all tests of this process share, or the one that [`URL_VARIABLE`] names.
+///
+/// # Errors
+/// When a server cannot be started.
+pub fn shared_url() -> Result<String, String> {
+    static SHARED: OnceLock<Result<Server, String>> = OnceLock::new();
+    if let Ok(url) = std::env::var(URL_VARIABLE) {
+        return Ok(url);
+    }
+    match SHARED.get_or_init(|| Server::start(&Setup::default())) {
+        Ok(server) => Ok(server.url()),
+        Err(error) => Err(error.clone()),
+    }
+}
+
+fn settings(setup: &Setup) -> Vec<String> {
+    let mut settings = vec![format!("max_connections={CONNECTIONS_MAX}")];
+    if !setup.durable {
+        settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+    }
+    settings.extend(setup.settings.iter().cloned());
+    settings
+}
+
+fn make_folder(user: Option<&User>) -> Result<PathBuf, String> {
+    static MADE: AtomicU32 = AtomicU32::new(0);
+    let number = MADE.fetch_add(1, Ordering::Relaxed);
+    let name = format!("duroxide-pg-{}-{number}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
+    let refuse = |error| format!("{} cannot be made: {error}", folder.display());
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(refuse(error)),
+        Ok(()) | Err(_) => {}
+    }
+    std::fs::create_dir(&folder).map_err(refuse)?;
+    if let Some(user) = user {
+        user.own(&folder)?;
+    }
+    Ok(folder)
+}
+
+fn init(user: Option<&User>, programs: &Path, data: &Path) -> Result<(), String> {
+    let output = user::command(user, &programs.join("initdb"))
+        .arg("-D")
+        .arg(data)
+        .args(["-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"])
+        .current_dir(data.parent().unwrap_or(Path::new("/")))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("initdb cannot be started: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("initdb failed: {}", String::from_utf8_lossy(&output.stderr)));
+    }
+    Ok(())
+}
+
+fn put_files(user: Option<&User>, data: &Path, setup: &Setup) -> Result<(), String> {
+    use std::os::unix::fs::PermissionsExt;
+    let hba = setup.hba.iter().map(|text| ("pg_hba.conf".to_owned(), text.clone()));
+    for (name, content) in setup.files.iter().cloned().chain(hba) {
+        let path = data.join(name);
+        let refuse = |error| format!("{} cannot be written: {error}", path.display());
+        std::fs::write(&path, content).map_err(refuse)?;
+        // The server refuses a key that others may read.
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(refuse)?;
+        if let Some(user) = user {
+            user.own(&path)?;
+        }
+    }
+    Ok(())
+}
+
+fn free_port() -> Result<u16, String> {
+    let listener = TcpListener::bind(("127.0.0.1", 0))
+        .map_err(|error| format!("there is no free port: {error}"))?;
+    let address = listener.local_addr().map_err(|error| format!("no address: {error}"))?;
+    Ok(address.port())
+}

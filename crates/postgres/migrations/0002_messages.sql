@@ -1,0 +1,100 @@
+-- The time that everything is judged by: this server's, whatever the nodes believe.
+CREATE FUNCTION {schema}.now_ms() RETURNS BIGINT
+LANGUAGE sql VOLATILE PARALLEL SAFE AS $body$
+    SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT
+$body$;
+
+-- One key for each instance of this schema. Whoever hands an instance out, starts it or deletes it
+-- holds this lock until the end of its transaction.
+CREATE FUNCTION {schema}.instance_key(p_instance TEXT) RETURNS BIGINT
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $body$
+    SELECT hashtextextended(p_instance, {seed})
+$body$;
+
+-- Waits for the keys in one order, so that two callers cannot wait for each other.
+CREATE FUNCTION {schema}.hold_instances(p_instances TEXT[]) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_key BIGINT;
+BEGIN
+    FOR v_key IN
+        SELECT DISTINCT {schema}.instance_key(instance_id)
+        FROM unnest(p_instances) AS given (instance_id) ORDER BY 1
+    LOOP
+        PERFORM pg_advisory_xact_lock(v_key);
+    END LOOP;
+END
+$body$;
+
+-- Adds messages in order. A start wakes what was parked for its instance.
+CREATE FUNCTION {schema}.put_messages(
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_visible_at BIGINT[], m_kind SMALLINT[]
+) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_starts TEXT[];
+BEGIN
+    IF 1 = ANY (m_kind) THEN
+        -- A fetch that sets messages of this instance aside has to see the start, or we its work.
+        SELECT array_agg(m.instance_id) INTO v_starts
+        FROM unnest(m_instance, m_kind) AS m (instance_id, kind) WHERE m.kind = 1;
+        PERFORM {schema}.hold_instances(v_starts);
+    END IF;
+    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
+    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind
+    FROM unnest(m_instance, m_item, m_visible_at, m_kind)
+        AS m (instance_id, work_item, visible_at, kind);
+    IF v_starts IS NOT NULL THEN
+        PERFORM {schema}.unpark(v_starts);
+    END IF;
+END
+$body$;
+
+-- Makes the parked messages of instances fetchable.
+CREATE FUNCTION {schema}.unpark(p_instances TEXT[]) RETURNS VOID
+LANGUAGE sql AS $body$
+    UPDATE {schema}.orchestrator_queue q SET parked = FALSE
+    WHERE q.instance_id = ANY (p_instances) AND q.parked
+$body$;
+
+CREATE FUNCTION {schema}.enqueue_messages(
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_delay BIGINT[], m_kind SMALLINT[]
+) RETURNS BIGINT
+LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan SET jit = off AS $body$
+DECLARE
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_visible_at BIGINT[];
+BEGIN
+    SELECT array_agg(v_now + d.delay ORDER BY d.place) INTO v_visible_at
+    FROM unnest(m_delay) WITH ORDINALITY AS d (delay, place);
+    PERFORM {schema}.put_messages(v_now, m_instance, m_item, v_visible_at, m_kind);
+    RETURN v_now;
+END
+$body$;
+
+-- The current execution of an instance; if that is unknown, the last with events or the first.
+CREATE FUNCTION {schema}.current_execution(p_instance TEXT) RETURNS BIGINT
+LANGUAGE sql STABLE AS $body$
+    SELECT coalesce(
+        (SELECT i.current_execution_id FROM {schema}.instances i
+         WHERE i.instance_id = p_instance),
+        (SELECT max(h.execution_id) FROM {schema}.history h WHERE h.instance_id = p_instance),
+        1)
+$body$;
+
+-- Appends events as they are, for seeding, and makes what waited for the instance fetchable.
+CREATE FUNCTION {schema}.append_history(
+    p_now BIGINT, p_instance TEXT, p_execution BIGINT,
+    e_id BIGINT[], e_type TEXT[], e_data TEXT[]
+) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+BEGIN
+    PERFORM {schema}.hold_instances(ARRAY[p_instance]);
+    INSERT INTO {schema}.history
+        (instance_id, execution_id, event_id, event_type, event_data, created_at)
+    SELECT p_instance, p_execution, e.event_id, e.event_type, e.event_data,
+        coalesce(p_now, {schema}.now_ms())
+    FROM unnest(e_id, e_type, e_data) AS e (event_id, event_type, event_data);
+    PERFORM {schema}.unpark(ARRAY[p_instance]);
+END
+$body$;

@@ -1,0 +1,249 @@
+-- Hands out turns. Reads the queue in order, takes the lease of each instance, and returns all that
+-- a turn needs; the last row has no instance and says the time, when to look again and whether
+-- something was passed over that may be free by now.
+CREATE FUNCTION {schema}.fetch_turns(
+    p_now BIGINT,
+    p_turns_max INTEGER,
+    p_lock_for BIGINT,
+    -- Ranges of versions that the caller replays; null means all.
+    p_from BYTEA[],
+    p_to BYTEA[],
+    p_node BIGINT,
+    -- How long an instance is left to the node that it is warm on.
+    p_grace BIGINT,
+    p_inline_events_max BIGINT
+) RETURNS TABLE (
+    o_instance TEXT,
+    o_token UUID,
+    o_name TEXT,
+    o_version TEXT,
+    o_execution BIGINT,
+    o_incarnation BIGINT,
+    o_last_event BIGINT,
+    o_message_ids BIGINT[],
+    o_messages TEXT[],
+    o_attempts INTEGER,
+    o_history TEXT[],
+    o_kv_keys TEXT[],
+    o_kv_values TEXT[],
+    o_kv_times BIGINT[],
+    o_now BIGINT,
+    o_due BIGINT,
+    o_unfinished BOOLEAN
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_sort = off
+AS $body$
+DECLARE
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_chosen TEXT[];
+    v_left TEXT[] := '{}';
+    v_found INTEGER := 0;
+    v_locked INTEGER;
+    v_due BIGINT;
+    v_unfinished BOOLEAN := TRUE;
+    v_row RECORD;
+BEGIN
+    -- Another round is needed only when messages were set aside that stood before others.
+    FOR v_round IN 1..64 LOOP
+        v_chosen := '{}';
+        -- Those whose lease ran out come first: their work is late already.
+        FOR v_row IN
+            SELECT l.instance_id FROM {schema}.instance_locks l
+            LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
+            LEFT JOIN {schema}.executions e
+                ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            WHERE l.locked_until <= v_now
+                AND EXISTS (
+                    SELECT 1 FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
+                        AND NOT q.parked)
+                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
+                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
+            ORDER BY l.locked_until
+        LOOP
+            EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+            CONTINUE WHEN v_row.instance_id = ANY (v_left);
+            IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
+                v_chosen := v_chosen || v_row.instance_id;
+            END IF;
+        END LOOP;
+        FOR v_row IN
+            SELECT q.instance_id, q.visible_at, i.warm_node FROM {schema}.orchestrator_queue q
+            LEFT JOIN {schema}.instances i ON i.instance_id = q.instance_id
+            LEFT JOIN {schema}.executions e
+                ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+            WHERE NOT q.parked AND q.visible_at <= v_now
+                AND NOT EXISTS (
+                    SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = q.instance_id)
+                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
+                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
+            ORDER BY q.visible_at, q.id
+        LOOP
+            EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+            CONTINUE WHEN v_row.instance_id = ANY (v_chosen) OR v_row.instance_id = ANY (v_left);
+            IF v_row.warm_node <> p_node AND v_row.visible_at + p_grace > v_now THEN
+                v_due := least(v_due, v_row.visible_at + p_grace);
+                v_left := v_left || v_row.instance_id;
+            ELSIF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
+                v_chosen := v_chosen || v_row.instance_id;
+            ELSE
+                v_left := v_left || v_row.instance_id;
+            END IF;
+        END LOOP;
+        IF cardinality(v_chosen) = 0 THEN
+            v_unfinished := FALSE;
+            EXIT;
+        END IF;
+        PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
+        RETURN QUERY
+            SELECT t.*, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
+            FROM {schema}.lock_turns(
+                v_now, v_chosen, p_lock_for, p_node, p_inline_events_max) AS t;
+        GET DIAGNOSTICS v_locked = ROW_COUNT;
+        v_found := v_found + v_locked;
+        IF v_locked = cardinality(v_chosen) THEN
+            v_unfinished := FALSE;
+            EXIT;
+        END IF;
+        PERFORM {schema}.set_aside(v_now, v_chosen);
+        -- Nobody is handed out twice, not even under a lease that ends at once.
+        v_left := v_left || v_chosen;
+    END LOOP;
+    IF v_found = 0 THEN
+        SELECT least(v_due, min(d.due)) INTO v_due FROM (
+            (SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
+             WHERE NOT q.parked AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
+            UNION ALL
+            (SELECT l.locked_until FROM {schema}.instance_locks l
+             WHERE l.locked_until > v_now ORDER BY l.locked_until LIMIT 1)
+        ) AS d;
+    END IF;
+    RETURN QUERY SELECT
+        NULL::TEXT, NULL::UUID, NULL::TEXT, NULL::TEXT, NULL::BIGINT, NULL::BIGINT, NULL::BIGINT,
+        NULL::BIGINT[], NULL::TEXT[], NULL::INTEGER, NULL::TEXT[], NULL::TEXT[], NULL::TEXT[],
+        NULL::BIGINT[], v_now, v_due, v_unfinished;
+END
+$body$;
+
+CREATE FUNCTION {schema}.fits(p_key BYTEA, p_from BYTEA[], p_to BYTEA[]) RETURNS BOOLEAN
+LANGUAGE sql IMMUTABLE AS $body$
+    SELECT EXISTS (
+        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
+        WHERE p_key BETWEEN r.from_key AND r.to_key)
+$body$;
+
+-- A lease that ran out counts as an attempt of the messages that it held, and is removed.
+CREATE FUNCTION {schema}.count_expired_attempts(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
+LANGUAGE sql AS $body$
+    WITH expired AS (
+        DELETE FROM {schema}.instance_locks l
+        WHERE l.instance_id = ANY (p_instances) AND l.locked_until <= p_now
+        RETURNING l.instance_id, l.message_ids)
+    UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
+    FROM expired, unnest(expired.message_ids) AS m (id)
+    WHERE q.instance_id = expired.instance_id AND q.id = m.id
+$body$;
+
+-- Leases those of the instances that exist or are about to be started.
+CREATE FUNCTION {schema}.lock_turns(
+    p_now BIGINT, p_instances TEXT[], p_lock_for BIGINT, p_node BIGINT, p_inline_events_max BIGINT
+) RETURNS TABLE (
+    o_instance TEXT, o_token UUID, o_name TEXT, o_version TEXT, o_execution BIGINT,
+    o_incarnation BIGINT, o_last_event BIGINT, o_message_ids BIGINT[], o_messages TEXT[],
+    o_attempts INTEGER, o_history TEXT[], o_kv_keys TEXT[], o_kv_values TEXT[], o_kv_times BIGINT[]
+)
+LANGUAGE plpgsql AS $body$
+BEGIN
+    RETURN QUERY
+    WITH wanted AS MATERIALIZED (
+        SELECT c.instance_id, c.place, gen_random_uuid() AS token,
+            i.orchestration_name, i.orchestration_version, i.incarnation, i.warm_node,
+            coalesce(i.current_execution_id, (
+                SELECT max(h.execution_id) FROM {schema}.history h
+                WHERE h.instance_id = c.instance_id)) AS execution_id,
+            m.ids, m.texts, m.attempts, m.starts
+        FROM unnest(p_instances) WITH ORDINALITY AS c (instance_id, place)
+        LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
+        CROSS JOIN LATERAL (
+            SELECT array_agg(q.id ORDER BY q.id) AS ids,
+                array_agg(q.work_item ORDER BY q.id) AS texts,
+                max(q.attempt_count) + 1 AS attempts,
+                bool_or(q.kind = 1) AS starts
+            FROM {schema}.orchestrator_queue q
+            WHERE q.instance_id = c.instance_id AND q.visible_at <= p_now AND NOT q.parked
+        ) AS m
+        -- Someone may have taken and even committed the turn since it was chosen.
+        WHERE m.ids IS NOT NULL AND NOT EXISTS (
+            SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
+    ), locked AS (
+        INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
+        SELECT w.instance_id, w.token, p_now + p_lock_for, w.ids FROM wanted w
+        WHERE w.execution_id IS NOT NULL OR w.starts
+        ON CONFLICT DO NOTHING
+        RETURNING instance_locks.instance_id
+    )
+    SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
+        w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
+        CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
+            THEN (
+                SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
+                WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
+        END,
+        kv.keys, kv.values, kv.times
+    FROM locked k
+    JOIN wanted w ON w.instance_id = k.instance_id
+    LEFT JOIN LATERAL (
+        SELECT h.event_id FROM {schema}.history h
+        WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
+        ORDER BY h.event_id DESC LIMIT 1
+    ) AS last ON TRUE
+    CROSS JOIN LATERAL (
+        SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
+            array_agg(s.last_updated_at_ms) AS times
+        FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
+    ) AS kv
+    ORDER BY w.place;
+END
+$body$;
+
+-- Deals with messages whose instance does not exist and is not about to be started, so that they
+-- are not met again by every fetch. The caller holds the keys of the instances.
+CREATE FUNCTION {schema}.set_aside(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_instance TEXT;
+    v_start BIGINT;
+BEGIN
+    FOREACH v_instance IN ARRAY p_instances LOOP
+        CONTINUE WHEN EXISTS (
+                SELECT 1 FROM {schema}.instances i WHERE i.instance_id = v_instance)
+            OR EXISTS (SELECT 1 FROM {schema}.history h WHERE h.instance_id = v_instance)
+            OR EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = v_instance)
+            OR EXISTS (
+                SELECT 1 FROM {schema}.orchestrator_queue q
+                WHERE q.instance_id = v_instance AND q.kind = 1 AND q.visible_at <= p_now
+                    AND NOT q.parked);
+        SELECT min(q.visible_at) INTO v_start FROM {schema}.orchestrator_queue q
+        WHERE q.instance_id = v_instance AND q.kind = 1 AND q.visible_at > p_now;
+        IF v_start IS NOT NULL THEN
+            -- The start was given back with a delay; its messages wait with it.
+            UPDATE {schema}.orchestrator_queue q SET visible_at = v_start
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
+        ELSIF NOT EXISTS (
+            SELECT 1 FROM {schema}.orchestrator_queue q
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked
+                AND q.kind <> 2
+        ) THEN
+            -- Nobody reads a queue that was filled before its instance existed.
+            DELETE FROM {schema}.orchestrator_queue q
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
+        ELSE
+            UPDATE {schema}.orchestrator_queue q SET parked = TRUE, visible_at = p_now
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
+        END IF;
+    END LOOP;
+END
+$body$;

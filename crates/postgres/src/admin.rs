@@ -1,0 +1,174 @@
+//! The management side of the contract over PostgreSQL.
+
+use std::collections::BTreeMap;
+
+use async_trait::async_trait;
+use duroxide_core::Event;
+use duroxide_core::providers::{
+    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
+    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
+};
+
+use crate::error::During;
+use crate::{PostgresProvider, history, inspect, retention, waiting, workers};
+
+#[async_trait]
+impl ProviderAdmin for PostgresProvider {
+    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
+        inspect::instances(self.store()).await.during("list_instances")
+    }
+
+    async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ProviderError> {
+        let listed = inspect::instances_by_status(self.store(), status).await;
+        listed.during("list_instances_by_status")
+    }
+
+    async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
+        inspect::executions(self.store(), instance).await.during("list_executions")
+    }
+
+    async fn read_history_with_execution_id(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read_history_with_execution_id", instance, Some(execution_id)).await
+    }
+
+    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read_history", instance, None).await
+    }
+
+    async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
+        history::current_execution(self.store(), instance).await.during("latest_execution_id")
+    }
+
+    async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
+        inspect::instance_info(self.store(), instance).await.during("get_instance_info")
+    }
+
+    async fn get_execution_info(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<ExecutionInfo, ProviderError> {
+        let info = inspect::execution_info(self.store(), instance, execution_id).await;
+        info.during("get_execution_info")
+    }
+
+    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
+        inspect::system_metrics(self.store()).await.during("get_system_metrics")
+    }
+
+    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
+        inspect::queue_depths(self.store()).await.during("get_queue_depths")
+    }
+
+    async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
+        inspect::children(self.store(), instance_id).await.during("list_children")
+    }
+
+    async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
+        inspect::parent(self.store(), instance_id).await.during("get_parent_id")
+    }
+
+    async fn delete_instances_atomic(
+        &self,
+        ids: &[String],
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let deleted = retention::delete_listed(self.store(), ids, force).await;
+        deleted.during("delete_instances_atomic")
+    }
+
+    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        let all_ids = inspect::tree(self.store(), instance_id).await.during("get_instance_tree")?;
+        Ok(InstanceTree { root_id: instance_id.to_owned(), all_ids })
+    }
+
+    async fn delete_instance(
+        &self,
+        instance_id: &str,
+        force: bool,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        let deleted = retention::delete_root(self.store(), instance_id, force).await;
+        deleted.during("delete_instance")
+    }
+
+    async fn delete_instance_bulk(
+        &self,
+        filter: InstanceFilter,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        const OPERATION: &str = "delete_instance_bulk";
+        let roots = retention::deletable_roots(self.store(), &filter).await.during(OPERATION)?;
+        let mut total = DeleteInstanceResult::default();
+        // A transaction for each root, so that none is long.
+        for root in roots {
+            let deleted = retention::delete_if_finished(self.store(), &root).await;
+            let deleted = deleted.during(OPERATION)?;
+            total.instances_deleted += deleted.instances_deleted;
+            total.executions_deleted += deleted.executions_deleted;
+            total.events_deleted += deleted.events_deleted;
+            total.queue_messages_deleted += deleted.queue_messages_deleted;
+        }
+        Ok(total)
+    }
+
+    async fn prune_executions(
+        &self,
+        instance_id: &str,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let pruned = retention::prune(self.store(), instance_id, &options).await;
+        pruned.during("prune_executions")
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        const OPERATION: &str = "prune_executions_bulk";
+        let instances = retention::prunable_instances(self.store(), &filter).await;
+        let mut total = PruneResult::default();
+        for instance in instances.during(OPERATION)? {
+            let pruned = retention::prune(self.store(), &instance, &options).await;
+            let pruned = pruned.during(OPERATION)?;
+            total.instances_processed += pruned.instances_processed;
+            total.executions_deleted += pruned.executions_deleted;
+            total.events_deleted += pruned.events_deleted;
+        }
+        Ok(total)
+    }
+
+    async fn get_running_duroxide_version_spread(
+        &self,
+    ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        let spread = inspect::version_spread(self.store()).await;
+        spread.during("get_running_duroxide_version_spread")
+    }
+
+    async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        inspect::parked(self.store(), limit).await.during("list_parked_messages")
+    }
+
+    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        workers::live(self.store()).await.during("list_live_workers")
+    }
+
+    async fn list_waiting_tags(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<Option<String>>, ProviderError> {
+        waiting::tags(self.store(), after, limit).await.during("list_waiting_tags")
+    }
+
+    async fn list_waiting_work(
+        &self,
+        query: WaitingWorkQuery,
+    ) -> Result<Vec<WaitingWork>, ProviderError> {
+        waiting::work(self.store(), &query).await.during("list_waiting_work")
+    }
+}

@@ -1,0 +1,51 @@
+//! `duroxide-pg`: prints or applies the SQL that a schema needs, for people who run it themselves.
+
+mod args;
+
+use std::process::ExitCode;
+
+use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
+
+use crate::args::{Args, Command, USAGE};
+
+const USAGE_ERROR: u8 = 2;
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(wrong) => {
+            eprintln!("{wrong}\n\n{USAGE}");
+            return ExitCode::from(USAGE_ERROR);
+        }
+    };
+    match perform(args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn perform(args: Args) -> Result<(), PostgresError> {
+    match args.command {
+        Command::Help => print!("{USAGE}"),
+        Command::Schema => print!("{}", PostgresProvider::schema_sql(&args.schema)?),
+        Command::Migrate { url } => {
+            open(&url, &args.schema, Migrations::Run).await?;
+            println!("schema '{}' is up to date", args.schema);
+        }
+        Command::Verify { url } => {
+            open(&url, &args.schema, Migrations::Verify).await?;
+            println!("schema '{}' is up to date", args.schema);
+        }
+    }
+    Ok(())
+}
+
+async fn open(url: &str, schema: &str, migrations: Migrations) -> Result<(), PostgresError> {
+    let builder = PostgresProvider::builder(url).schema(schema);
+    drop(builder.migrations(migrations).open().await?);
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! What a call changed, told to waiters on this node and on others once it is durable.
+
+use std::collections::BTreeSet;
+
+use duroxide_core::providers::{ChangeHub, ChangeScope};
+
+use crate::limits;
+
+/// What was changed.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(crate) struct Changes {
+    pub(crate) orchestrator_queue: bool,
+    /// Routes of activities that may have become fetchable.
+    pub(crate) routes: BTreeSet<String>,
+    pub(crate) start_limits: bool,
+    pub(crate) work_locks: bool,
+    pub(crate) every_instance: bool,
+    /// Instances that may have ended.
+    pub(crate) instances: BTreeSet<String>,
+    /// Instances that went on.
+    pub(crate) steps: BTreeSet<String>,
+}
+
+impl Changes {
+    /// A message may have become fetchable, or its time is known now.
+    pub(crate) fn orchestrator_queue(&mut self) {
+        self.orchestrator_queue = true;
+    }
+
+    /// An activity may have become fetchable.
+    pub(crate) fn worker_queue(&mut self, route: &str) {
+        if !self.routes.contains(route) {
+            self.routes.insert(route.to_owned());
+        }
+    }
+
+    /// A schedule-to-start limit was added, or counts again.
+    pub(crate) fn start_limits(&mut self) {
+        self.start_limits = true;
+    }
+
+    /// An activity that someone runs is no longer theirs.
+    pub(crate) fn work_locks(&mut self) {
+        self.work_locks = true;
+    }
+
+    /// History, status or values of an instance changed; it may have ended.
+    pub(crate) fn instance(&mut self, instance: &str) {
+        self.make_room();
+        if !self.every_instance {
+            self.instances.insert(instance.to_owned());
+        }
+    }
+
+    /// An instance went on, or an activity of it reported, and it has not ended.
+    pub(crate) fn step(&mut self, instance: &str) {
+        self.make_room();
+        if !self.every_instance {
+            self.steps.insert(instance.to_owned());
+        }
+    }
+
+    fn make_room(&mut self) {
+        if self.instances.len() + self.steps.len() >= limits::CHANGED_INSTANCES_MAX {
+            self.instances.clear();
+            self.steps.clear();
+            self.every_instance = true;
+        }
+    }
+
+    /// Anything may have changed.
+    pub(crate) fn everything() -> Self {
+        Self {
+            orchestrator_queue: true,
+            routes: BTreeSet::from([ANY_ROUTE.to_owned()]),
+            start_limits: true,
+            work_locks: true,
+            every_instance: true,
+            ..Self::default()
+        }
+    }
+
+    /// Adds what another call changed.
+    pub(crate) fn merge(&mut self, other: Self) {
+        self.orchestrator_queue |= other.orchestrator_queue;
+        self.routes.extend(other.routes);
+        self.start_limits |= other.start_limits;
+        self.work_locks |= other.work_locks;
+        self.every_instance |= other.every_instance;
+        for instance in &other.steps {
+            self.step(instance);
+        }
+        for instance in &other.instances {
+            self.instance(instance);
+        }
+    }
+
+    /// Whether nothing was changed.
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Wakes whoever waits for one of these changes on this node.
+    pub(crate) fn publish(&self, hub: &ChangeHub) {
+        if self.orchestrator_queue {
+            hub.notify(ChangeScope::OrchestratorQueue);
+        }
+        if !self.routes.is_empty() {
+            hub.notify(ChangeScope::WorkerQueue);
+        }
+        if self.start_limits {
+            hub.notify(ChangeScope::StartLimits);
+        }
+        if self.work_locks {
+            hub.notify(ChangeScope::WorkLocks);
+        }
+        if self.every_instance {
+            hub.notify_instances();
+        }
+        for instance in &self.steps {
+            hub.notify_step(instance);
+        }
+        for instance in &self.instances {
+            hub.notify(ChangeScope::Instance(instance));
+        }
+    }
+}
+
+/// Stands for activities of any tag.
+pub(crate) const ANY_ROUTE: &str = "*";

@@ -1,0 +1,84 @@
+//! Connections: one pool for fetches and reads, one for commits, and single ones for listening.
+
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{NoTls, Row};
+
+use crate::error::JobError;
+use crate::options::Settings;
+use crate::url::{Location, SslMode};
+use crate::{PostgresError, limits, tls};
+
+/// What a statement is run with.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Makes connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    location: Location,
+    /// Fetches, reads and whatever is not committed in groups.
+    pub(crate) pool: Pool,
+    /// Commits, so that they never wait for reads.
+    pub(crate) writers: Pool,
+}
+
+impl Connections {
+    /// Sets up the pools; nothing is connected yet.
+    pub(crate) fn new(mut location: Location, settings: &Settings) -> Result<Self, PostgresError> {
+        let config = &mut location.config;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(limits::CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("duroxide");
+        }
+        // A server that vanished without a word must not hold a call for hours.
+        config.keepalives_idle(Duration::from_secs(30));
+        config.tcp_user_timeout(Duration::from_secs(30));
+        config.ssl_mode(tls::driver_mode(location.tls.mode));
+        let options = format!(
+            "{} -c statement_timeout={} -c client_min_messages=warning",
+            config.get_options().unwrap_or_default(),
+            settings.statement_timeout.as_millis()
+        );
+        config.options(options.trim());
+        let pool = make_pool(&location, settings, settings.connections)?;
+        let writers = make_pool(&location, settings, settings.writers)?;
+        Ok(Self { location, pool, writers })
+    }
+
+    /// How the server is reached.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+}
+
+fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Pool, PostgresError> {
+    let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let config = location.config.clone();
+    let manager = if location.tls.mode == SslMode::Disable {
+        Manager::from_config(config, NoTls, manager_config)
+    } else {
+        Manager::from_config(config, tls::connector(&location.tls)?, manager_config)
+    };
+    Pool::builder(manager)
+        .max_size(size)
+        .wait_timeout(Some(settings.pool_wait))
+        .create_timeout(Some(limits::CONNECT_TIMEOUT))
+        .recycle_timeout(Some(limits::CONNECT_TIMEOUT))
+        .runtime(Runtime::Tokio1)
+        .build()
+        .map_err(|error| PostgresError::CannotConnect { reason: error.to_string() })
+}
+
+/// Runs a prepared statement.
+pub(crate) async fn query(
+    client: &Object,
+    sql: &str,
+    params: Params<'_>,
+) -> Result<Vec<Row>, JobError> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, params).await?)
+}

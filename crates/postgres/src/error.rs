@@ -1,0 +1,256 @@
+//! Errors of this crate, and what they mean for the storage contract.
+
+use deadpool_postgres::{PoolError, TimeoutType};
+use duroxide_core::providers::ProviderError;
+use tokio_postgres::error::SqlState;
+
+/// A database could not be reached, migrated or used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostgresError {
+    /// The URL is not understood.
+    #[error("cannot use database url: {reason}")]
+    InvalidUrl {
+        /// What is wrong with it. The URL itself may hold a password and is left out.
+        reason: String,
+    },
+    /// The name of the schema cannot be used.
+    #[error("cannot use schema name '{name}': {reason}")]
+    InvalidSchema {
+        /// What was given.
+        name: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Certificates or keys cannot be used.
+    #[error("cannot set up TLS: {reason}")]
+    Tls {
+        /// What is wrong.
+        reason: String,
+    },
+    /// The server cannot be reached or refuses us.
+    #[error("cannot connect to the database: {reason}")]
+    CannotConnect {
+        /// What the server or the network said.
+        reason: String,
+    },
+    /// The server or the database does not fit.
+    #[error("cannot use this database: {reason}")]
+    Unsuitable {
+        /// What does not fit, and what to do.
+        reason: String,
+    },
+    /// The tables are missing or older, and may not be made.
+    #[error(
+        "schema '{schema}' is at version {found} of {known}: have `duroxide-pg schema` run by \
+         someone who may, or open it with migrations"
+    )]
+    OlderSchema {
+        /// The schema.
+        schema: String,
+        /// Its version; zero if there are no tables.
+        found: i64,
+        /// Our newest version.
+        known: i64,
+    },
+    /// A newer release has changed the tables.
+    #[error(
+        "schema '{schema}' has version {found}, this build knows versions up to {known}: upgrade \
+         this program"
+    )]
+    NewerSchema {
+        /// The schema.
+        schema: String,
+        /// Its version.
+        found: i64,
+        /// Our newest version.
+        known: i64,
+    },
+    /// Anything else that the database said.
+    #[error("the database failed: {reason}")]
+    Storage {
+        /// What it said.
+        reason: String,
+    },
+}
+
+impl From<tokio_postgres::Error> for PostgresError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Storage { reason: describe(&error) }
+    }
+}
+
+impl From<PoolError> for PostgresError {
+    fn from(error: PoolError) -> Self {
+        let reason = match error {
+            PoolError::Backend(error) => describe(&error),
+            other => other.to_string(),
+        };
+        Self::CannotConnect { reason }
+    }
+}
+
+/// Why a job on a connection failed.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum JobError {
+    /// A given value has no stored form.
+    #[error("Serialization error: {0}")]
+    Malformed(String),
+    /// The request makes no sense or comes too late; trying again does not help.
+    #[error("{0}")]
+    Refused(String),
+    /// The database refused for good.
+    #[error("{0}")]
+    Failed(String),
+    /// The database undid the call, or never began with it; it may be repeated.
+    #[error("{0}")]
+    Unavailable(String),
+    /// The connection broke before the answer: the call may have been done or not.
+    #[error("{0}")]
+    Uncertain(String),
+    /// A bug in this crate.
+    #[error("{0}")]
+    Broken(String),
+}
+
+impl JobError {
+    /// A permanent refusal.
+    pub(crate) fn refused(message: impl Into<String>) -> Self {
+        Self::Refused(message.into())
+    }
+
+    /// The error of the contract, for the operation that failed.
+    pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
+        match self {
+            Self::Unavailable(message) | Self::Uncertain(message) => {
+                ProviderError::retryable(operation, message)
+            }
+            Self::Malformed(_) | Self::Refused(_) | Self::Failed(_) | Self::Broken(_) => {
+                ProviderError::permanent(operation, self.to_string())
+            }
+        }
+    }
+
+    /// Whether the database certainly did nothing, and may do it next time.
+    pub(crate) fn is_unavailable(&self) -> bool {
+        matches!(self, Self::Unavailable(_))
+    }
+
+    /// Whether nobody knows if the call was done.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        matches!(self, Self::Uncertain(_))
+    }
+}
+
+impl From<serde_json::Error> for JobError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(error.to_string())
+    }
+}
+
+impl From<PoolError> for JobError {
+    fn from(error: PoolError) -> Self {
+        match error {
+            PoolError::Backend(error) => {
+                Self::Unavailable(format!("Database unreachable: {}", describe(&error)))
+            }
+            PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(
+                "Connection pool exhausted: every connection is in use; raise `connections` or \
+                 lower the load"
+                    .to_owned(),
+            ),
+            PoolError::Timeout(_) => {
+                Self::Unavailable("Database unreachable: connecting takes too long".to_owned())
+            }
+            PoolError::Closed => Self::Failed("the provider has been closed".to_owned()),
+            other => Self::Unavailable(format!("Database unreachable: {other}")),
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for JobError {
+    fn from(error: tokio_postgres::Error) -> Self {
+        classify(&error)
+    }
+}
+
+fn classify(error: &tokio_postgres::Error) -> JobError {
+    let text = describe(error);
+    let Some(state) = error.code() else {
+        // No answer from the server: the connection is gone, and with it what became of the call.
+        if error.is_closed() || is_broken_connection(error) {
+            return JobError::Uncertain(format!("Connection lost: {text}"));
+        }
+        return JobError::Failed(format!("Storage error: {text}"));
+    };
+    match state.code().get(..2) {
+        _ if *state == SqlState::T_R_SERIALIZATION_FAILURE
+            || *state == SqlState::T_R_DEADLOCK_DETECTED =>
+        {
+            JobError::Unavailable(format!("Database locked: {text}"))
+        }
+        _ if *state == SqlState::QUERY_CANCELED => {
+            JobError::Unavailable(format!("Statement timeout: {text}"))
+        }
+        // The session was ended from outside; nobody knows at which moment.
+        Some("57" | "08") => JobError::Uncertain(format!("Connection lost: {text}")),
+        Some("53") => JobError::Unavailable(format!("Database out of resources: {text}")),
+        // Lock timeouts, a server that has become read-only after a failover, I/O errors.
+        Some("55" | "25" | "58") => JobError::Unavailable(format!("Storage error: {text}")),
+        Some(OURS) => JobError::Refused(format!("Invalid lock token: {text}")),
+        Some("23")
+            if error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey") =>
+        {
+            JobError::Refused(format!("Failed to append history: already stored ({text})"))
+        }
+        Some("23") => JobError::Failed(format!("Constraint violation: {text}")),
+        Some("42") => JobError::Failed(format!(
+            "Database does not fit, are all migrations applied and rights granted? {text}"
+        )),
+        _ => JobError::Failed(format!("Storage error: {text}")),
+    }
+}
+
+/// Class of the errors that our own functions raise.
+const OURS: &str = "DX";
+
+fn is_broken_connection(error: &tokio_postgres::Error) -> bool {
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        if inner.is::<std::io::Error>() {
+            return true;
+        }
+        source = inner.source();
+    }
+    false
+}
+
+/// The error with its causes: alone it says only "db error".
+pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
+    if let Some(said) = error.as_db_error() {
+        let detail = said.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
+        return format!("{}{detail} [{}]", said.message(), said.code().code());
+    }
+    let mut text = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(inner) = source {
+        let cause = inner.to_string();
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+        source = inner.source();
+    }
+    text
+}
+
+/// Turns a job's failure into an error of the contract.
+pub(crate) trait During<T> {
+    /// Names the operation and decides whether trying again may help.
+    fn during(self, operation: &'static str) -> Result<T, ProviderError>;
+}
+
+impl<T, E: Into<JobError>> During<T> for Result<T, E> {
+    fn during(self, operation: &'static str) -> Result<T, ProviderError> {
+        self.map_err(|error| error.into().during(operation))
+    }
+}

@@ -1,0 +1,195 @@
+//! Waiting for work without asking again and again.
+//!
+//! The watch is made before the first look, so no change is missed. After a look that found
+//! nothing, the wait ends at a change, when something becomes due, or at the caller's limit. A slow
+//! look now and then is the safety net for what a dead node did not tell.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::clock::millis;
+use duroxide_core::providers::{
+    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OverdueFetch, ProviderError, TurnFetch,
+    WorkFetch, WorkItem,
+};
+use tokio::time::Instant;
+
+use crate::error::{During, JobError};
+use crate::fetch::{self, TurnRequest};
+use crate::lease;
+use crate::limits;
+use crate::number::lease_length;
+use crate::store::Store;
+use crate::worker_queue::{self, RawWork, WorkRequest};
+
+/// Fetches turns, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_turns(
+    store: &Arc<Store>,
+    operation: &'static str,
+    fetch: TurnFetch<'_>,
+) -> Result<Vec<FetchedTurn>, ProviderError> {
+    if fetch.turns_max == 0 {
+        return Ok(Vec::new());
+    }
+    let mut wait = Wait::new(store, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
+    let request = Arc::new(TurnRequest {
+        turns_max: fetch.turns_max,
+        lock_for: lease_length(fetch.lock_timeout),
+        filter: fetch.filter.cloned().map(Arc::new),
+        known: fetch.known.clone(),
+    });
+    loop {
+        let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
+        let take = async move { fetch::fetch_turns(&shared, &asked).await };
+        let batch =
+            lease::taken(
+                store,
+                take,
+                |store, batch| async move { fetch::undo(&store, batch).await },
+            );
+        let batch = batch.await.during(operation)?;
+        if !batch.turns.is_empty() {
+            return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
+        }
+        if batch.unfinished {
+            continue;
+        }
+        if !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Fetches activities, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_work(
+    store: &Arc<Store>,
+    operation: &'static str,
+    fetch: WorkFetch<'_>,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    if fetch.slots.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut wait = Wait::new(store, ChangeScope::WorkerQueue, fetch.poll_timeout);
+    let _interest = store.outbox.interest(fetch.tag_filter);
+    let request = Arc::new(WorkRequest {
+        slots: fetch.slots.to_vec(),
+        lock_for: lease_length(fetch.lock_timeout),
+        tag_filter: fetch.tag_filter.clone(),
+    });
+    loop {
+        let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
+        let take = async move { worker_queue::fetch_work(&shared, &asked).await };
+        let batch = lease::taken(store, take, |store, batch| async move {
+            worker_queue::undo(&store, batch).await
+        });
+        let batch = batch.await.during(operation)?;
+        if !batch.work.is_empty() {
+            return Ok(batch.work.into_iter().map(decode_work).collect());
+        }
+        // A commit that leases its own activities tells nobody: there is nothing to fetch. Whoever
+        // holds such a lease may lose it.
+        let lease = fetch.lock_timeout.max(limits::LEASE_LOOK_INTERVAL_MIN);
+        let look = store.clock().now_ms().saturating_add(millis(lease));
+        let due = batch.next_due.map_or(look, |due| due.min(look));
+        if !wait.until(Some(due)).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+pub(crate) async fn fetch_overdue(
+    store: &Arc<Store>,
+    fetch: OverdueFetch,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    if fetch.work_max == 0 {
+        return Ok(Vec::new());
+    }
+    let mut wait = Wait::new(store, ChangeScope::StartLimits, fetch.poll_timeout);
+    let lock_for = lease_length(fetch.lock_timeout);
+    loop {
+        let shared = Arc::clone(store);
+        let take =
+            async move { worker_queue::fetch_overdue(&shared, fetch.work_max, lock_for).await };
+        let batch = lease::taken(store, take, |store, batch| async move {
+            worker_queue::undo(&store, batch).await
+        });
+        let batch = batch.await.during("fetch_overdue_work")?;
+        if !batch.work.is_empty() {
+            return Ok(batch.work.into_iter().map(decode_work).collect());
+        }
+        if !wait.until(batch.next_due).await {
+            return Ok(Vec::new());
+        }
+    }
+}
+
+struct Wait<'a> {
+    store: &'a Store,
+    changes: ChangeWatch,
+    deadline: Instant,
+}
+
+impl<'a> Wait<'a> {
+    fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
+        let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
+        Self { store, changes: store.hub.watch(scope), deadline }
+    }
+
+    /// Waits for a change or for `due`; false if the caller's time is up.
+    async fn until(&mut self, due: Option<u64>) -> bool {
+        let now = Instant::now();
+        if now >= self.deadline {
+            return false;
+        }
+        let clock = self.store.clock();
+        let due = async {
+            match due {
+                Some(due) => clock.sleep_until(due).await,
+                None => std::future::pending().await,
+            }
+        };
+        let look_again = now + self.store.settings.safety_poll;
+        tokio::select! {
+            () = self.changes.changed() => true,
+            () = due => true,
+            () = tokio::time::sleep_until(self.deadline.min(look_again)) => {
+                Instant::now() < self.deadline
+            }
+        }
+    }
+}
+
+/// An activity whose text cannot be read is handed out under a name that nobody has: it is tried
+/// as often as any other and then fails, so that its orchestration hears of it.
+fn decode_work(work: RawWork) -> FetchedWork {
+    let item = match serde_json::from_str(&work.text) {
+        Ok(item) => item,
+        Err(error) => {
+            let row = work.token.row;
+            tracing::error!(row, %error, "an activity of the worker queue cannot be read");
+            WorkItem::ActivityExecute {
+                instance: work.asked_by.instance,
+                execution_id: work.asked_by.execution_id,
+                id: work.asked_by.activity_id,
+                name: format!("unreadable activity (row {row}: {error})"),
+                input: work.text,
+                session_id: None,
+                tag: None,
+            }
+        }
+    };
+    FetchedWork {
+        slot: work.slot,
+        item,
+        lock_token: work.token.text(),
+        attempt_count: work.attempt_count,
+        progress: work.progress,
+        overdue: work.overdue.map(Duration::from_millis),
+    }
+}
+
+/// A bug in a task of ours.
+pub(crate) fn panicked() -> JobError {
+    JobError::Broken("a storage task panicked".to_owned())
+}

@@ -1,0 +1,195 @@
+//! Reading and appending events.
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{InstanceOutcome, ProviderError};
+use duroxide_core::{Event, EventKind};
+
+use crate::PostgresProvider;
+use crate::error::{During, JobError};
+use crate::number::{from_db, to_db};
+use crate::store::Store;
+use crate::stored_text::to_stored;
+
+impl PostgresProvider {
+    /// Events of one execution, or of the latest.
+    pub(crate) async fn read_events(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: Option<u64>,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let texts = texts(self.store(), instance, execution_id).await.during(operation)?;
+        decode(&texts).during(operation)
+    }
+}
+
+/// An event in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewEvent {
+    pub(crate) event_id: i64,
+    pub(crate) event_type: &'static str,
+    pub(crate) text: String,
+}
+
+impl NewEvent {
+    /// Encodes an event; refuses one without a position.
+    pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
+        if event.event_id == 0 {
+            return Err(JobError::refused(
+                "Failed to append history: event_id 0 means that the runtime did not number \
+                 the event",
+            ));
+        }
+        Ok(Self {
+            event_id: to_db(event.event_id),
+            event_type: event.kind.type_tag(),
+            text: serde_json::to_string(event)?,
+        })
+    }
+
+    /// Encodes all events.
+    pub(crate) fn encode_all(events: &[Event]) -> Result<Vec<Self>, JobError> {
+        events.iter().map(Self::encode).collect()
+    }
+}
+
+/// Appends events as they are, and wakes what was parked. One that is already stored fails all.
+pub(crate) async fn append(
+    store: &Store,
+    instance: &str,
+    execution_id: u64,
+    events: &[NewEvent],
+) -> Result<(), JobError> {
+    let ids: Vec<i64> = events.iter().map(|event| event.event_id).collect();
+    let types: Vec<&str> = events.iter().map(|event| event.event_type).collect();
+    let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+    let instance = to_stored(instance);
+    store
+        .change(
+            "SELECT {schema}.append_history($1, $2, $3, $4, $5, $6)",
+            &[&store.now(), &instance, &to_db(execution_id), &ids, &types, &texts],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Stored events from `event_id` on, in order.
+pub(crate) async fn rows_from(
+    store: &Store,
+    stored_instance: &str,
+    execution_id: i64,
+    event_id: i64,
+) -> Result<Vec<(i64, String)>, JobError> {
+    let rows = store
+        .query(
+            "SELECT event_id, event_data FROM {schema}.history
+             WHERE instance_id = $1 AND execution_id = $2 AND event_id >= $3
+             ORDER BY event_id",
+            &[&stored_instance, &execution_id, &event_id],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// All events of an execution.
+async fn texts(
+    store: &Store,
+    instance: &str,
+    execution_id: Option<u64>,
+) -> Result<Vec<String>, JobError> {
+    let rows = store
+        .query(
+            "SELECT event_data FROM {schema}.history
+             WHERE instance_id = $1
+                 AND execution_id = coalesce($2, {schema}.current_execution($1))
+             ORDER BY event_id",
+            &[&to_stored(instance), &execution_id.map(to_db)],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The current execution of an instance; if that is unknown, the last with events or the first.
+pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u64, JobError> {
+    let sql = "SELECT {schema}.current_execution($1)";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get(0))))
+}
+
+/// Decodes stored events; one that cannot be decoded is an error, never left out.
+pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
+    texts.iter().map(|text| decode_one(text)).collect()
+}
+
+fn decode_one(text: &str) -> Result<Event, JobError> {
+    serde_json::from_str(text)
+        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+}
+
+/// How the latest execution stands, from its last events.
+pub(crate) async fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, JobError> {
+    // Only cancellations follow a terminal event. While the execution is said to run, the newest
+    // events are enough: they only hold a terminal one if it was seeded without its status.
+    let rows = store
+        .query(
+            "SELECT ended.event_data, first.event_data
+             FROM {schema}.current_execution($1) AS c (execution_id)
+             LEFT JOIN LATERAL (
+                 SELECT h.event_data FROM {schema}.history h
+                 WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
+                 ORDER BY h.event_id LIMIT 1
+             ) AS first ON TRUE
+             LEFT JOIN LATERAL (
+                 SELECT l.event_data FROM (
+                     SELECT h.event_type, h.event_data FROM {schema}.history h
+                     WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
+                     ORDER BY h.event_id DESC
+                     LIMIT CASE (SELECT e.status FROM {schema}.executions e
+                                 WHERE e.instance_id = $1 AND e.execution_id = c.execution_id)
+                         WHEN 'Running' THEN 16 END
+                 ) AS l
+                 WHERE l.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
+                 LIMIT 1
+             ) AS ended ON TRUE",
+            &[&to_stored(instance)],
+        )
+        .await?;
+    let Some(row) = rows.first() else { return Ok(InstanceOutcome::NotFound) };
+    if let Some(text) = row.get::<_, Option<String>>(0) {
+        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
+    }
+    let started = start_of(row.get::<_, Option<String>>(1))?.is_some();
+    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+}
+
+/// The start event of the latest execution.
+pub(crate) async fn start_event(store: &Store, instance: &str) -> Result<Option<Event>, JobError> {
+    let rows = store
+        .query(
+            "SELECT event_data FROM {schema}.history
+             WHERE instance_id = $1 AND execution_id = {schema}.current_execution($1)
+             ORDER BY event_id LIMIT 1",
+            &[&to_stored(instance)],
+        )
+        .await?;
+    start_of(rows.first().map(|row| row.get(0)))
+}
+
+fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {
+    let Some(text) = first else { return Ok(None) };
+    let event = decode_one(&text)?;
+    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_a_position_is_refused() {
+        let event = Event::new("i", 1, None, EventKind::KeyValuesCleared);
+        let error = NewEvent::encode(&event).unwrap_err().during("ack");
+        assert!(!error.is_retryable());
+        assert!(error.message.contains("Failed to append history"), "{error}");
+    }
+}

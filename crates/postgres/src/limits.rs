@@ -1,0 +1,78 @@
+//! Every bound of this crate, with its reason.
+
+use std::time::Duration;
+
+/// Jobs that share one commit: the first of them waits for all.
+pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
+
+/// Commits under way at once. While one waits for the disk, the next is being written.
+pub(crate) const WRITERS: usize = 2;
+
+/// Connections for fetches and reads.
+pub(crate) const CONNECTIONS: usize = 8;
+
+/// How long a call waits for a free connection before it reports that there is none.
+pub(crate) const POOL_WAIT: Duration = Duration::from_secs(10);
+
+/// How long to try to reach the server before a call fails.
+pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A statement that takes longer is cancelled by the server: something is wrong.
+pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Tries of one call, for errors that pass.
+pub(crate) const TRIES_MAX: u32 = 5;
+
+/// The pause after the first failed try; it doubles with each.
+pub(crate) const RETRY_PAUSE: Duration = Duration::from_millis(20);
+
+/// The longest pause between two tries.
+pub(crate) const RETRY_PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// The pause after the first failed attempt to listen; it doubles with each.
+pub(crate) const LISTEN_PAUSE: Duration = Duration::from_millis(50);
+
+/// A fetch that waits looks again after this long although it heard of nothing.
+pub(crate) const SAFETY_POLL: Duration = Duration::from_secs(10);
+
+/// How often a node tells the others that it is there.
+pub(crate) const HELLO_INTERVAL: Duration = Duration::from_secs(20);
+
+/// How long a node that says nothing counts as there: two greetings may be lost.
+pub(crate) const HELLO_LASTS: Duration = Duration::from_secs(70);
+
+/// Bytes of one notification; the server takes a little less than 8000.
+pub(crate) const PAYLOAD_BYTES_MAX: usize = 7000;
+
+/// Changed instances that are named one by one to other nodes; more are told as "any".
+pub(crate) const CHANGED_INSTANCES_MAX: usize = 1000;
+
+/// How long an instance is left to the node that it is warm on.
+pub(crate) const WARM_GRACE: Duration = Duration::from_millis(20);
+
+/// Commits whose outcome is not known that a node remembers.
+pub(crate) const UNCERTAIN_MAX: usize = 10_000;
+
+/// Histories up to this many events come with the turn; longer ones are read by themselves.
+pub(crate) const INLINE_EVENTS_MAX: i64 = 200;
+
+/// Turns handed out by one fetch: the history of each is read while others wait.
+pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
+
+/// Instances that one bulk operation touches unless the caller says otherwise.
+pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
+
+/// Size of a tree of instances: a broken parent link must not make us loop.
+pub(crate) const TREE_SIZE_MAX: i64 = 1_000_000;
+
+/// A wait is never longer than this, so that sums of times cannot overflow.
+pub(crate) const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Characters of a payload that a dump shows.
+pub(crate) const DUMP_TEXT_MAX: usize = 200;
+
+/// Rows of a table that a dump shows.
+pub(crate) const DUMP_ROWS_MAX: i64 = 10_000;
+
+/// A waiting worker looks no more often than this for leases that were lost without a word.
+pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);

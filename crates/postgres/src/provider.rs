@@ -1,0 +1,496 @@
+//! The storage contract over PostgreSQL.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use duroxide_core::clock::Clock;
+use duroxide_core::providers::{
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem, WorkSlot, WorkerAnnouncement,
+};
+use duroxide_core::{Event, SystemStats};
+use tokio::task::AbortHandle;
+use uuid::Uuid;
+
+use crate::change::Changes;
+use crate::clock::DatabaseClock;
+use crate::commit::EncodedCommit;
+use crate::connection::Connections;
+use crate::error::{During, JobError};
+use crate::history::NewEvent;
+use crate::notify::Outbox;
+use crate::number::{from_db, lease_length};
+use crate::options::{Migrations, PostgresProviderBuilder, Settings};
+use crate::orchestrator_queue::{DelayedMessage, NewMessage};
+use crate::schema::Schema;
+use crate::store::Store;
+use crate::token::{TurnToken, WorkToken};
+use crate::turn_lock::GiveBack;
+use crate::url::Location;
+use crate::worker_queue::{Finished, NewWork};
+use crate::writer::{Work, Writer};
+use crate::{
+    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, sessions,
+    turn_lock, worker_queue, workers,
+};
+
+/// The oldest server that has everything we use.
+const SERVER_VERSION_MIN: i32 = 130_000;
+
+/// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
+#[derive(Debug)]
+pub struct PostgresProvider {
+    store: Arc<Store>,
+    writer: Writer,
+    _background: Background,
+}
+
+/// Tasks that end with the provider.
+#[derive(Debug)]
+struct Background(Vec<AbortHandle>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl PostgresProvider {
+    /// Opens a database: `postgres://user:password@host:port/database?sslmode=…`.
+    ///
+    /// Uses the schema `duroxide`, which is made and migrated if need be.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the error says what to do.
+    pub async fn new(database_url: &str) -> Result<Self, PostgresError> {
+        Self::builder(database_url).open().await
+    }
+
+    /// Like [`new`](Self::new) in another schema, one for each tenant.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the error says what to do.
+    pub async fn new_with_schema(database_url: &str, schema: &str) -> Result<Self, PostgresError> {
+        Self::builder(database_url).schema(schema).open().await
+    }
+
+    /// Opens a database with chosen settings.
+    pub fn builder(database_url: &str) -> PostgresProviderBuilder {
+        PostgresProviderBuilder::new(database_url)
+    }
+
+    /// All statements that a new schema needs, to be run by somebody who may.
+    ///
+    /// # Errors
+    /// When the name cannot be used.
+    pub fn schema_sql(schema: &str) -> Result<String, PostgresError> {
+        Ok(migrations::text(&Schema::new(schema)?))
+    }
+
+    pub(crate) async fn open(
+        location: Location,
+        settings: Settings,
+    ) -> Result<Self, PostgresError> {
+        let schema = Schema::new(&settings.schema)?;
+        let connections = Connections::new(location, &settings)?;
+        let mut client = connections.pool.get().await?;
+        let row = client
+            .query_one(
+                "SELECT current_setting('server_version_num')::INTEGER,
+                     current_setting('server_encoding')",
+                &[],
+            )
+            .await?;
+        suitable(row.get(0), row.get(1))?;
+        match settings.migrations {
+            Migrations::Run => migrations::run(&mut client, &schema).await?,
+            Migrations::Verify => migrations::check(&client, &schema).await?,
+        }
+        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms()"), &[]).await?;
+        drop(client);
+        let (random, _) = Uuid::new_v4().as_u64_pair();
+        let store = Arc::new(Store {
+            connections,
+            schema,
+            settings,
+            node: random.cast_signed(),
+            hub: ChangeHub::default(),
+            outbox: Outbox::default(),
+            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
+        });
+        let writer = Writer::start(&store);
+        let background = Background(vec![
+            tokio::spawn(notify::listen(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(notify::tell(Arc::clone(&store))).abort_handle(),
+        ]);
+        Ok(Self { store, writer, _background: background })
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    async fn commit(
+        &self,
+        operation: &'static str,
+        turn: &TurnCommit,
+    ) -> Result<CommittedTurn, ProviderError> {
+        let encoded = EncodedCommit::encode(turn).during(operation)?;
+        let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
+        Ok(committed.unwrap_or_default())
+    }
+}
+
+fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
+    let reason = if version < SERVER_VERSION_MIN {
+        format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
+    } else if encoding != "UTF8" {
+        format!("its encoding is {encoding}; make one with ENCODING 'UTF8'")
+    } else {
+        return Ok(());
+    };
+    Err(PostgresError::Unsuitable { reason })
+}
+
+#[async_trait]
+impl Provider for PostgresProvider {
+    fn name(&self) -> &str {
+        "postgres"
+    }
+
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
+
+    async fn fetch_orchestration_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        filter: Option<&DispatcherCapabilityFilter>,
+    ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+        let fetch = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        let turns = fetch_wait::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
+        let turn = turns.into_iter().next();
+        Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+    }
+
+    async fn ack_orchestration_item(
+        &self,
+        lock_token: &str,
+        execution_id: u64,
+        history_delta: Vec<Event>,
+        worker_items: Vec<WorkItem>,
+        orchestrator_items: Vec<WorkItem>,
+        metadata: ExecutionMetadata,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Result<(), ProviderError> {
+        let turn = TurnCommit {
+            lock_token: lock_token.to_owned(),
+            execution_id,
+            history_delta,
+            worker_items,
+            orchestrator_items,
+            metadata,
+            cancelled_activities,
+            start_limits: Vec::new(),
+            lease_work: None,
+        };
+        self.commit("ack_orchestration_item", &turn).await.map(drop)
+    }
+
+    async fn abandon_orchestration_item(
+        &self,
+        lock_token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "abandon_orchestration_item";
+        let token = turn_token(lock_token).during(OPERATION)?;
+        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
+        let changes = turn_lock::abandon(&self.store, &token, how).await.during(OPERATION)?;
+        self.store.publish(changes);
+        Ok(())
+    }
+
+    async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read", instance, None).await
+    }
+
+    async fn read_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<Vec<Event>, ProviderError> {
+        self.read_events("read_with_execution", instance, Some(execution_id)).await
+    }
+
+    async fn append_with_execution(
+        &self,
+        instance: &str,
+        execution_id: u64,
+        new_events: Vec<Event>,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "append_with_execution";
+        let events = NewEvent::encode_all(&new_events).during(OPERATION)?;
+        history::append(&self.store, instance, execution_id, &events).await.during(OPERATION)?;
+        let mut changes = Changes::default();
+        changes.orchestrator_queue();
+        changes.instance(instance);
+        self.store.publish(changes);
+        Ok(())
+    }
+
+    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
+        const OPERATION: &str = "enqueue_for_worker";
+        let work = NewWork::encode(&item).during(OPERATION)?;
+        self.writer.run(Work::Activity(work)).await.during(OPERATION).map(drop)
+    }
+
+    async fn fetch_work_item(
+        &self,
+        lock_timeout: Duration,
+        poll_timeout: Duration,
+        session: Option<&SessionFetchConfig>,
+        tag_filter: &TagFilter,
+    ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+        let slots = [WorkSlot { session: session.cloned() }];
+        let fetch = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        let work = fetch_wait::fetch_work(&self.store, "fetch_work_item", fetch).await?;
+        let first = work.into_iter().next();
+        Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+    }
+
+    async fn ack_work_item(
+        &self,
+        token: &str,
+        completion: Option<WorkItem>,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "ack_work_item";
+        let completion = completion.as_ref().map(NewMessage::encode_completion).transpose();
+        let completion = completion.during(OPERATION)?;
+        let token = work_token(token).during(OPERATION)?;
+        let finished = Finished { token, completion, again: false };
+        self.writer.run(Work::Finish(finished)).await.during(OPERATION).map(drop)
+    }
+
+    async fn renew_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "renew_work_item_lock";
+        let token = work_token(token).during(OPERATION)?;
+        worker_queue::renew(&self.store, token, lease_length(extend_for)).await.during(OPERATION)
+    }
+
+    async fn renew_session_lock(
+        &self,
+        owner_ids: &[&str],
+        extend_for: Duration,
+        idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        // Each owner once: a session that is named twice is still one session.
+        let owners: BTreeSet<&str> = owner_ids.iter().copied().collect();
+        let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
+        let renewed = sessions::renew(&self.store, &owners, extend_for, idle).await;
+        renewed.during("renew_session_lock")
+    }
+
+    async fn cleanup_orphaned_sessions(
+        &self,
+        _idle_timeout: Duration,
+    ) -> Result<usize, ProviderError> {
+        sessions::cleanup(&self.store).await.during("cleanup_orphaned_sessions")
+    }
+
+    async fn abandon_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "abandon_work_item";
+        let token = work_token(token).during(OPERATION)?;
+        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
+        let changes = worker_queue::abandon(&self.store, token, how).await.during(OPERATION)?;
+        self.store.publish(changes);
+        Ok(())
+    }
+
+    async fn renew_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "renew_orchestration_item_lock";
+        let token = turn_token(token).during(OPERATION)?;
+        turn_lock::renew(&self.store, &token, lease_length(extend_for)).await.during(OPERATION)
+    }
+
+    async fn enqueue_for_orchestrator(
+        &self,
+        item: WorkItem,
+        delay: Option<Duration>,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "enqueue_for_orchestrator";
+        let message = NewMessage::encode_message(&item).during(OPERATION)?;
+        let delayed = DelayedMessage { message, delay: delay.map_or(0, lease_length) };
+        self.writer.run(Work::Message(delayed)).await.during(OPERATION).map(drop)
+    }
+
+    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self)
+    }
+
+    async fn get_custom_status(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
+        let status = inspect::custom_status(&self.store, instance, last_seen_version).await;
+        status.during("get_custom_status")
+    }
+
+    async fn get_kv_value(
+        &self,
+        instance: &str,
+        key: &str,
+    ) -> Result<Option<String>, ProviderError> {
+        kv::value(&self.store, instance, key).await.during("get_kv_value")
+    }
+
+    async fn get_kv_all_values(
+        &self,
+        instance: &str,
+    ) -> Result<HashMap<String, String>, ProviderError> {
+        kv::values(&self.store, instance).await.during("get_kv_all_values")
+    }
+
+    async fn get_instance_stats(
+        &self,
+        instance: &str,
+    ) -> Result<Option<SystemStats>, ProviderError> {
+        inspect::stats(&self.store, instance).await.during("get_instance_stats")
+    }
+
+    fn clock(&self) -> Arc<dyn Clock> {
+        self.store.clock()
+    }
+
+    async fn fetch_orchestration_items(
+        &self,
+        request: TurnFetch<'_>,
+    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        fetch_wait::fetch_turns(&self.store, "fetch_orchestration_items", request).await
+    }
+
+    async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        self.commit("commit_turn", &commit).await
+    }
+
+    fn takes_direct_turns(&self) -> bool {
+        true
+    }
+
+    async fn commit_direct_turn(
+        &self,
+        turn: Arc<DirectTurn>,
+    ) -> Result<Option<CommittedTurn>, ProviderError> {
+        const OPERATION: &str = "commit_direct_turn";
+        let encoded = EncodedCommit::encode_direct(&turn).during(OPERATION)?;
+        self.writer.run(Work::Commit(Box::new(encoded))).await.during(OPERATION)
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        fetch_wait::fetch_work(&self.store, "fetch_work_items", request).await
+    }
+
+    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        Some(self.store.hub.watch(scope))
+    }
+
+    async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        history::outcome(&self.store, instance).await.during("read_outcome")
+    }
+
+    async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        history::start_event(&self.store, instance).await.during("read_start_event")
+    }
+
+    async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        worker_queue::find_lost(&self.store, tokens).await.during("find_lost_work_locks")
+    }
+
+    fn keeps_start_limits(&self) -> bool {
+        true
+    }
+
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        fetch_wait::fetch_overdue(&self.store, request).await
+    }
+
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "return_unstarted_work_item";
+        let token = work_token(token).during(OPERATION)?;
+        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
+        let changes = worker_queue::return_unstarted(&self.store, token, how).await;
+        self.store.publish(changes.during(OPERATION)?);
+        Ok(())
+    }
+
+    async fn record_activity_progress(
+        &self,
+        token: &str,
+        progress: &str,
+    ) -> Result<(), ProviderError> {
+        const OPERATION: &str = "record_activity_progress";
+        let token = work_token(token).during(OPERATION)?;
+        let changes = progress::record(&self.store, token, progress).await.during(OPERATION)?;
+        self.store.publish(changes);
+        Ok(())
+    }
+
+    async fn read_activity_progress(
+        &self,
+        instance: &str,
+    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        progress::read(&self.store, instance).await.during("read_activity_progress")
+    }
+
+    async fn announce_worker(
+        &self,
+        announcement: &WorkerAnnouncement,
+    ) -> Result<(), ProviderError> {
+        workers::announce(&self.store, announcement).await.during("announce_worker")
+    }
+
+    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        workers::withdraw(&self.store, node_id).await.during("withdraw_worker")
+    }
+}
+
+fn turn_token(text: &str) -> Result<TurnToken, JobError> {
+    TurnToken::parse(text).ok_or_else(turn_lock::unknown_token)
+}
+
+fn work_token(text: &str) -> Result<WorkToken, JobError> {
+    WorkToken::parse(text).ok_or_else(worker_queue::lost_lease)
+}

@@ -1,0 +1,135 @@
+//! What all parts of a provider share: connections, schema, clock, changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use duroxide_core::clock::Clock;
+use duroxide_core::providers::ChangeHub;
+use tokio_postgres::Row;
+
+use crate::change::Changes;
+use crate::clock::DatabaseClock;
+use crate::connection::{self, Connections, Params};
+use crate::error::JobError;
+use crate::limits;
+use crate::notify::Outbox;
+use crate::number::{from_db, to_db};
+use crate::options::Settings;
+use crate::schema::Schema;
+
+/// The shared part of a provider.
+#[derive(Debug)]
+pub(crate) struct Store {
+    pub(crate) connections: Connections,
+    pub(crate) schema: Schema,
+    pub(crate) settings: Settings,
+    /// A random number that tells this node from others.
+    pub(crate) node: i64,
+    pub(crate) hub: ChangeHub,
+    pub(crate) outbox: Outbox,
+    /// Told the time by every answer that holds it.
+    pub(crate) database_clock: Arc<DatabaseClock>,
+}
+
+impl Store {
+    /// The time that a statement is run at, if it is not the database that says it.
+    pub(crate) fn now(&self) -> Option<i64> {
+        self.settings.clock.as_ref().map(|clock| to_db(clock.now_ms()))
+    }
+
+    /// The clock that callers go by.
+    pub(crate) fn clock(&self) -> Arc<dyn Clock> {
+        match &self.settings.clock {
+            Some(clock) => Arc::clone(clock),
+            None => Arc::clone(&self.database_clock) as _,
+        }
+    }
+
+    /// An answer said what time it is.
+    pub(crate) fn told(&self, now: i64) {
+        if self.settings.clock.is_none() {
+            self.database_clock.tell(from_db(now));
+        }
+    }
+
+    /// Tells waiters of durable changes, here and on other nodes.
+    pub(crate) fn publish(&self, changes: Changes) {
+        if changes.is_empty() {
+            return;
+        }
+        changes.publish(&self.hub);
+        self.outbox.add(changes);
+    }
+
+    /// A connection for fetches and reads.
+    pub(crate) async fn client(&self) -> Result<Object, JobError> {
+        Ok(self.connections.pool.get().await?)
+    }
+
+    /// Runs a statement that may be repeated.
+    pub(crate) async fn query(
+        &self,
+        template: &'static str,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, JobError> {
+        let mut tries = Tries::default();
+        loop {
+            match self.query_once(template, params).await {
+                Err(error) if error.is_unavailable() || error.is_uncertain() => {
+                    tries.pause_or_give_up(error).await?;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Runs a statement that must not be repeated once it may have been done.
+    pub(crate) async fn change(
+        &self,
+        template: &'static str,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, JobError> {
+        let mut tries = Tries::default();
+        loop {
+            match self.query_once(template, params).await {
+                Err(error) if error.is_unavailable() => tries.pause_or_give_up(error).await?,
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn query_once(
+        &self,
+        template: &'static str,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, JobError> {
+        let client = self.client().await?;
+        connection::query(&client, &self.schema.sql(template), params).await
+    }
+}
+
+/// Counts tries and says how long to wait before the next.
+#[derive(Debug, Default)]
+pub(crate) struct Tries {
+    failed: u32,
+}
+
+impl Tries {
+    /// Waits before the next try, or gives the error back if there were enough.
+    pub(crate) async fn pause_or_give_up(&mut self, error: JobError) -> Result<(), JobError> {
+        self.failed += 1;
+        if self.failed >= limits::TRIES_MAX {
+            return Err(error);
+        }
+        tracing::debug!(%error, tries = self.failed, "a storage call is tried again");
+        tokio::time::sleep(pause(self.failed, limits::RETRY_PAUSE)).await;
+        Ok(())
+    }
+}
+
+/// A pause that doubles with each failure.
+pub(crate) fn pause(failed: u32, first: Duration) -> Duration {
+    let factor = 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
+    first.saturating_mul(factor).min(limits::RETRY_PAUSE_MAX)
+}

@@ -1,0 +1,78 @@
+//! Whose clock counts: the database's.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::client::Client;
+use duroxide_core::providers::Provider;
+use duroxide_core::runtime::{
+    ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime,
+};
+use duroxide_core::{ActivityContext, OrchestrationContext};
+
+use crate::support::*;
+
+const HOUR_MS: i64 = 3_600_000;
+
+/// Moves the clock of the database against that of the nodes, which is the same as if all nodes
+/// were wrong by as much.
+async fn shift(store: &Store, by_ms: i64) {
+    drop(store.node().await);
+    let sql = store.sql().await;
+    sql.run(&format!(
+        "CREATE OR REPLACE FUNCTION $.now_ms() RETURNS BIGINT LANGUAGE sql VOLATILE AS
+         'SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::BIGINT + {by_ms}'"
+    ))
+    .await;
+}
+
+fn orchestrations() -> OrchestrationRegistry {
+    let flow = |ctx: OrchestrationContext, input: String| async move {
+        ctx.schedule_timer(Duration::from_millis(30)).await;
+        ctx.schedule_activity("Echo", input).await
+    };
+    OrchestrationRegistry::builder().register("Flow", flow).build()
+}
+
+fn activities() -> ActivityRegistry {
+    let echo = |_ctx: ActivityContext, input: String| async move { Ok(input) };
+    ActivityRegistry::builder().register("Echo", echo).build()
+}
+
+#[tokio::test]
+async fn a_node_whose_clock_is_an_hour_off_does_no_harm() {
+    for off in [-HOUR_MS, HOUR_MS] {
+        let store = Store::live();
+        shift(&store, off).await;
+        let node: Arc<dyn Provider> = store.node().await;
+        let behind = node.clock().now_ms();
+        #[expect(clippy::disallowed_methods, reason = "this is about the machine's clock")]
+        let machine = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+        let difference =
+            i64::try_from(behind).unwrap() - i64::try_from(machine.as_millis()).unwrap();
+        assert!((difference - off).abs() < 60_000, "{difference}");
+        let runtime =
+            Runtime::start_with_store(Arc::clone(&node), activities(), orchestrations()).await;
+        let client = Client::new(Arc::clone(&node));
+        client.start_orchestration("a", "Flow", "done").await.unwrap();
+        let status = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+        assert!(matches!(status, OrchestrationStatus::Completed { .. }), "{status:?}");
+        runtime.shutdown(None).await;
+    }
+}
+
+#[tokio::test]
+async fn a_live_lease_is_respected_however_wrong_the_clock_of_a_node_is() {
+    let store = Store::live();
+    let right = store.node().await;
+    create(&*right, "a").await;
+    right.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    let held = turn(&*right).await;
+    // The node reckons that it is an hour later; the database is asked.
+    let wrong = store.node().await;
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    tokio::time::resume();
+    assert!(try_turn(&*wrong).await.is_none());
+    right.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
+}

@@ -1,0 +1,14 @@
+//! What the conformance suite cannot show: servers that go away, many nodes, schemas, TLS, clocks.
+
+mod clocks;
+mod direct;
+mod idle;
+mod nodes;
+mod proxy;
+mod schemas;
+mod support;
+mod texts;
+mod tls;
+mod trouble;
+mod wake;
+mod warm;

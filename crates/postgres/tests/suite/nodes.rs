@@ -1,0 +1,123 @@
+//! Many nodes at once on one schema.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use duroxide_core::providers::{Provider, ProviderAdmin, SessionFetchConfig, TagFilter, WorkItem};
+
+use crate::support::*;
+
+const INSTANCES: usize = 200;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_turn_goes_to_one_node() {
+    let store = Store::live();
+    let nodes = futures_util::future::join_all((0..3).map(|_| store.node())).await;
+    for number in 0..INSTANCES {
+        let item = start(&format!("i-{number}"));
+        nodes[number % 3].enqueue_for_orchestrator(item, None).await.unwrap();
+    }
+    let taken = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = Vec::new();
+    for node in &nodes {
+        for _ in 0..4 {
+            let (node, taken) = (Arc::clone(node), Arc::clone(&taken));
+            tasks.push(tokio::spawn(async move {
+                while taken.lock().unwrap().len() < INSTANCES {
+                    for turn in node.fetch_orchestration_items(wish(7)).await.unwrap() {
+                        taken.lock().unwrap().push(turn.item.instance.clone());
+                        let events = vec![started(&turn.item.instance)];
+                        node.store_turn(commit(&turn.lock_token, events)).await.unwrap();
+                    }
+                }
+            }));
+        }
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let taken = taken.lock().unwrap();
+    assert_eq!(taken.len(), INSTANCES);
+    assert_eq!(taken.iter().collect::<HashSet<_>>().len(), INSTANCES);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_belongs_to_one_owner_whoever_asks() {
+    let store = Store::live();
+    let nodes = futures_util::future::join_all((0..3).map(|_| store.node())).await;
+    for number in 0..90 {
+        let mut item = activity("a", number);
+        if let WorkItem::ActivityExecute { session_id, .. } = &mut item {
+            *session_id = Some(format!("s-{}", number % 9));
+        }
+        nodes[0].enqueue_for_worker(item).await.unwrap();
+    }
+    let owners: Arc<Mutex<HashMap<String, String>>> = Arc::default();
+    let done = Arc::new(Mutex::new(0));
+    let mut tasks = Vec::new();
+    for (number, node) in nodes.iter().enumerate() {
+        let (node, owners, done) = (Arc::clone(node), Arc::clone(&owners), Arc::clone(&done));
+        tasks.push(tokio::spawn(async move {
+            let owner = format!("owner-{number}");
+            let config = SessionFetchConfig { owner_id: owner.clone(), lock_timeout: LEASE * 10 };
+            while *done.lock().unwrap() < 90 {
+                let fetched =
+                    node.fetch_work_item(LEASE, NOW, Some(&config), &TagFilter::Any).await.unwrap();
+                let Some((item, token, _)) = fetched else { continue };
+                let WorkItem::ActivityExecute { session_id: Some(session), .. } = item else {
+                    panic!("an activity of a session");
+                };
+                let first = owners.lock().unwrap().entry(session).or_insert(owner.clone()).clone();
+                assert_eq!(first, owner, "a live session has one owner");
+                node.ack_work_item(&token, None).await.unwrap();
+                *done.lock().unwrap() += 1;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+/// A message that comes before its start waits for it, whatever else happens at that moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_message_stays_parked_when_its_instance_starts() {
+    let store = Store::live();
+    let nodes = [store.node().await, store.node().await];
+    let looking = Arc::clone(&nodes[1]);
+    let taken: Arc<Mutex<HashSet<String>>> = Arc::default();
+    let seen = Arc::clone(&taken);
+    let looker = tokio::spawn(async move {
+        loop {
+            for turn in looking.fetch_orchestration_items(wish(16)).await.unwrap() {
+                let instance = turn.item.instance.clone();
+                let has_start = turn.item.messages.iter().any(WorkItem::is_start);
+                let events = if has_start { vec![started(&instance)] } else { vec![] };
+                looking.store_turn(commit(&turn.lock_token, events)).await.unwrap();
+                for message in &turn.item.messages {
+                    if !message.is_start() {
+                        seen.lock().unwrap().insert(instance.clone());
+                    }
+                }
+            }
+        }
+    });
+    for number in 0..150 {
+        let instance = format!("i-{number}");
+        let early = nodes[0].enqueue_for_orchestrator(signal(&instance, "early"), None);
+        let late = nodes[0].enqueue_for_orchestrator(start(&instance), None);
+        let (early, late) = tokio::join!(early, late);
+        early.unwrap();
+        late.unwrap();
+    }
+    let all = async {
+        while taken.lock().unwrap().len() < 150 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let heard = tokio::time::timeout(PATIENCE, all).await;
+    let parked = nodes[0].list_parked_messages(10).await.unwrap();
+    heard.unwrap_or_else(|_| panic!("messages stayed parked: {parked:?}"));
+    looker.abort();
+}

@@ -1,0 +1,128 @@
+//! Making, checking and naming schemas.
+
+use duroxide_core::providers::Provider;
+use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn ten_nodes_may_make_the_tables_at_once() {
+    let store = Store::live();
+    let nodes = futures_util::future::join_all((0..10).map(|_| store.node())).await;
+    for (number, node) in nodes.iter().enumerate() {
+        create(&**node, &format!("i-{number}")).await;
+    }
+    let steps = store.count("SELECT count(*) FROM $.duroxide_migrations").await;
+    let newest = store.count("SELECT max(version) FROM $.duroxide_migrations").await;
+    assert_eq!(steps, newest);
+}
+
+#[tokio::test]
+async fn names_are_taken_as_they_are() {
+    let url = duroxide_pg_server::shared_url().unwrap();
+    for name in [
+        "Mixed Case",
+        "x\"; DROP SCHEMA public CASCADE; --",
+        "a$body$b$do$c",
+        "it's",
+        "back\\slash' OR '1'='1",
+        "{schema}",
+        "smörgåsbord",
+        "table",
+    ] {
+        let node = PostgresProvider::new_with_schema(&url, name).await.unwrap();
+        create(&node, "a").await;
+        assert_eq!(node.read("a").await.unwrap().len(), 1, "{name}");
+        drop(
+            PostgresProvider::builder(&url)
+                .schema(name)
+                .migrations(Migrations::Verify)
+                .open()
+                .await
+                .unwrap(),
+        );
+        drop(node);
+        let (client, connection) =
+            tokio_postgres::connect(&url, tokio_postgres::NoTls).await.unwrap();
+        tokio::spawn(connection);
+        let found = client
+            .query_one("SELECT count(*) FROM pg_namespace WHERE nspname = $1", &[&name])
+            .await
+            .unwrap();
+        assert_eq!(found.get::<_, i64>(0), 1, "{name}");
+        let quoted = name.replace('"', "\"\"");
+        client.batch_execute(&format!("DROP SCHEMA \"{quoted}\" CASCADE")).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn tenants_do_not_see_each_other() {
+    let (one, other) = (Store::live(), Store::live());
+    let (one, other) = (one.node().await, other.node().await);
+    create(&*one, "a").await;
+    assert!(other.read("a").await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn who_only_verifies_makes_nothing() {
+    let store = Store::live();
+    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    assert!(matches!(error, PostgresError::OlderSchema { found: 0, .. }), "{error}");
+    assert!(error.to_string().contains("duroxide-pg schema"), "{error}");
+    let sql = "SELECT count(*) FROM pg_namespace WHERE nspname = '$'";
+    assert_eq!(store.count(sql).await, 0);
+}
+
+#[tokio::test]
+async fn the_printed_sql_is_all_that_a_schema_needs() {
+    let store = Store::live();
+    let text = PostgresProvider::schema_sql(&store.schema).unwrap();
+    // Through a plain connection, as a database administrator would.
+    let (client, connection) =
+        tokio_postgres::connect(&store.url, tokio_postgres::NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client.batch_execute(&text).await.unwrap();
+    let node = store.builder().migrations(Migrations::Verify).open().await.unwrap();
+    create(&node, "a").await;
+}
+
+#[tokio::test]
+async fn the_printed_sql_fills_a_schema_that_was_made_before() {
+    let store = Store::live();
+    let sql = store.sql().await;
+    sql.run("CREATE SCHEMA $").await;
+    store.node().await;
+}
+
+#[tokio::test]
+async fn a_newer_schema_is_refused() {
+    let store = Store::live();
+    drop(store.node().await);
+    let sql = store.sql().await;
+    sql.run("INSERT INTO $.duroxide_migrations (version, name) VALUES (999, 'later')").await;
+    let error = store.builder().open().await.unwrap_err();
+    assert!(matches!(error, PostgresError::NewerSchema { found: 999, .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_role_without_any_right_but_to_use_the_tables_can_work() {
+    let store = Store::live();
+    drop(store.node().await);
+    let role = format!("r{}", store.schema);
+    let sql = store.sql().await;
+    sql.run(&format!(
+        "CREATE ROLE {role} LOGIN;
+         GRANT USAGE ON SCHEMA $ TO {role};
+         GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA $ TO {role};
+         GRANT USAGE ON ALL SEQUENCES IN SCHEMA $ TO {role};
+         GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA $ TO {role};"
+    ))
+    .await;
+    let url = store.url.replace("duroxide@", &format!("{role}@"));
+    let builder = PostgresProvider::builder(&url).schema(&store.schema);
+    let node = builder.migrations(Migrations::Verify).open().await.unwrap();
+    create(&node, "a").await;
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let any = duroxide_core::providers::TagFilter::Any;
+    assert!(node.fetch_work_item(LEASE, NOW, None, &any).await.unwrap().is_some());
+}

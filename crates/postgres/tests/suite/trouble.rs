@@ -1,0 +1,224 @@
+//! Servers that go away and come back, answers that are lost, calls that take too long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter, TurnCommit};
+use duroxide_pg::PostgresProvider;
+use duroxide_pg_server::{Server, Setup};
+
+use crate::proxy::Proxy;
+use crate::support::*;
+
+/// The address of the shared server and the same URL through a proxy.
+async fn proxied(word: &'static str) -> (Proxy, Store) {
+    let store = Store::live();
+    let after_at = store.url.rsplit('@').next().unwrap();
+    let address = after_at.split('/').next().unwrap().to_owned();
+    let proxy = Proxy::start(address.clone(), word).await;
+    let url = store.url.replace(&address, &format!("127.0.0.1:{}", proxy.port()));
+    (proxy, Store { url, ..store })
+}
+
+#[tokio::test]
+async fn a_commit_whose_answer_was_lost_is_not_applied_twice() {
+    let (proxy, store) = proxied("the answer to this is lost").await;
+    let node = store.node().await;
+    create(&*node, "a").await;
+    node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    let fetched = turn(&*node).await;
+    let next = TurnCommit {
+        orchestrator_items: vec![signal("b", "the answer to this is lost")],
+        worker_items: vec![activity("a", 2)],
+        ..commit(&fetched.lock_token, vec![heard("a", 2)])
+    };
+    proxy.lose_next_answer();
+    let committed = node.store_turn(next.clone()).await.unwrap();
+    assert_eq!(proxy.answers_lost(), 1);
+    assert!(committed.incarnation.is_some());
+    assert_eq!(node.read("a").await.unwrap().len(), 2);
+    assert_eq!(store.count("SELECT count(*) FROM $.worker_queue").await, 1);
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+    // Known to have been done, the token is worth nothing any more.
+    let again = node.store_turn(next).await.unwrap_err();
+    assert!(!again.is_retryable(), "{again}");
+}
+
+#[tokio::test]
+async fn an_activity_whose_end_was_stored_without_an_answer_has_ended_once() {
+    let (proxy, store) = proxied("finished without an answer").await;
+    let node = store.node().await;
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let fetched = node.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
+    let (_, token, _) = fetched.unwrap();
+    proxy.lose_next_answer();
+    let mut completion = completed("a", 1);
+    if let duroxide_core::providers::WorkItem::ActivityCompleted { result, .. } = &mut completion {
+        *result = "finished without an answer".to_owned();
+    }
+    node.ack_work_item(&token, Some(completion)).await.unwrap();
+    assert_eq!(proxy.answers_lost(), 1);
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+}
+
+#[tokio::test]
+async fn a_message_whose_answer_was_lost_is_not_sent_again_behind_the_callers_back() {
+    let (proxy, store) = proxied("perhaps sent").await;
+    let node = store.node().await;
+    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    proxy.lose_next_answer();
+    let error = node.enqueue_for_orchestrator(signal("a", "perhaps sent"), None).await.unwrap_err();
+    assert!(error.is_retryable() && error.message.starts_with("Connection lost"), "{error}");
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 2);
+}
+
+#[tokio::test]
+async fn sessions_ended_by_an_administrator_are_made_anew() {
+    let mut server = Server::start(&Setup::default()).unwrap();
+    let store = Store::at(&server.url());
+    let node = store.node().await;
+    create(&*node, "a").await;
+    for round in 0..5 {
+        let sql = store.sql().await;
+        assert!(sql.terminate("").await > 0);
+        until_done(|| node.enqueue_for_orchestrator(signal("a", "x"), None)).await;
+        let fetched = until_done(|| node.fetch_orchestration_items(wish(1))).await.pop().unwrap();
+        sql.terminate("").await;
+        let next = commit(&fetched.lock_token, vec![heard("a", round + 2)]);
+        node.store_turn(next).await.unwrap();
+        until_done(|| node.read("a")).await;
+    }
+    assert_eq!(node.read("a").await.unwrap().len(), 6);
+    server.restart().unwrap();
+    assert_eq!(until_done(|| node.read("a")).await.len(), 6);
+}
+
+#[tokio::test]
+async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
+    let mut server = Server::start(&Setup { durable: true, ..Setup::default() }).unwrap();
+    let store = Store::at(&server.url());
+    let node = store.node().await;
+    let writing = Arc::clone(&node);
+    // Starts that were acknowledged must all be there in the end.
+    let (stop, mut stopped) = tokio::sync::watch::channel(false);
+    let writer = tokio::spawn(async move {
+        let mut acknowledged = Vec::new();
+        for number in 0_u32.. {
+            if *stopped.borrow_and_update() {
+                break;
+            }
+            let instance = format!("i-{number}");
+            if writing.enqueue_for_orchestrator(start(&instance), None).await.is_ok() {
+                acknowledged.push(instance);
+            }
+        }
+        acknowledged
+    });
+    let server = tokio::task::spawn_blocking(move || {
+        server.restart().unwrap();
+        server.crash().unwrap();
+        server
+    });
+    let _server = server.await.unwrap();
+    until_done(|| node.enqueue_for_orchestrator(start("after"), None)).await;
+    stop.send(true).unwrap();
+    let mut expected = tokio::time::timeout(PATIENCE, writer).await.unwrap().unwrap();
+    assert!(!expected.is_empty());
+    expected.retain(|instance| instance != "after");
+    let mut found = std::collections::HashSet::new();
+    loop {
+        let turns = until_done(|| node.fetch_orchestration_items(wish(64))).await;
+        if turns.is_empty() {
+            break;
+        }
+        found.extend(turns.into_iter().map(|turn| turn.item.instance));
+    }
+    assert!(expected.iter().all(|instance| found.contains(instance)));
+}
+
+#[tokio::test]
+async fn a_statement_that_takes_too_long_is_tried_again() {
+    let store = Store::live();
+    let node = store.builder().statement_timeout(Duration::from_millis(200)).open().await.unwrap();
+    create(&node, "a").await;
+    let sql = store.sql().await;
+    sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        sql.run("COMMIT").await;
+    };
+    let (info, ()) = tokio::join!(node.get_instance_info("a"), release);
+    assert_eq!(info.unwrap().instance_id, "a");
+}
+
+#[tokio::test]
+async fn a_statement_that_always_takes_too_long_is_a_passing_error() {
+    let store = Store::live();
+    let node = store.builder().statement_timeout(Duration::from_millis(50)).open().await.unwrap();
+    let sql = store.sql().await;
+    sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
+    let error = node.get_instance_info("a").await.unwrap_err();
+    assert!(error.is_retryable() && error.message.starts_with("Statement timeout"), "{error}");
+}
+
+#[tokio::test]
+async fn an_exhausted_pool_says_so() {
+    let store = Store::live();
+    let builder = store.builder().connections(1).pool_wait(Duration::from_millis(20));
+    let node = Arc::new(builder.open().await.unwrap());
+    let sql = store.sql().await;
+    sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
+    let busy = Arc::clone(&node);
+    let waiting = tokio::spawn(async move { busy.get_instance_info("a").await });
+    let holds = "SELECT count(*) FROM pg_stat_activity
+         WHERE wait_event_type = 'Lock' AND query LIKE '%$%instances%'";
+    let held = async { while store.count(holds).await == 0 {} };
+    tokio::time::timeout(PATIENCE, held).await.unwrap();
+    let error = node.list_children("a").await.unwrap_err();
+    assert!(error.is_retryable() && error.message.contains("pool exhausted"), "{error}");
+    // Commits have connections of their own.
+    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    sql.run("COMMIT").await;
+    assert!(waiting.await.unwrap().unwrap_err().message.contains("not found"));
+}
+
+#[tokio::test]
+async fn one_bad_job_of_a_group_fails_alone() {
+    let store = Store::new();
+    let node = Arc::new(store.builder().writers(1).open().await.unwrap());
+    let names: Vec<String> = (0..20).map(|number| format!("i-{number}")).collect();
+    for name in &names {
+        create(&*node, name).await;
+    }
+    for name in &names {
+        node.enqueue_for_orchestrator(signal(name, "x"), None).await.unwrap();
+    }
+    let turns = node.fetch_orchestration_items(wish(64)).await.unwrap();
+    assert_eq!(turns.len(), names.len());
+    let commits = turns.into_iter().map(|turn| {
+        let node = Arc::clone(&node);
+        async move {
+            // The first event of one of them is there already.
+            let id = if turn.item.instance == "i-7" { 1 } else { 2 };
+            let next = commit(&turn.lock_token, vec![heard(&turn.item.instance, id)]);
+            (turn.item.instance, node.store_turn(next).await)
+        }
+    });
+    for (instance, outcome) in futures_util::future::join_all(commits).await {
+        let length = node.read(&instance).await.unwrap().len();
+        if instance == "i-7" {
+            let error = outcome.unwrap_err();
+            assert!(error.message.contains("Failed to append history"), "{error}");
+            assert_eq!(length, 1);
+        } else {
+            outcome.unwrap();
+            assert_eq!(length, 2, "{instance}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error_that_says_so() {
+    let error = PostgresProvider::new("postgres://nobody@127.0.0.1:1/none").await.unwrap_err();
+    assert!(error.to_string().starts_with("cannot connect to the database"), "{error}");
+}

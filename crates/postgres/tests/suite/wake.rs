@@ -1,0 +1,109 @@
+//! Nodes wake each other.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{ChangeScope, Provider, TagFilter};
+use duroxide_pg_server::{Server, Setup};
+use tokio::time::timeout;
+
+use crate::support::*;
+
+/// Long enough that nobody wakes by himself.
+const NEVER: Duration = Duration::from_secs(3600);
+
+async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
+    let open = || store.builder().safety_poll_interval(NEVER).open();
+    [open().await.unwrap(), open().await.unwrap()]
+}
+
+/// Both nodes have heard of each other.
+async fn acquainted(store: &Store, nodes: &[duroxide_pg::PostgresProvider; 2]) {
+    let mut watch = nodes[1].watch(ChangeScope::Instance("hello")).unwrap();
+    let told = async {
+        loop {
+            // The first tellings may come before anyone listens.
+            let events = vec![started("hello")];
+            let sql = store.sql().await;
+            sql.run("DELETE FROM $.history WHERE instance_id = 'hello'").await;
+            nodes[0].append_with_execution("hello", 1, events).await.unwrap();
+            if timeout(Duration::from_millis(50), watch.changed()).await.is_ok() {
+                return;
+            }
+        }
+    };
+    timeout(PATIENCE, told).await.unwrap();
+    // Whatever else was told on the way.
+    while timeout(Duration::from_millis(50), watch.changed()).await.is_ok() {}
+}
+
+#[tokio::test]
+async fn a_message_wakes_a_node_that_waits_for_turns() {
+    let store = Store::live();
+    let nodes = pair(&store).await;
+    acquainted(&store, &nodes).await;
+    let (fetched, sent) = tokio::join!(
+        nodes[1].fetch_orchestration_item(LEASE, PATIENCE, None),
+        nodes[0].enqueue_for_orchestrator(start("a"), None),
+    );
+    sent.unwrap();
+    assert_eq!(fetched.unwrap().expect("a turn").0.instance, "a");
+}
+
+#[tokio::test]
+async fn an_activity_wakes_a_node_that_takes_its_tag() {
+    let store = Store::live();
+    let nodes = pair(&store).await;
+    acquainted(&store, &nodes).await;
+    let gpu = TagFilter::tags(["gpu"]);
+    let fetch = nodes[1].fetch_work_item(LEASE, PATIENCE, None, &gpu);
+    let (fetched, sent) =
+        tokio::join!(fetch, nodes[0].enqueue_for_worker(tagged("a", 1, Some("gpu"))));
+    sent.unwrap();
+    assert!(fetched.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn an_activity_that_nobody_here_takes_wakes_nobody_here() {
+    let store = Store::live();
+    let nodes = pair(&store).await;
+    acquainted(&store, &nodes).await;
+    let mut woken = nodes[1].watch(ChangeScope::WorkerQueue).unwrap();
+    let mut instance = nodes[1].watch(ChangeScope::Instance("b")).unwrap();
+    let gpu = TagFilter::tags(["gpu"]);
+    let waiting = nodes[1].fetch_work_item(LEASE, PATIENCE, None, &gpu);
+    let others = async {
+        nodes[0].enqueue_for_worker(tagged("a", 1, Some("cpu"))).await.unwrap();
+        nodes[0].append_with_execution("b", 1, vec![started("b")]).await.unwrap();
+        // What was told later has arrived, so that what was told before has as well.
+        timeout(PATIENCE, instance.changed()).await.unwrap();
+        assert!(timeout(NOW, woken.changed()).await.is_err(), "nobody here takes it");
+    };
+    tokio::select! {
+        fetched = waiting => panic!("nothing is there: {fetched:?}"),
+        () = others => {}
+    }
+}
+
+#[tokio::test]
+async fn a_watch_sees_changes_of_its_instance_on_another_node() {
+    let store = Store::live();
+    let nodes = pair(&store).await;
+    acquainted(&store, &nodes).await;
+    let mut watch = nodes[1].watch(ChangeScope::Instance("a")).unwrap();
+    create(&nodes[0], "a").await;
+    timeout(PATIENCE, watch.changed()).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_was_missed_while_the_listener_was_away_is_looked_for() {
+    // A server of its own: every listener on it is ended.
+    let server = Server::start(&Setup::default()).unwrap();
+    let store = Store::at(&server.url());
+    let nodes = pair(&store).await;
+    acquainted(&store, &nodes).await;
+    let mut watch = nodes[1].watch(ChangeScope::Instance("a")).unwrap();
+    assert_eq!(store.sql().await.terminate("LISTEN duroxide").await, 2);
+    create(&nodes[0], "a").await;
+    timeout(PATIENCE, watch.changed()).await.unwrap();
+    acquainted(&store, &nodes).await;
+}

@@ -1,0 +1,57 @@
+//! An instance is offered first to the node that holds it.
+
+use std::time::Duration;
+
+use duroxide_core::providers::Provider;
+
+use crate::support::*;
+
+const GRACE: Duration = Duration::from_millis(20);
+
+#[tokio::test]
+async fn the_node_that_committed_last_comes_first() {
+    let store = Store::new();
+    let (warm, cold) = (store.node().await, store.node().await);
+    create(&*warm, "a").await;
+    cold.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    assert!(try_turn(&*cold).await.is_none(), "it is left to the node that holds it");
+    assert_eq!(turn(&*warm).await.item.instance, "a");
+}
+
+#[tokio::test]
+async fn after_a_moment_anyone_takes_it() {
+    let store = Store::new();
+    let (warm, cold) = (store.node().await, store.node().await);
+    create(&*warm, "a").await;
+    drop(warm);
+    cold.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    assert!(try_turn(&*cold).await.is_none());
+    store.advance(GRACE);
+    let taken = turn(&*cold).await;
+    assert_eq!(taken.item.history.len(), 1, "it comes with its history");
+    cold.store_turn(commit(&taken.lock_token, vec![heard("a", 2)])).await.unwrap();
+    // From now on it is warm there.
+    cold.enqueue_for_orchestrator(signal("a", "2"), None).await.unwrap();
+    assert_eq!(turn(&*cold).await.item.instance, "a");
+}
+
+#[tokio::test]
+async fn a_waiting_node_takes_what_its_holder_leaves() {
+    let store = Store::live();
+    let (warm, cold) = (store.node().await, store.node().await);
+    create(&*warm, "a").await;
+    let wait = cold.fetch_orchestration_item(LEASE, PATIENCE, None);
+    let (taken, sent) = tokio::join!(wait, warm.enqueue_for_orchestrator(signal("a", "1"), None));
+    sent.unwrap();
+    assert_eq!(taken.unwrap().expect("a turn").0.instance, "a");
+}
+
+#[tokio::test]
+async fn nothing_is_left_to_anyone_without_grace() {
+    let store = Store::new();
+    let warm = store.node().await;
+    let cold = store.builder().warm_grace(Duration::ZERO).open().await.unwrap();
+    create(&*warm, "a").await;
+    cold.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    assert_eq!(turn(&cold).await.item.instance, "a");
+}

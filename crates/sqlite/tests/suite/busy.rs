@@ -1,0 +1,50 @@
+//! A writer gets its turn although another process writes nearly all the time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use duroxide_core::providers::{Provider, ProviderAdmin};
+
+use crate::support::*;
+
+/// The other process holds the lock for so long, and leaves it free for so long.
+const HELD: Duration = Duration::from_millis(90);
+const FREE: Duration = Duration::from_millis(10);
+const WRITES: u64 = 15;
+/// About four times what is needed.
+const TIME_MAX: Duration = Duration::from_secs(6);
+
+// Between two tries SQLite used to sleep for 100 ms, and missed most moments at which the lock was
+// free: with three busy processes on one file a write waited for more than a second, leases ran
+// out, and activities ran again although nothing had gone wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_does_not_miss_the_moments_at_which_the_lock_is_free() {
+    let store = Store::new().await;
+    let mut other = store.sql();
+    other.busy_timeout(TIME_MAX).unwrap();
+    let over = Arc::new(AtomicBool::new(false));
+    let writer = std::thread::spawn({
+        let over = Arc::clone(&over);
+        move || {
+            while !over.load(Ordering::SeqCst) {
+                let holding = rusqlite::TransactionBehavior::Immediate;
+                let tx = other.transaction_with_behavior(holding).unwrap();
+                std::thread::sleep(HELD);
+                tx.commit().unwrap();
+                std::thread::sleep(FREE);
+            }
+        }
+    });
+    let began = Instant::now();
+    for number in 0..WRITES {
+        store.provider.enqueue_for_worker(activity("a", number)).await.unwrap();
+    }
+    let took = began.elapsed();
+    over.store(true, Ordering::SeqCst);
+    writer.join().unwrap();
+    println!("{WRITES} writes took {took:?}");
+    assert!(took < TIME_MAX, "{WRITES} writes took {took:?}");
+    let depth = store.provider.get_queue_depths().await.unwrap().worker_queue;
+    assert_eq!(depth as u64, WRITES);
+}
