@@ -46,6 +46,12 @@ pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figu
 
 fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
     let mut engines = arguments.engines.clone();
+    if arguments.on_postgres() {
+        if FLOOR_ROWS.contains(&row.name) {
+            engines.push(crate::floor_postgres::NAME.to_owned());
+        }
+        return engines;
+    }
     if COUNTED_ROWS.contains(&row.name) && round == 0 {
         engines.push("ours-counting".to_owned());
     }
