@@ -7,6 +7,7 @@ pub mod child;
 pub mod engine;
 pub mod job;
 pub mod options;
+pub mod postgres;
 pub mod prefixed;
 pub mod sample;
 pub mod stats;

@@ -11,8 +11,9 @@ use duroxide::RuntimeOptions;
 use duroxide_sqlite::{SqliteProvider, Synchronous};
 
 use crate::duroxide_engine::DuroxideEngine;
+use crate::postgres::OursPostgres;
 
-/// The engines of this program. A PostgreSQL store joins here.
+/// The engines of this program.
 pub(crate) const ALL: &[&dyn Opener] = &[
     &DEFAULT,
     &OursSqlite { name: "ours-normal", synchronous: Synchronous::Normal, ..DEFAULT },
@@ -20,6 +21,8 @@ pub(crate) const ALL: &[&dyn Opener] = &[
     &OursSqlite { name: "ours-counting", counted: true, ..DEFAULT },
     &OursSqlite { name: "ours-2-nodes", nodes: 2, ..DEFAULT },
     &OursSqlite { name: "ours-4-nodes", nodes: 4, ..DEFAULT },
+    &OursPostgres { name: "ours-pg", nodes: 1 },
+    &OursPostgres { name: "ours-pg-2-nodes", nodes: 2 },
 ];
 
 const DEFAULT: OursSqlite = OursSqlite {
@@ -65,10 +68,7 @@ impl Opener for OursSqlite {
         for _ in 1..self.nodes {
             others.push(Box::new(self.node(folder).await?));
         }
-        if others.is_empty() {
-            return Ok(Box::new(first));
-        }
-        Ok(Box::new(Nodes { first, others }))
+        Ok(Nodes::of(first, others))
     }
 }
 
@@ -96,9 +96,19 @@ fn statements() -> &'static Arc<AtomicU64> {
 }
 
 /// Several nodes on one store; the client belongs to the first.
-struct Nodes {
+pub(crate) struct Nodes {
     first: DuroxideEngine,
     others: Vec<Box<dyn Engine>>,
+}
+
+impl Nodes {
+    /// One engine of all of them.
+    pub(crate) fn of(first: DuroxideEngine, others: Vec<Box<dyn Engine>>) -> Box<dyn Engine> {
+        if others.is_empty() {
+            return Box::new(first);
+        }
+        Box::new(Self { first, others })
+    }
 }
 
 #[async_trait]

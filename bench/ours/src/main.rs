@@ -5,7 +5,10 @@ mod driver;
 mod duroxide_engine;
 mod engines;
 mod floor;
+mod floor_postgres;
+mod floor_postgres_rows;
 mod floor_rows;
+mod postgres;
 mod seed;
 mod template;
 #[path = "../../shared/duroxide_workflows.rs"]
@@ -48,12 +51,16 @@ fn run(arguments: Vec<String>) -> Result<String, String> {
     if run.engine == floor::NAME {
         return line(&floor::sample(run.case)?);
     }
+    if run.engine == floor_postgres::NAME {
+        return line(&floor_postgres::sample(run.case)?);
+    }
     line(&run.sample(engines::ALL)?)
 }
 
 fn list() -> String {
     let engines = engines::ALL.iter().map(|opener| opener.name());
     let workloads = Workload::ALL.iter().map(|workload| workload.name());
-    let names: Vec<&str> = engines.chain([floor::NAME]).chain(workloads).collect();
+    let names: Vec<&str> =
+        engines.chain([floor::NAME, floor_postgres::NAME]).chain(workloads).collect();
     names.join("\n")
 }

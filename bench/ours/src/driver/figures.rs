@@ -4,8 +4,12 @@ use bench_harness::{Sample, Workload, stats};
 use serde::Serialize;
 
 /// Everything that was measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Serialize)]
 pub(crate) struct Figures {
+    /// The engine that the others are compared with.
+    pub(crate) ours: &'static str,
+    /// The rows without an engine.
+    pub(crate) floor: &'static str,
     pub(crate) cells: Vec<Cell>,
     pub(crate) growth: Vec<Growth>,
     /// Runs that gave no sample, and what was said.
@@ -46,6 +50,11 @@ impl Growth {
 }
 
 impl Figures {
+    /// Nothing yet.
+    pub(crate) fn new(ours: &'static str, floor: &'static str) -> Self {
+        Self { ours, floor, cells: Vec::new(), growth: Vec::new(), broken: Vec::new() }
+    }
+
     /// Adds a sample.
     pub(crate) fn add(&mut self, row: &str, sample: Sample) {
         let found = self.cells.iter_mut().find(|c| c.row == row && c.engine == sample.engine);

@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use bench_harness::{Case, Sample};
+use bench_harness::{Case, Sample, postgres};
+use duroxide_pg_server::{Server, Setup};
 
+use super::arguments::Arguments;
 use crate::engines;
 
 /// A run that takes longer is ended and counted as failed.
@@ -20,6 +22,8 @@ pub(crate) struct Programs {
     peers: Option<PathBuf>,
     /// Whether runs may go before other processes of the machine.
     first: bool,
+    /// The PostgreSQL server, which goes when this is dropped.
+    server: Option<Server>,
 }
 
 /// What one run needs beside the case.
@@ -33,11 +37,13 @@ pub(crate) struct Place {
 
 impl Programs {
     /// Finds them; builds the peers if one of these engines is among them.
-    pub(crate) fn find(engines: &[String]) -> Result<Self, String> {
+    pub(crate) fn find(arguments: &Arguments) -> Result<Self, String> {
+        let engines = &arguments.engines;
         let ours = std::env::current_exe().map_err(|error| error.to_string())?;
         let needs_peers = engines.iter().any(|engine| !is_ours(engine));
         let peers = if needs_peers { Some(build_peers(&ours)?) } else { None };
-        Ok(Self { ours, peers, first: may_go_first() })
+        let server = if arguments.on_postgres() { Some(start_server()?) } else { None };
+        Ok(Self { ours, peers, first: may_go_first(), server })
     }
 
     /// Runs one case once in a process of its own.
@@ -65,11 +71,13 @@ impl Programs {
     }
 
     fn command(&self, program: &Path) -> Command {
-        if !self.first {
-            return Command::new(program);
+        let mut command = Command::new(if self.first { Path::new("nice") } else { program });
+        if self.first {
+            command.args(["-n", PRIORITY]).arg(program);
         }
-        let mut command = Command::new("nice");
-        command.args(["-n", PRIORITY]).arg(program);
+        if let Some(server) = &self.server {
+            command.env(postgres::URL_VARIABLE, server.url());
+        }
         command
     }
 }
@@ -80,7 +88,14 @@ pub(crate) fn target_folder() -> PathBuf {
 }
 
 fn is_ours(engine: &str) -> bool {
-    engine == crate::floor::NAME || engines::ALL.iter().any(|opener| opener.name() == engine)
+    let floors = [crate::floor::NAME, crate::floor_postgres::NAME];
+    floors.contains(&engine) || engines::ALL.iter().any(|opener| opener.name() == engine)
+}
+
+// Commits wait for the disk: `fsync` and `synchronous_commit` are on, as they are by default.
+fn start_server() -> Result<Server, String> {
+    let settings = ["fsync=on", "synchronous_commit=on"].map(str::to_owned).to_vec();
+    Server::start(&Setup { durable: true, settings, ..Setup::default() })
 }
 
 // Beside this program, so that one folder holds what was built.

@@ -6,8 +6,9 @@ use std::time::Instant;
 use super::arguments::Arguments;
 use super::figures::Figures;
 use super::programs::Programs;
-use super::targets::{Target, targets};
+use super::targets::{Target, postgres_targets, targets};
 use super::{growth, json, rounds, table, targets as target_table};
+use crate::{floor, floor_postgres};
 
 /// Runs the driver.
 pub(crate) fn main(arguments: Vec<String>) -> ExitCode {
@@ -23,11 +24,13 @@ pub(crate) fn main(arguments: Vec<String>) -> ExitCode {
 fn run(arguments: Vec<String>) -> Result<(), String> {
     let begun = Instant::now();
     let arguments = Arguments::read(arguments)?;
-    let programs = Programs::find(&arguments.engines)?;
-    let mut figures = Figures::default();
+    let programs = Programs::find(&arguments)?;
+    let on_postgres = arguments.on_postgres();
+    let names = if on_postgres { ("ours-pg", floor_postgres::NAME) } else { ("ours", floor::NAME) };
+    let mut figures = Figures::new(names.0, names.1);
     rounds::run(&arguments, &programs, &mut figures);
     growth::run(&arguments, &programs, &mut figures);
-    let targets = targets(&figures);
+    let targets = if on_postgres { postgres_targets(&figures) } else { targets(&figures) };
 
     println!("{}", table::rows(&figures));
     println!("{}", table::details(&figures));

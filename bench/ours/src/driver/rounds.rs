@@ -91,6 +91,12 @@ fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
     if !MAIN_ROWS.contains(&row.name) {
         engines.retain(|engine| engine != LEGACY_TUNED);
     }
+    if arguments.on_postgres() {
+        if FLOOR_ROWS.contains(&row.name) {
+            engines.push(crate::floor_postgres::NAME.to_owned());
+        }
+        return engines;
+    }
     if COUNTED_ROWS.contains(&row.name) && round == 0 {
         engines.push(COUNTING.to_owned());
     }

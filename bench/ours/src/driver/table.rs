@@ -2,7 +2,6 @@
 
 use super::figures::{Cell, Figures, Growth};
 use super::plan::ROWS;
-use crate::floor;
 
 /// One line for each row and engine, with the ratio of ours to it.
 pub(crate) fn rows(figures: &Figures) -> String {
@@ -35,13 +34,13 @@ fn line(figures: &Figures, cell: &Cell) -> String {
 
 // How many times better ours is than this engine; a share for the floor.
 fn comparison(figures: &Figures, cell: &Cell) -> String {
-    let Some(ours) = figures.cell(&cell.row, "ours") else { return String::new() };
-    if cell.engine == "ours" || cell.headline() == 0.0 || ours.headline() == 0.0 {
+    let Some(ours) = figures.cell(&cell.row, figures.ours) else { return String::new() };
+    if cell.engine == figures.ours || cell.headline() == 0.0 || ours.headline() == 0.0 {
         return String::new();
     }
     let (_, more_is_better) = cell.unit();
     let ratio = ours.headline() / cell.headline();
-    if cell.engine == floor::NAME {
+    if cell.engine == figures.floor {
         return format!("{:.0} % of it", ratio * 100.0);
     }
     format!("{}×", readable(if more_is_better { ratio } else { 1.0 / ratio }))

@@ -5,7 +5,6 @@ use serde::Serialize;
 use super::figures::Figures;
 use super::growth::FINISHED;
 use super::table::readable;
-use crate::floor;
 
 /// One line of the target table.
 #[derive(Debug, Serialize)]
@@ -25,11 +24,35 @@ enum Bound {
 
 const LEGACY: &str = "duroxide-0.1.32";
 const DURARE: &str = "durare";
+const LEGACY_PG: &str = "duroxide-0.1.32-pg";
+const DBOS: &str = "dbos";
 
 /// Memory below this is none: less than an id.
 const BYTES_NONE: f64 = 16.0;
 
-/// The table of targets.
+/// The table of targets on PostgreSQL.
+pub(crate) fn postgres_targets(figures: &Figures) -> Vec<Target> {
+    use Bound::{AtLeast, AtMost};
+    let ratio = |row, engine| ratio(figures, row, engine);
+    let target = |name: &str, bound, measured| Target { name: name.to_owned(), bound, measured };
+    let mut all = vec![
+        target("5-step, 50 at a time, × 0.1.32", AtLeast(15.0), ratio("small-50", LEGACY_PG)),
+        target("5-step, 50 at a time, × dbos", AtLeast(1.5), ratio("small-50", DBOS)),
+        target("latency of one step / 0.1.32", AtMost(0.025), ratio("latency", LEGACY_PG)),
+        target("latency of one step / dbos", AtMost(1.0), ratio("latency", DBOS)),
+        target("chain of 1,000, × 0.1.32", AtLeast(100.0), ratio("chain-1000", LEGACY_PG)),
+        target("chain of 1,000, × dbos", AtLeast(1.0), ratio("chain-1000", DBOS)),
+        target("fan-out 1,000, × 0.1.32", AtLeast(15.0), ratio("fan-out-1000", LEGACY_PG)),
+        target("cost per step at 10,000 / at 100", AtMost(1.3), long_chain(figures)),
+    ];
+    for row in ["small-50", "chain-1000", "fan-out-1000"] {
+        let share = ratio(row, figures.floor);
+        all.push(target(&format!("share of the floor, {row}"), AtLeast(0.4), share));
+    }
+    all
+}
+
+/// The table of targets on SQLite.
 pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
     use Bound::{AtLeast, AtMost};
     let ratio = |row, engine| ratio(figures, row, engine);
@@ -51,7 +74,7 @@ pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
         ),
     ];
     for row in ["small-50", "chain-1000", "fan-out-1000"] {
-        let share = ratio(row, floor::NAME);
+        let share = ratio(row, figures.floor);
         all.push(target(&format!("share of the floor, {row}"), AtLeast(0.4), share));
     }
     for row in ["idle-0", "idle-100000"] {
@@ -66,7 +89,7 @@ pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
 }
 
 fn ratio(figures: &Figures, row: &str, engine: &str) -> Option<f64> {
-    let ours = figures.cell(row, "ours")?.headline();
+    let ours = figures.cell(row, figures.ours)?.headline();
     let other = figures.cell(row, engine)?.headline();
     (other > 0.0).then(|| ours / other)
 }
@@ -78,8 +101,8 @@ fn evicted(figures: &Figures) -> Option<f64> {
 }
 
 fn long_chain(figures: &Figures) -> Option<f64> {
-    let long = figures.cell("chain-10000", "ours")?.rate();
-    let short = figures.cell("chain-100", "ours")?.rate();
+    let long = figures.cell("chain-10000", figures.ours)?.rate();
+    let short = figures.cell("chain-100", figures.ours)?.rate();
     (long > 0.0).then(|| short / long)
 }
 

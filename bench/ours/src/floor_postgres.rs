@@ -1,0 +1,109 @@
+//! The floor on PostgreSQL: the rows of a workload written straight to the server.
+//!
+//! As on SQLite: the same tables and indexes, the same texts, the same durability, and as few
+//! transactions as the workload allows. Each transaction is one prepared statement, so it costs
+//! one round trip.
+
+use std::path::Path;
+use std::time::Instant;
+
+use bench_harness::postgres::{DURABILITY, schema, url};
+use bench_harness::{Case, Engine, Job, Opener, Sample, Workload};
+use tokio::runtime::Builder;
+use tokio_postgres::{Client, Error, NoTls};
+
+use crate::floor_postgres_rows::Rows;
+use crate::postgres::OursPostgres;
+use crate::template;
+
+/// Name beside the engines.
+pub(crate) const NAME: &str = "floor-pg";
+
+/// Workflows that share a transaction in `small-50`, which has this many at a time.
+const AT_ONCE: usize = 50;
+/// Completions of a fan-out that share a transaction: the slots of a node with two cores.
+const SLOTS: usize = 64;
+const STEPS: i64 = 5;
+
+/// Writes the rows of a case.
+pub(crate) fn sample(case: Case) -> Result<Sample, String> {
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let runtime = Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    let seconds = runtime.block_on(measured(folder.path(), case))?;
+    Ok(Sample {
+        engine: NAME.to_owned(),
+        durability: DURABILITY.to_owned(),
+        workload: case.workload.name().to_owned(),
+        size: case.size,
+        unit: case.workload.unit().to_owned(),
+        count: case.size,
+        seconds,
+        ..Sample::default()
+    })
+}
+
+async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
+    let engine: Box<dyn Engine> = OursPostgres { name: NAME, nodes: 1 }.open(folder).await?;
+    engine.start(template::ID, &Job::Chain { steps: 1 }).await?;
+    engine.finish(template::ID).await?;
+    engine.stop().await?;
+    let client = connect(&schema(folder)).await.map_err(text)?;
+    let rows = Rows::read(client).await.map_err(text)?;
+    let size = i64::try_from(case.size).map_err(|error| error.to_string())?;
+    let begun = Instant::now();
+    let written = match case.workload {
+        Workload::Small50 => small(&rows, size).await,
+        Workload::Chain => chain(&rows, &["single".to_owned()], size).await,
+        Workload::FanOut => fan_out(&rows, size).await,
+        other => return Err(format!("no floor for {}", other.name())),
+    };
+    written.map_err(text)?;
+    let seconds = begun.elapsed().as_secs_f64();
+    match rows.left().await.map_err(text)? {
+        0 => Ok(seconds),
+        left => Err(format!("the floor left {left} rows behind")),
+    }
+}
+
+async fn connect(schema: &str) -> Result<Client, String> {
+    let (client, connection) = tokio_postgres::connect(&url()?, NoTls).await.map_err(text)?;
+    tokio::spawn(connection);
+    let path = format!("SET search_path = {schema}");
+    client.batch_execute(&path).await.map_err(text)?;
+    Ok(client)
+}
+
+// Everything that 50 instances do at the same time shares a transaction.
+async fn small(rows: &Rows, count: i64) -> Result<(), Error> {
+    let ids: Vec<String> = (0..count).map(|number| format!("w-{number}")).collect();
+    for batch in ids.chunks(AT_ONCE) {
+        chain(rows, batch, STEPS).await?;
+    }
+    Ok(())
+}
+
+async fn chain(rows: &Rows, ids: &[String], steps: i64) -> Result<(), Error> {
+    rows.start(ids).await?;
+    let mut work = rows.first_turn(ids, 1).await?;
+    for step in 1..steps {
+        work = rows.step(ids, &work, step).await?;
+    }
+    rows.last_turn(ids, &work, steps * 2 + 1).await
+}
+
+async fn fan_out(rows: &Rows, width: i64) -> Result<(), Error> {
+    let ids = ["single".to_owned()];
+    rows.start(&ids).await?;
+    let work = rows.first_turn(&ids, width).await?;
+    let Some((last, others)) = work.split_last() else { return Ok(()) };
+    let mut event = width + 2;
+    for batch in others.chunks(SLOTS) {
+        event = rows.completed(&ids[0], batch, event).await?;
+    }
+    rows.last_turn(&ids, &[*last], event).await
+}
+
+fn text(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
