@@ -9,16 +9,20 @@ use bench_harness::{Engine, Failure, Job, Opener};
 use duroxide::RuntimeOptions;
 use duroxide::providers::sqlite::SqliteProvider;
 
+use crate::dbos_engine::DbosPostgres;
 use crate::durare_engine::DurareSqlite;
 use crate::duroxide_engine::DuroxideEngine;
+use crate::postgres::DuroxidePostgres;
 
-/// The engines of this program. `duroxide-pg` and `dbos` join here.
+/// The engines of this program.
 pub(crate) const ALL: &[&dyn Opener] = &[
     &DuroxideSqlite { name: "duroxide-0.1.32", poll: None },
     // The interval that its provider guide calls right for SQLite; its default is 100 ms.
     &DuroxideSqlite { name: "duroxide-0.1.32-10ms", poll: Some(Duration::from_millis(10)) },
     &DurareSqlite { name: "durare", full: true },
     &DurareSqlite { name: "durare-normal", full: false },
+    &DuroxidePostgres,
+    &DbosPostgres,
 ];
 
 /// The published 0.1.32 with its SQLite provider.

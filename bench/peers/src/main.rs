@@ -1,10 +1,13 @@
 //! Measures published engines by the same workloads.
 
+mod dbos_engine;
+mod dbos_workflows;
 mod durare_engine;
 mod durare_workflows;
 #[path = "../../shared/duroxide_engine.rs"]
 mod duroxide_engine;
 mod engines;
+mod postgres;
 #[path = "../../shared/duroxide_workflows.rs"]
 mod workflows;
 
