@@ -197,7 +197,8 @@ async fn a_lost_answer_makes_nothing_twice_on(concurrency: usize) {
     let node = Node::on(&store, mode.options(), registry, steps(&diary)).await;
     faulty.hiccup(DIRECT_ANSWER, 1);
     node.begin("chain", "Chain", "50").await;
-    until(|| faulty.calls(DIRECT_ANSWER) == 1).await;
+    // More if the next activity did not find a slot and went through the queue.
+    until(|| faulty.calls(DIRECT_ANSWER) >= 1).await;
     let lost = answered(&node.history("chain").await).len();
     assert!(lost > 0, "the turn was stored");
     // Its result is offered to the queue, which wants it no more; then nobody has anything in hand.
