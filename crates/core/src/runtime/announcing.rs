@@ -12,7 +12,8 @@ use crate::providers::WorkerAnnouncement;
 /// Announces the node until it stops, unless it runs no activities.
 pub(super) fn start(node: &Arc<Node>) {
     if node.options.worker_concurrency > 0 {
-        node.tasks.spawn(keep(Arc::clone(node)));
+        let announced = Arc::clone(node);
+        node.tasks.supervise("announcements", move || keep(Arc::clone(&announced)));
     }
 }
 

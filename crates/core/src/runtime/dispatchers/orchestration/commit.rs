@@ -51,8 +51,7 @@ pub(super) async fn commit(
 ) -> Option<Committed> {
     let mut commit = assemble(turn, facts, execution_id, decided);
     warn_of_unkept_limits(turn.node, &turn.item.instance, &commit);
-    let handover = Handover::plan(turn.node, &commit, None);
-    commit.lease_work = handover.lease(turn.node);
+    let handover = Handover::plan(turn.node, &mut commit, None);
     let commit = Arc::new(commit);
     match submit(turn, Arc::clone(&commit)).await {
         Ok(committed) => {

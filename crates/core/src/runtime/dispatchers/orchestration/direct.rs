@@ -106,8 +106,7 @@ async fn commit_turn(
     let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
     let mut commit = changes(instance, &facts, mark.execution_id, decided);
     warn_of_unkept_limits(node, instance, &commit);
-    let handover = Handover::plan(node, &commit, own);
-    commit.lease_work = handover.lease(node);
+    let handover = Handover::plan(node, &mut commit, own);
     let after = HistoryMark { event_id: execution.last_event_id(), ..mark };
     // Until the end of this turn: the next one may be fetched before the answer is here.
     let _committing = (!summary.is_terminal())

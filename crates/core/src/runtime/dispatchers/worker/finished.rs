@@ -104,13 +104,11 @@ impl FinishedWork {
         if !may_lead {
             return Offered::Declined(Box::new(finished));
         }
-        let instance = finished.instance().to_owned();
-        waiting.insert(instance.clone(), vec![finished]);
-        Offered::Lead(Leading { instance, waiting: Arc::clone(&self.waiting), over: false })
+        let leading = self.leading(finished.instance());
+        waiting.insert(finished.instance().to_owned(), vec![finished]);
+        Offered::Lead(leading)
     }
-}
 
-impl FinishedWork {
     /// Makes the caller the leader of an instance that has none.
     pub(crate) fn lead(&self, instance: &str) -> Option<Leading> {
         let mut waiting = self.lock();
@@ -118,8 +116,12 @@ impl FinishedWork {
             return None;
         }
         waiting.insert(instance.to_owned(), Vec::new());
-        let (instance, waiting) = (instance.to_owned(), Arc::clone(&self.waiting));
-        Some(Leading { instance, waiting, over: false })
+        Some(self.leading(instance))
+    }
+
+    fn leading(&self, instance: &str) -> Leading {
+        let instance = instance.to_owned();
+        Leading { instance, waiting: Arc::clone(&self.waiting), over: false }
     }
 }
 

@@ -42,7 +42,6 @@ impl Stint {
 }
 
 /// Slots set aside for activities of a commit.
-#[derive(Default)]
 pub(crate) struct Handover {
     planned: Vec<Planned>,
 }
@@ -55,9 +54,10 @@ struct Planned {
 }
 
 impl Handover {
-    /// Finds slots for activities of a commit; `own` is the slot of the caller, if it has one.
-    pub(crate) fn plan(node: &Node, commit: &TurnCommit, own: Option<(Slot, Stint)>) -> Self {
-        let mut planned = Vec::new();
+    /// Finds slots for activities of a commit and has the commit ask for their leases; `own` is the
+    /// slot of the caller, if it has one.
+    pub(crate) fn plan(node: &Node, commit: &mut TurnCommit, own: Option<(Slot, Stint)>) -> Self {
+        let mut planned: Vec<Planned> = Vec::new();
         if commit.worker_items.is_empty() || node.tasks.is_stopping() {
             return Self { planned };
         }
@@ -78,18 +78,11 @@ impl Handover {
             let Some((slot, stint)) = place else { break };
             planned.push(Planned { index, slot, stint });
         }
-        Self { planned }
-    }
-
-    /// What to ask the store for.
-    pub(crate) fn lease(&self, node: &Node) -> Option<WorkLease> {
-        if self.planned.is_empty() {
-            return None;
-        }
-        Some(WorkLease {
-            indexes: self.planned.iter().map(|planned| planned.index).collect(),
+        commit.lease_work = (!planned.is_empty()).then(|| WorkLease {
+            indexes: planned.iter().map(|planned| planned.index).collect(),
             lock_timeout: node.options.worker_lock_timeout,
-        })
+        });
+        Self { planned }
     }
 
     /// What the store has leased to this node, each with its slot.

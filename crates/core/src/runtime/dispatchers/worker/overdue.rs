@@ -24,7 +24,8 @@ pub(crate) fn start(node: &Arc<Node>) {
     let options = &node.options;
     let works = options.worker_concurrency > 0 || options.orchestration_concurrency > 0;
     if works && node.provider.keeps_start_limits() {
-        node.tasks.spawn(sweep(Arc::clone(node)));
+        let sweeping = Arc::clone(node);
+        node.tasks.supervise("sweeper of start limits", move || sweep(Arc::clone(&sweeping)));
     }
 }
 

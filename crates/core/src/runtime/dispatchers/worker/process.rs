@@ -11,7 +11,7 @@ use super::report::Stored;
 use super::running::Registered;
 use super::{overdue, report, run};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
-use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
+use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
 use crate::runtime::dispatchers::orchestration::take_direct_turns;
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -160,23 +160,28 @@ impl InHand {
     }
 
     pub(super) async fn give_back(&self, delay: Duration, ignore_attempt: bool) {
-        let length = self.node.options.worker_lock_timeout;
-        let result = persist("abandon_work_item", &self.lease, length, || {
-            self.node.provider.abandon_work_item(&self.lock_token, Some(delay), ignore_attempt)
+        let (provider, token) = (&self.node.provider, &self.lock_token);
+        self.hand_back("abandon_work_item", || {
+            provider.abandon_work_item(token, Some(delay), ignore_attempt)
         })
         .await;
-        log_unreturned("activity", result);
     }
 
     /// Gives back what this node could not begin with.
     async fn give_back_unstarted(&self, delay: Duration, ignore_attempt: bool) {
-        let length = self.node.options.worker_lock_timeout;
         let (provider, token) = (&self.node.provider, &self.lock_token);
-        let result = persist("return_unstarted_work_item", &self.lease, length, || {
+        self.hand_back("return_unstarted_work_item", || {
             provider.return_unstarted_work_item(token, Some(delay), ignore_attempt)
         })
         .await;
-        log_unreturned("activity", result);
+    }
+
+    async fn hand_back<F>(&self, operation: &'static str, call: impl FnMut() -> F)
+    where
+        F: Future<Output = Result<(), ProviderError>>,
+    {
+        let length = self.node.options.worker_lock_timeout;
+        log_unreturned("activity", persist(operation, &self.lease, length, call).await);
     }
 
     async fn give_back_unregistered(&self, work: &Work) {
