@@ -36,7 +36,7 @@ impl EncodedDirectTurn {
 /// Commits a turn, if it follows what is stored; `None` and no change otherwise.
 pub(crate) fn commit_direct_turn(
     tx: &mut Tx<'_>,
-    turn: EncodedDirectTurn,
+    turn: &EncodedDirectTurn,
 ) -> Result<Option<CommittedTurn>, JobError> {
     if !follows(tx, &turn.instance, turn.mark)? {
         return Ok(None);
@@ -49,7 +49,7 @@ pub(crate) fn commit_direct_turn(
         commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
-    commit::note_change(tx, turn.instance, &turn.commit);
+    commit::note_change(tx, turn.instance.clone(), &turn.commit);
     Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
 }
 

@@ -86,8 +86,8 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
 }
 
 /// Gives back turns that nobody took, as if they had not been fetched.
-pub(crate) fn undo(tx: &mut Tx<'_>, batch: TurnBatch) -> Result<(), JobError> {
-    for turn in batch.turns {
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
+    for turn in &batch.turns {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
         match turn_lock::abandon(tx, &turn.lock_token, untouched) {
             // Someone else has taken or deleted it since: there is nothing left to give back.

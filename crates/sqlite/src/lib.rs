@@ -36,6 +36,7 @@ mod progress;
 mod provider;
 mod readers;
 mod retention;
+mod round;
 mod sessions;
 mod start_limits;
 mod statement_count;

@@ -121,11 +121,11 @@ impl SqliteProvider {
     pub(crate) async fn read_with<T: Send + 'static>(
         &self,
         operation: &'static str,
-        read: impl FnOnce(&Connection) -> Result<T, JobError> + Send + 'static,
+        mut read: impl FnMut(&Connection) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         match &self.readers {
             Some(readers) => readers.run(operation, read).await,
-            None => self.writer.run(operation, |tx| read(tx.conn)).await,
+            None => self.writer.run(operation, move |tx| read(tx.conn)).await,
         }
     }
 
@@ -135,7 +135,7 @@ impl SqliteProvider {
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let encoded = EncodedCommit::encode(turn).during(operation)?;
-        self.writer.run(operation, |tx| commit::commit_turn(tx, encoded)).await
+        self.writer.run(operation, move |tx| commit::commit_turn(tx, &encoded)).await
     }
 }
 
@@ -223,7 +223,7 @@ impl Provider for SqliteProvider {
             history::append(tx, &instance, execution_id, &events)?;
             orchestrator_queue::unpark(tx.conn, &instance)?;
             tx.changes.orchestrator_queue();
-            tx.changes.instance(instance);
+            tx.changes.instance(instance.clone());
             Ok(())
         };
         self.writer.run(OPERATION, append).await
@@ -402,7 +402,7 @@ impl Provider for SqliteProvider {
         let operation = "commit_direct_turn";
         let encoded = EncodedDirectTurn::encode(&turn).during(operation)?;
         drop(turn);
-        self.writer.run(operation, |tx| direct_turn::commit_direct_turn(tx, encoded)).await
+        self.writer.run(operation, move |tx| direct_turn::commit_direct_turn(tx, &encoded)).await
     }
 
     async fn fetch_work_items(
@@ -425,7 +425,7 @@ impl Provider for SqliteProvider {
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         let tokens = tokens.to_vec();
-        let find = move |conn: &Connection| worker_queue::find_lost(conn, tokens);
+        let find = move |conn: &Connection| worker_queue::find_lost(conn, &tokens);
         self.read_with("find_lost_work_locks", find).await
     }
 

@@ -162,12 +162,12 @@ pub(crate) fn cancel(
 }
 
 /// Which of the tokens no longer hold an activity.
-pub(crate) fn find_lost(conn: &Connection, tokens: Vec<String>) -> Result<Vec<String>, JobError> {
+pub(crate) fn find_lost(conn: &Connection, tokens: &[String]) -> Result<Vec<String>, JobError> {
     let mut held = conn.prepare_cached(HELD_SQL)?;
     let mut lost = Vec::new();
     for token in tokens {
-        if !held.exists([&token])? {
-            lost.push(token);
+        if !held.exists([token])? {
+            lost.push(token.clone());
         }
     }
     Ok(lost)
@@ -224,7 +224,7 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
 }
 
 /// Gives back activities that nobody took, as if they had not been fetched.
-pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
         match return_unstarted(tx, &work.lock_token, untouched) {

@@ -1,6 +1,6 @@
 //! One thread owns the write connection and commits whatever waits in one transaction.
 //!
-//! 1. A job runs in a savepoint of its own: if it fails or panics, only its changes are undone.
+//! 1. If a job fails or panics, only its changes are undone; it may run again: see [`Round`].
 //! 2. All jobs of a round share one commit. A job is answered after it: an answer means durable.
 //!    A round of nothing but leases does not wait for the disk: whoever holds them does not outlive
 //!    the loss of power that would undo them. The next durable round writes them out.
@@ -8,7 +8,6 @@
 //! 4. Waiters are woken after the commit, so what they then read is there.
 //! 5. A lease whose answer nobody takes is given back: see [`Undo`].
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -23,8 +22,8 @@ use crate::change::Changes;
 use crate::error::JobError;
 use crate::job::{Job, TypedJob, Undo};
 use crate::neighbours::Neighbours;
-use crate::number::to_db;
 use crate::options::{Settings, Synchronous};
+use crate::round::{Ran, Round, execute};
 use crate::url::Location;
 use crate::{SqliteError, connection, limits};
 
@@ -47,7 +46,7 @@ pub(crate) struct Writer {
     waiting: Arc<AtomicUsize>,
 }
 
-enum Command {
+pub(crate) enum Command {
     Run(Box<dyn Job>),
     Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
     /// Someone began to wait: look for other processes more often.
@@ -94,7 +93,7 @@ impl Writer {
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let job = TypedJob::new(operation, Box::new(work));
         self.submit(job).await.map_err(|_| closed(operation))?
@@ -104,7 +103,7 @@ impl Writer {
     pub(crate) async fn keep<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let job = TypedJob { durable: false, ..TypedJob::new(operation, Box::new(work)) };
         self.submit(job).await.map_err(|_| closed(operation))?
@@ -114,7 +113,7 @@ impl Writer {
     pub(crate) async fn lease<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
         let job = TypedJob {
@@ -196,7 +195,7 @@ impl<T: Send + 'static> Drop for Lease<T> {
         self.answer.close();
         if let Ok(Ok(value)) = self.answer.try_recv() {
             let undo = self.undo;
-            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, value)));
+            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, &value)));
             drop(self.writer.submit(job));
         }
     }
@@ -236,32 +235,25 @@ impl WriterThread {
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
-        let mut follow_ups: Vec<Box<dyn Job>> = Vec::new();
+        let mut waiting: Vec<Box<dyn Job>> = Vec::new();
         loop {
-            let mut jobs = std::mem::take(&mut follow_ups);
-            let mut checkpoints = Vec::new();
-            if jobs.is_empty() {
+            let jobs = std::mem::take(&mut waiting);
+            let first = if jobs.is_empty() {
                 match self.next(inbox) {
-                    Ok(Some(Command::Run(job))) => jobs.push(job),
-                    Ok(Some(Command::Checkpoint(reply))) => checkpoints.push(reply),
                     Ok(Some(Command::LookAround) | None) => continue,
+                    Ok(command) => command,
                     Err(mpsc::RecvError) => return,
                 }
+            } else {
+                None
+            };
+            let mut round = Round::gather(jobs, first, inbox);
+            if !round.jobs.is_empty() {
+                self.commit(&mut round, inbox);
+                waiting.extend(round.jobs.into_iter().filter_map(Job::answer));
+                waiting.extend(round.next);
             }
-            while jobs.len() < limits::JOBS_PER_COMMIT_MAX
-                && let Ok(command) = inbox.try_recv()
-            {
-                match command {
-                    Command::Run(job) => jobs.push(job),
-                    Command::Checkpoint(reply) => checkpoints.push(reply),
-                    Command::LookAround => {}
-                }
-            }
-            if !jobs.is_empty() {
-                self.commit_all(&mut jobs);
-                follow_ups.extend(jobs.into_iter().filter_map(Job::answer));
-            }
-            for reply in checkpoints {
+            for reply in round.checkpoints {
                 drop(reply.send(self.checkpoint()));
             }
         }
@@ -304,8 +296,8 @@ impl WriterThread {
         }
     }
 
-    fn commit_all(&mut self, jobs: &mut [Box<dyn Job>]) {
-        match self.try_commit_all(jobs) {
+    fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) {
+        match self.try_commit(round, inbox) {
             Ok(changes) => changes.publish(&self.hub),
             Err(error) => {
                 if !self.conn.is_autocommit()
@@ -313,26 +305,31 @@ impl WriterThread {
                 {
                     tracing::error!(%error, "a failed transaction could not be rolled back");
                 }
-                for job in jobs {
+                for job in &mut round.jobs {
                     job.fail(&error);
                 }
             }
         }
     }
 
-    fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
-        let durable = jobs.iter().any(|job| job.is_durable());
-        self.wait_for_disk(durable)?;
+    fn try_commit(
+        &mut self,
+        round: &mut Round,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<Changes, JobError> {
+        self.wait_for_disk(round.is_durable())?;
         execute(&self.conn, "BEGIN IMMEDIATE")?;
-        let mut changes = Changes::default();
-        if self.neighbours.have_committed(&self.conn) {
-            changes.everything();
-        }
-        let alone = jobs.len() == 1;
-        for job in jobs {
-            if let Some(done) = self.run_job(job.as_mut(), alone)? {
-                changes.merge(done);
+        let foreign = self.neighbours.have_committed(&self.conn);
+        let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
+            Ran::All(changes) => changes,
+            Ran::HalfWay => {
+                execute(&self.conn, "ROLLBACK")?;
+                execute(&self.conn, "BEGIN IMMEDIATE")?;
+                round.run_with_savepoints(&self.conn, self.clock.as_ref())?
             }
+        };
+        if foreign {
+            changes.everything();
         }
         if !self.conn.is_autocommit() {
             execute(&self.conn, "COMMIT")?;
@@ -351,43 +348,6 @@ impl WriterThread {
         Ok(())
     }
 
-    /// Runs one job. `Err` means that the transaction is lost.
-    fn run_job(&self, job: &mut dyn Job, alone: bool) -> Result<Option<Changes>, JobError> {
-        if !alone {
-            execute(&self.conn, "SAVEPOINT job")?;
-        }
-        let now = to_db(self.clock.now_ms());
-        let mut tx = Tx { conn: &self.conn, now, changes: Changes::default() };
-        // Unwind safety: the savepoint undoes what a panic left half done.
-        let good = match catch_unwind(AssertUnwindSafe(|| job.run(&mut tx))) {
-            Ok(good) => good,
-            Err(_panic) => {
-                job.fail(&JobError::Broken("a storage job panicked".to_owned()));
-                false
-            }
-        };
-        let changes = tx.changes;
-        if self.conn.is_autocommit() {
-            if alone && !good {
-                return Ok(None);
-            }
-            // SQLite ends the whole transaction when the disk is full or fails.
-            return Err(JobError::Unavailable(
-                "Storage error: the shared transaction was rolled back".to_owned(),
-            ));
-        }
-        match (good, alone) {
-            (true, true) => {}
-            (true, false) => execute(&self.conn, "RELEASE job")?,
-            (false, true) => execute(&self.conn, "ROLLBACK")?,
-            (false, false) => {
-                execute(&self.conn, "ROLLBACK TO job")?;
-                execute(&self.conn, "RELEASE job")?;
-            }
-        }
-        Ok(good.then_some(changes))
-    }
-
     fn checkpoint(&self) -> Result<(), SqliteError> {
         if self.location == Location::Memory {
             return Ok(());
@@ -402,8 +362,4 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
-}
-
-fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql)?.execute([]).map(drop)
 }

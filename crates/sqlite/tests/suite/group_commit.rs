@@ -29,6 +29,36 @@ async fn a_failing_job_undoes_only_itself() {
     assert_eq!(provider.read("b").await.unwrap().len(), 3);
 }
 
+#[tokio::test]
+async fn a_job_that_fails_half_way_leaves_nothing_and_costs_nobody_anything() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    let append = |ids: &[u64]| {
+        let events = ids.iter().map(|id| heard("b", *id)).collect();
+        provider.append_with_execution("b", 1, events)
+    };
+    // Whoever shares a transaction with the failing ones runs twice, and counts once.
+    let (one, half, two, again, three, leased) = tokio::join!(
+        append(&[1, 2]),
+        append(&[10, 11, 2]),
+        append(&[3]),
+        append(&[12, 3]),
+        append(&[4]),
+        provider.enqueue_for_worker(activity("b", 9)),
+    );
+    for good in [one, two, three, leased] {
+        good.unwrap();
+    }
+    for bad in [half, again] {
+        assert!(bad.unwrap_err().message.contains("already stored"));
+    }
+    let stored = provider.read("b").await.unwrap();
+    let ids: Vec<u64> = stored.iter().map(|event| event.event_id).collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+    assert_eq!(provider.get_queue_depths().await.unwrap().worker_queue, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_writers_lose_nothing() {
     let store = Store::new().await;
