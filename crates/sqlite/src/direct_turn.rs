@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::commit::{self, EncodedCommit};
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
-use crate::worker_queue;
+use crate::work_lock;
 use crate::writer::Tx;
 
 /// A direct turn whose parts are encoded.
@@ -42,7 +42,7 @@ pub(crate) fn commit_direct_turn(
         return Ok(None);
     }
     for token in &turn.finished_work {
-        worker_queue::finish(tx, token, None)?;
+        work_lock::finish(tx, token, None)?;
     }
     // Rare, hence not asked of the database each time: the current execution is stored.
     if turn.commit.begins_or_pins(turn.mark.execution_id) {

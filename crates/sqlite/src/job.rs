@@ -15,6 +15,10 @@ pub(crate) type Work<T> = Box<dyn FnMut(&mut Tx<'_>) -> Result<T, JobError> + Se
 pub(crate) trait Job: Send {
     /// Whether its changes have to survive a loss of power.
     fn is_durable(&self) -> bool;
+    /// Whether it takes leases, which go back if nobody waits for them any more.
+    fn takes_leases(&self) -> bool;
+    /// Whether whoever asked has gone away.
+    fn is_unheard(&self) -> bool;
     /// Does the work, again if its changes were undone; false if it failed and they have to be.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
     /// Replaces a good outcome: the changes did not last.
@@ -45,10 +49,18 @@ impl<T: Send + 'static> Job for TypedJob<T> {
         self.durable
     }
 
+    fn takes_leases(&self) -> bool {
+        self.undo.is_some()
+    }
+
+    fn is_unheard(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         self.outcome = None;
         // A lease that nobody waits for any more is not taken.
-        if self.undo.is_some() && self.reply.as_ref().is_none_or(oneshot::Sender::is_closed) {
+        if self.takes_leases() && self.is_unheard() {
             return true;
         }
         let outcome = (self.work)(tx).map_err(|error| error.during(self.operation));

@@ -23,7 +23,7 @@ use crate::{SqliteError, limits};
 pub(crate) struct Round {
     pub(crate) jobs: Vec<Box<dyn Job>>,
     pub(crate) checkpoints: Vec<oneshot::Sender<Result<(), SqliteError>>>,
-    /// A durable job that came while nothing but leases was being written: it opens the next round.
+    /// A job that came in the meantime and cannot share this commit.
     pub(crate) next: Option<Box<dyn Job>>,
     durable: bool,
 }
@@ -132,12 +132,20 @@ impl Round {
             && let Ok(command) = inbox.try_recv()
         {
             match command {
-                // Whether a commit waits for the disk cannot be changed once it has begun.
-                Command::Run(job) if job.is_durable() && !self.durable => self.next = Some(job),
+                Command::Run(job) if !self.may_join(job.as_ref()) => self.next = Some(job),
                 command => self.add(command),
             }
         }
         self.jobs.len() > before
+    }
+
+    fn may_join(&self, job: &dyn Job) -> bool {
+        // Whether a commit waits for the disk cannot be changed once it has begun.
+        let would_not_last = job.is_durable() && !self.durable;
+        // Leases that nobody waits for any more go back first: the job would not find them.
+        let would_miss = job.takes_leases()
+            && self.jobs.iter().any(|job| job.takes_leases() && job.is_unheard());
+        !would_not_last && !would_miss
     }
 
     fn add(&mut self, command: Command) {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::status::status_of;
 use super::{Client, ClientError};
 use crate::model::{OrchestrationStatus, codec};
 use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
@@ -22,9 +23,9 @@ impl Client {
     ) -> Result<OrchestrationStatus, ClientError> {
         let mut wait = Wait::begin(self, ChangeScope::Outcome(instance), timeout);
         loop {
-            let outcome = self.provider().read_outcome(instance).await?;
-            if matches!(outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, outcome).await;
+            let status = self.provider().read_status(instance).await?;
+            if matches!(status.outcome, InstanceOutcome::Ended(_)) {
+                return status_of(status);
             }
             wait.for_change().await?;
         }
@@ -63,9 +64,9 @@ impl Client {
         let mut wait = Wait::begin(self, scope, timeout).with_pause(poll_interval);
         loop {
             let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
-            let outcome = self.provider().read_outcome(instance).await?;
-            if newer.is_some() || matches!(outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, outcome).await;
+            let status = self.provider().read_status(instance).await?;
+            if newer.is_some() || matches!(status.outcome, InstanceOutcome::Ended(_)) {
+                return status_of(status);
             }
             wait.for_change().await?;
         }

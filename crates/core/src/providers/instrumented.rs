@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkerAnnouncement,
 };
@@ -321,6 +321,10 @@ impl Provider for InstrumentedProvider {
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         self.measured("read", self.inner.read_outcome(instance)).await
+    }
+
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        self.measured("read", self.inner.read_status(instance)).await
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
