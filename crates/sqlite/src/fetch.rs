@@ -266,16 +266,22 @@ fn tag_messages(
 ) -> Result<(Vec<(i64, String)>, u32), JobError> {
     let mut attempt_count = 0;
     let mut messages = Vec::new();
+    // Two statements are cheaper than one that returns what it changed.
     let mut statement = tx.conn.prepare_cached(
-        "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
-         WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0
-         RETURNING id, work_item, attempt_count",
+        "SELECT id, work_item, attempt_count + 1 FROM orchestrator_queue
+         WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
     )?;
-    let mut rows = statement.query(params![instance, token, tx.now])?;
+    let mut rows = statement.query(params![instance, tx.now])?;
     while let Some(row) = rows.next()? {
         messages.push((row.get(0)?, stored_text(row, 1)?));
         attempt_count = attempt_count.max(stored_attempts(row, 2)?);
     }
+    tx.conn
+        .prepare_cached(
+            "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
+             WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0",
+        )?
+        .execute(params![instance, token, tx.now])?;
     messages.sort_unstable_by_key(|(id, _)| *id);
     Ok((messages, attempt_count))
 }

@@ -189,6 +189,19 @@ pub(crate) struct RawWork {
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
+    let work = if has_sessions(tx.conn)? || has_expired(tx)? {
+        lease_one_by_one(tx, request)?
+    } else {
+        let ids = oldest_ready(tx, &request.tag_filter, None, request.slots.len())?;
+        let leased = ids.into_iter().enumerate().map(|(slot, id)| lease(tx, request, slot, id));
+        leased.collect::<Result<_, _>>()?
+    };
+    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(WorkBatch { work, next_due })
+}
+
+/// The claim of a session decides what the next slot may take.
+fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, JobError> {
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         let session = wish.session.as_ref();
@@ -199,8 +212,7 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
             None => {}
         }
     }
-    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(WorkBatch { work, next_due })
+    Ok(work)
 }
 
 /// Gives back activities that nobody took, as if they had not been fetched.
@@ -228,45 +240,75 @@ fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
 pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
      WHERE session_id IS NOT NULL LIMIT 1";
 
+/// Whether the lease of any activity has run out.
+fn has_expired(tx: &Tx<'_>) -> Result<bool, JobError> {
+    Ok(tx.conn.prepare_cached(HAS_EXPIRED_SQL)?.exists([tx.now])?)
+}
+
+pub(crate) const HAS_EXPIRED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_lease
+     WHERE lock_token IS NOT NULL AND locked_until <= ?1 LIMIT 1";
+
 fn oldest_eligible(
     tx: &Tx<'_>,
     filter: &TagFilter,
     session: Option<&SessionFetchConfig>,
 ) -> Result<Option<i64>, JobError> {
     let owner = session.map(|session| session.owner_id.as_str());
-    let tags: Vec<Option<&str>> = match filter {
-        TagFilter::None => return Ok(None),
-        TagFilter::Any => return oldest_of_any_tag(tx, owner),
+    let ready = oldest_ready(tx, filter, owner, 1)?;
+    Ok(ready.into_iter().chain(oldest_expired(tx, filter, owner)?).min())
+}
+
+/// The tags that a filter names; `None` for all of them.
+fn tags_of(filter: &TagFilter) -> Option<Vec<Option<&str>>> {
+    Some(match filter {
+        TagFilter::Any => return None,
+        TagFilter::None => Vec::new(),
         TagFilter::DefaultOnly => vec![None],
         TagFilter::Tags(tags) => tags.iter().map(|tag| Some(tag.as_str())).collect(),
         TagFilter::DefaultAnd(tags) => {
             std::iter::once(None).chain(tags.iter().map(|tag| Some(tag.as_str()))).collect()
         }
+    })
+}
+
+/// Activities that nobody holds, the oldest first.
+fn oldest_ready(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+    wanted: usize,
+) -> Result<Vec<i64>, JobError> {
+    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(READY_ANY_SQL)?;
+        let ids = statement.query_map(params![tx.now, owner, limit], |row| row.get(0))?;
+        return Ok(ids.collect::<Result<_, _>>()?);
     };
-    let mut oldest = None;
-    for tag in tags {
-        for sql in [READY_SQL, EXPIRED_SQL] {
-            let id: Option<i64> = tx
-                .conn
-                .prepare_cached(sql)?
-                .query_row(params![tx.now, owner, tag], |row| row.get(0))
-                .optional()?
-                .flatten();
-            oldest = oldest.into_iter().chain(id).min();
-        }
+    let mut oldest = Vec::new();
+    let mut statement = tx.conn.prepare_cached(READY_SQL)?;
+    for tag in &tags {
+        let ids = statement.query_map(params![tx.now, owner, tag, limit], |row| row.get(0))?;
+        oldest.extend(ids.collect::<Result<Vec<i64>, _>>()?);
     }
+    oldest.sort_unstable();
+    oldest.truncate(wanted);
     Ok(oldest)
 }
 
-fn oldest_of_any_tag(tx: &Tx<'_>, owner: Option<&str>) -> Result<Option<i64>, JobError> {
+/// The oldest activity whose lease has run out.
+fn oldest_expired(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+) -> Result<Option<i64>, JobError> {
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(EXPIRED_ANY_SQL)?;
+        return Ok(statement.query_row(params![tx.now, owner], |row| row.get(0))?);
+    };
     let mut oldest = None;
-    for sql in [READY_ANY_SQL, EXPIRED_ANY_SQL] {
-        let id: Option<i64> = tx
-            .conn
-            .prepare_cached(sql)?
-            .query_row(params![tx.now, owner], |row| row.get(0))
-            .optional()?
-            .flatten();
+    let mut statement = tx.conn.prepare_cached(EXPIRED_SQL)?;
+    for tag in &tags {
+        let id: Option<i64> = statement.query_row(params![tx.now, owner, tag], |row| row.get(0))?;
         oldest = oldest.into_iter().chain(id).min();
     }
     Ok(oldest)
@@ -286,7 +328,7 @@ pub(crate) const READY_SQL: &str = concat!(
     "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
      WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.id LIMIT 1"
+    " ORDER BY q.id LIMIT ?4"
 );
 
 // The oldest of all expired ones, not the one that expired first: a lease that was renewed does
@@ -302,7 +344,7 @@ pub(crate) const READY_ANY_SQL: &str = concat!(
     "SELECT q.id FROM worker_queue q NOT INDEXED
      WHERE q.id > 0 AND q.lock_token IS NULL AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.id LIMIT 1"
+    " ORDER BY q.id LIMIT ?3"
 );
 
 pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
@@ -321,19 +363,16 @@ pub(crate) fn lease(
 ) -> Result<RawWork, JobError> {
     let mark = work_lock::new_mark();
     let until = tx.now.saturating_add(request.lock_for);
-    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
+    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two statements
+    // are cheaper than one that returns what it changed.
     let (mut work, session_id) = tx
         .conn
         .prepare_cached(
-            "UPDATE worker_queue
-             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
-                 start_by = CASE starting WHEN 0 THEN start_by END,
-                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
-             WHERE id = ?1 RETURNING
-                 work_item, attempt_count, session_id, instance_id, execution_id, activity_id,
-                 progress, CASE starting WHEN 0 THEN start_by - created_at END",
+            "SELECT work_item, attempt_count + 1, session_id, instance_id, execution_id, activity_id,
+                 progress, CASE WHEN starting = 0 AND start_by <= ?2 THEN start_by - created_at END
+             FROM worker_queue WHERE id = ?1",
         )?
-        .query_row(params![id, mark, until, tx.now], |row| {
+        .query_row(params![id, tx.now], |row| {
             let work = RawWork {
                 slot,
                 id,
@@ -347,6 +386,15 @@ pub(crate) fn lease(
             };
             Ok((work, stored_id(row, 2)?))
         })?;
+    tx.conn
+        .prepare_cached(
+            "UPDATE worker_queue
+             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
+                 start_by = CASE starting WHEN 0 THEN start_by END,
+                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
+             WHERE id = ?1",
+        )?
+        .execute(params![id, mark, until, tx.now])?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
     if let (Some(session_id), Some(owner)) = (session_id, owner) {
         work.new_claim = sessions::claim(tx, session_id, owner)?;
