@@ -21,6 +21,7 @@ mod direct_turn;
 mod error;
 mod fetch;
 mod fetch_wait;
+mod flush;
 mod history;
 mod inspect;
 mod job;

@@ -125,7 +125,11 @@ impl SqliteProvider {
         mut read: impl FnMut(&Connection) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         match &self.readers {
-            Some(readers) => readers.run(operation, read).await,
+            Some(readers) => {
+                let found = readers.run(operation, read).await;
+                self.writer.flushed().await;
+                found
+            }
             None => self.writer.run(operation, move |tx| read(tx.conn)).await,
         }
     }

@@ -25,7 +25,6 @@ pub(crate) struct Round {
     pub(crate) checkpoints: Vec<oneshot::Sender<Result<(), SqliteError>>>,
     /// A job that came in the meantime and cannot share this commit.
     pub(crate) next: Option<Box<dyn Job>>,
-    durable: bool,
 }
 
 /// How the jobs of a round ended.
@@ -43,7 +42,7 @@ impl Round {
         first: Option<Command>,
         inbox: &mpsc::Receiver<Command>,
     ) -> Self {
-        let mut round = Self { jobs, checkpoints: Vec::new(), next: None, durable: true };
+        let mut round = Self { jobs, checkpoints: Vec::new(), next: None };
         if let Some(command) = first {
             round.add(command);
         }
@@ -52,13 +51,12 @@ impl Round {
         {
             round.add(command);
         }
-        round.durable = round.jobs.iter().any(|job| job.is_durable());
         round
     }
 
     /// Whether its commit has to survive a loss of power.
     pub(crate) fn is_durable(&self) -> bool {
-        self.durable
+        self.jobs.iter().any(|job| job.is_durable())
     }
 
     /// Runs all jobs, and those that come in the meantime: a commit costs the same for all.
@@ -140,12 +138,8 @@ impl Round {
     }
 
     fn may_join(&self, job: &dyn Job) -> bool {
-        // Whether a commit waits for the disk cannot be changed once it has begun.
-        let would_not_last = job.is_durable() && !self.durable;
         // Leases that nobody waits for any more go back first: the job would not find them.
-        let would_miss = job.takes_leases()
-            && self.jobs.iter().any(|job| job.takes_leases() && job.is_unheard());
-        !would_not_last && !would_miss
+        !job.takes_leases() || !self.jobs.iter().any(|job| job.takes_leases() && job.is_unheard())
     }
 
     fn add(&mut self, command: Command) {

@@ -1,9 +1,9 @@
 //! One thread owns the write connection and commits whatever waits in one transaction.
 //!
 //! 1. If a job fails or panics, only its changes are undone; it may run again: see [`Round`].
-//! 2. All jobs of a round share one commit. A job is answered after it: an answer means durable.
-//!    A round of nothing but leases does not wait for the disk: whoever holds them does not outlive
-//!    the loss of power that would undo them. The next durable round writes them out.
+//! 2. All jobs of a round share one commit. A job is answered once that is on the disk: see
+//!    [`Flusher`]. Leases do not wait for the disk: whoever holds them does not outlive the loss of
+//!    power that would undo them.
 //! 3. If the transaction cannot begin or commit, every job of the round gets that error.
 //! 4. Waiters are woken after the commit, so what they then read is there.
 //! 5. A lease whose answer nobody takes is given back: see [`Undo`].
@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::change::Changes;
 use crate::error::JobError;
+use crate::flush::{Commits, Committed, Flusher, WriteAheadLog};
 use crate::job::{Job, TypedJob, Undo};
 use crate::neighbours::Neighbours;
 use crate::options::{Settings, Synchronous};
@@ -44,6 +45,7 @@ pub(crate) struct Writer {
     // as callers.
     commands: mpsc::Sender<Command>,
     waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
 }
 
 pub(crate) enum Command {
@@ -73,20 +75,27 @@ impl Writer {
         let (commands, inbox) = mpsc::channel();
         let (opened, open) = oneshot::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let watched = Arc::clone(&waiting);
+        let commits = Arc::new(Commits::default());
+        let theirs = Opened {
+            location,
+            settings,
+            hub,
+            waiting: Arc::clone(&waiting),
+            commits: Arc::clone(&commits),
+        };
         std::thread::Builder::new()
             .name("duroxide-write".to_owned())
-            .spawn(move || match connection::open_writer(&location, &settings) {
-                Ok(conn) => {
+            .spawn(move || match WriterThread::open(theirs) {
+                Ok(thread) => {
                     if opened.send(Ok(())).is_ok() {
-                        WriterThread::new(conn, location, settings, hub, watched).serve(&inbox);
+                        thread.serve(&inbox);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
             })
             .map_err(SqliteError::Thread)?;
         open.await.map_err(|_| SqliteError::Closed)??;
-        Ok(Self { commands, waiting })
+        Ok(Self { commands, waiting, commits })
     }
 
     /// Runs `work` and answers once it is durable. It runs even if the caller goes away.
@@ -123,6 +132,11 @@ impl Writer {
         };
         let answer = self.submit(job);
         Lease { answer, undo, writer: self.clone(), operation }.taken().await
+    }
+
+    /// Waits until everything that can have been read until now is durable.
+    pub(crate) async fn flushed(&self) {
+        self.commits.flushed().await;
     }
 
     /// Copies the write-ahead log into the file.
@@ -201,6 +215,15 @@ impl<T: Send + 'static> Drop for Lease<T> {
     }
 }
 
+/// What the thread is started with.
+struct Opened {
+    location: Location,
+    settings: Settings,
+    hub: ChangeHub,
+    waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
+}
+
 struct WriterThread {
     conn: Connection,
     location: Location,
@@ -211,27 +234,35 @@ struct WriterThread {
     /// How many looks for other processes in a row found nothing.
     quiet_looks: u32,
     neighbours: Neighbours,
-    /// Whether commits are to wait for the disk, by the settings.
-    syncs: bool,
-    /// Whether the connection is set to wait for the disk at this moment.
-    syncing: bool,
+    commits: Arc<Commits>,
+    /// `None` if commits need not survive a loss of power.
+    flusher: Option<Flusher<WriteAheadLog>>,
 }
 
 impl WriterThread {
-    fn new(
-        conn: Connection,
-        location: Location,
-        settings: Settings,
-        hub: ChangeHub,
-        waiting: Arc<AtomicUsize>,
-    ) -> Self {
-        let poll = settings.cross_process_poll;
-        let neighbours = Neighbours::new(&location, &conn);
-        let clock = settings.clock;
-        let syncs = settings.synchronous == Synchronous::Full && location != Location::Memory;
-        let quiet_looks = 0;
-        let syncing = syncs;
-        Self { conn, location, clock, hub, waiting, poll, quiet_looks, neighbours, syncs, syncing }
+    fn open(opened: Opened) -> Result<Self, SqliteError> {
+        let Opened { location, settings, hub, waiting, commits } = opened;
+        let conn = connection::open_writer(&location, &settings)?;
+        // The name as SQLite resolved it: the log lies beside the file that a link points to.
+        let flusher = match conn.path().filter(|path| !path.is_empty()) {
+            Some(path) if settings.synchronous == Synchronous::Full => {
+                let log = || WriteAheadLog::of(path.as_ref());
+                Some(Flusher::start(log(), log(), Arc::clone(&commits), hub.clone())?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            poll: settings.cross_process_poll,
+            neighbours: Neighbours::new(&location, &conn),
+            clock: settings.clock,
+            quiet_looks: 0,
+            conn,
+            location,
+            hub,
+            waiting,
+            commits,
+            flusher,
+        })
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
@@ -249,8 +280,7 @@ impl WriterThread {
             };
             let mut round = Round::gather(jobs, first, inbox);
             if !round.jobs.is_empty() {
-                self.commit(&mut round, inbox);
-                waiting.extend(round.jobs.into_iter().filter_map(Job::answer));
+                waiting.extend(self.commit(&mut round, inbox));
                 waiting.extend(round.next);
             }
             for reply in round.checkpoints {
@@ -296,28 +326,46 @@ impl WriterThread {
         }
     }
 
-    fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) {
-        match self.try_commit(round, inbox) {
-            Ok(changes) => changes.publish(&self.hub),
+    /// Commits a round and sees to it that its jobs are answered; what has to follow.
+    fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) -> Vec<Box<dyn Job>> {
+        let committed = self.try_commit(round, inbox);
+        let jobs = std::mem::take(&mut round.jobs);
+        match committed {
+            Ok((changes, None)) => {
+                changes.publish(&self.hub);
+                answer(jobs)
+            }
+            Ok((changes, Some(number))) => {
+                let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
+                let committed = Committed { number, jobs, changes };
+                let follow_ups = answer(leases);
+                match &mut self.flusher {
+                    Some(flusher) => flusher.settle(committed),
+                    None => drop(answer(committed.jobs)),
+                }
+                follow_ups
+            }
             Err(error) => {
                 if !self.conn.is_autocommit()
                     && let Err(error) = execute(&self.conn, "ROLLBACK")
                 {
                     tracing::error!(%error, "a failed transaction could not be rolled back");
                 }
-                for job in &mut round.jobs {
+                let failed = jobs.into_iter().map(|mut job| {
                     job.fail(&error);
-                }
+                    job
+                });
+                answer(failed.collect())
             }
         }
     }
 
+    /// What was changed, and the number of the commit if it has to be flushed.
     fn try_commit(
         &mut self,
         round: &mut Round,
         inbox: &mpsc::Receiver<Command>,
-    ) -> Result<Changes, JobError> {
-        self.wait_for_disk(round.is_durable())?;
+    ) -> Result<(Changes, Option<u64>), JobError> {
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         let foreign = self.neighbours.have_committed(&self.conn);
         let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
@@ -331,21 +379,15 @@ impl WriterThread {
         if foreign {
             changes.everything();
         }
-        if !self.conn.is_autocommit() {
-            execute(&self.conn, "COMMIT")?;
+        if self.conn.is_autocommit() {
+            return Ok((changes, None));
         }
-        Ok(changes)
-    }
-
-    /// Chooses whether the next commit waits for the disk. It cannot be chosen within one.
-    fn wait_for_disk(&mut self, durable: bool) -> Result<(), JobError> {
-        if self.syncs && self.syncing != durable {
-            let sql =
-                if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
-            self.conn.execute_batch(sql)?;
-            self.syncing = durable;
+        let number = (self.flusher.is_some() && round.is_durable()).then(|| self.commits.begin());
+        if let Err(error) = execute(&self.conn, "COMMIT") {
+            number.inspect(|number| self.commits.end(*number));
+            return Err(error.into());
         }
-        Ok(())
+        Ok((changes, number))
     }
 
     fn checkpoint(&self) -> Result<(), SqliteError> {
@@ -362,4 +404,9 @@ impl WriterThread {
         }
         Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
+}
+
+/// Answers jobs; those that have to follow because nobody listens.
+fn answer(jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    jobs.into_iter().filter_map(Job::answer).collect()
 }

@@ -4,7 +4,7 @@ use duroxide_core::providers::{InstanceOutcome, InstanceStatus, TurnCommit};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, commit, ended, event, heard, signal, start_item, started};
+use crate::support::{Must, Store, commit, ended, event, signal, start_item, started};
 
 /// The outcome; the status has to say the same, together with the custom status.
 async fn outcome<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> InstanceOutcome {

@@ -126,3 +126,28 @@ async fn what_was_answered_is_there_after_reopening() {
     let again = store.another().await;
     assert_eq!(again.read("a").await.unwrap().len(), 1);
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_log_of_a_linked_file_is_flushed_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("real.db"), []).unwrap();
+    let link = folder.path().join("link.db");
+    std::os::unix::fs::symlink(elsewhere.join("real.db"), &link).unwrap();
+    let url = format!("sqlite:{}", link.display());
+    let provider = duroxide_sqlite::SqliteProvider::new(&url, None).await.unwrap();
+    create(&provider, "a").await;
+    assert!(elsewhere.join("real.db-wal").exists());
+    assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
+}
+
+#[tokio::test]
+async fn commits_that_need_not_survive_a_power_loss_do_not_wait_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = duroxide_sqlite::SqliteProvider::builder(&url(&folder));
+    let provider = builder.synchronous(duroxide_sqlite::Synchronous::Normal).open().await.unwrap();
+    create(&provider, "a").await;
+    assert_eq!(provider.read("a").await.unwrap().len(), 1);
+}
