@@ -71,7 +71,7 @@ pub(crate) async fn fetch_work(
             tag_filter: fetch.tag_filter.clone(),
         };
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
-        let batch = provider.writer().lease(operation, work, worker_queue::undo).await?;
+        let batch = provider.writer().lease_work(operation, work, worker_queue::undo).await?;
         let taken = !batch.work.is_empty();
         let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
         if !work.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) async fn fetch_overdue(
             let (work_max, lock_for) = (fetch.work_max, lease_length(fetch.lock_timeout));
             let request = OverdueRequest { work_max, lock_for };
             let lease = move |tx: &mut Tx<'_>| start_limits::fetch_overdue(tx, &request);
-            let batch = provider.writer().lease(OPERATION, lease, worker_queue::undo).await?;
+            let batch = provider.writer().lease_work(OPERATION, lease, worker_queue::undo).await?;
             let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
             if !work.is_empty() {
                 return Ok(work);

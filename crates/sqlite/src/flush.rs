@@ -7,11 +7,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, OnceLock, mpsc};
 
 use duroxide_core::providers::ChangeHub;
+use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::SqliteError;
@@ -50,34 +52,48 @@ impl Commits {
 }
 
 /// What has to reach the disk.
-pub(crate) trait Log: Send + 'static {
+pub(crate) trait Log: Send {
     /// Ends when everything that was written before is on the disk.
     fn flush(&mut self) -> io::Result<()>;
 }
 
-/// The write-ahead log of a database.
-pub(crate) struct WriteAheadLog {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl WriteAheadLog {
-    /// The log that lies beside a database.
-    pub(crate) fn of(database: &Path) -> Self {
-        let mut path = database.as_os_str().to_owned();
-        path.push("-wal");
-        Self { path: path.into(), file: None }
+impl Log for File {
+    fn flush(&mut self) -> io::Result<()> {
+        self.sync_data()
     }
 }
 
-impl Log for WriteAheadLog {
-    fn flush(&mut self) -> io::Result<()> {
-        // The log stays the same file for as long as our connection is open.
-        let file = match self.file.take() {
-            Some(file) => file,
-            None => OpenOptions::new().write(true).open(&self.path)?,
-        };
-        self.file.insert(file).sync_data()
+type Open = dyn Fn(&Path) -> io::Result<Box<dyn Log>> + Send + Sync;
+
+/// Opens the log of a database.
+#[derive(Clone)]
+pub(crate) struct OpenLog(Arc<Open>);
+
+impl OpenLog {
+    /// Opens logs in another way.
+    #[cfg(test)]
+    pub(crate) fn with(
+        open: impl Fn(&Path) -> io::Result<Box<dyn Log>> + Send + Sync + 'static,
+    ) -> Self {
+        Self(Arc::new(open))
+    }
+}
+
+impl Default for OpenLog {
+    /// The write-ahead log beside the database, which stays the same file for as long as a
+    /// connection is open.
+    fn default() -> Self {
+        Self(Arc::new(|database| {
+            let mut path = database.as_os_str().to_owned();
+            path.push("-wal");
+            Ok(Box::new(OpenOptions::new().write(true).open(path)?))
+        }))
+    }
+}
+
+impl std::fmt::Debug for OpenLog {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("OpenLog")
     }
 }
 
@@ -89,8 +105,8 @@ pub(crate) struct Committed {
 }
 
 /// Flushes the log for whoever has committed.
-pub(crate) struct Flusher<L> {
-    log: L,
+pub(crate) struct Flusher {
+    log: Box<dyn Log>,
     queue: mpsc::Sender<Committed>,
     share: Share,
 }
@@ -100,17 +116,41 @@ pub(crate) struct Flusher<L> {
 struct Share {
     commits: Arc<Commits>,
     hub: ChangeHub,
+    /// Why the log could not be flushed. The system reports that once and then calls the pages
+    /// clean, so a flush that succeeds later would prove nothing.
+    failure: Arc<OnceLock<String>>,
 }
 
-impl<L: Log> Flusher<L> {
+impl Flusher {
     /// Starts the thread. It ends when this is dropped and all that was handed to it is answered.
+    ///
+    /// `None` if the log cannot be found: then SQLite waits for the disk by itself.
     pub(crate) fn start(
-        log: L,
-        mut second: L,
+        conn: &Connection,
+        open: OpenLog,
         commits: Arc<Commits>,
         hub: ChangeHub,
+    ) -> Result<Option<Self>, SqliteError> {
+        // The name as SQLite resolved it: the log lies beside the file that a link points to.
+        let logs = conn.path().and_then(|path| {
+            let open = || (open.0)(path.as_ref()).ok();
+            open().zip(open())
+        });
+        let Some((log, second)) = logs else {
+            let path = conn.path().unwrap_or_default();
+            conn.execute_batch("PRAGMA synchronous = FULL")
+                .map_err(|error| SqliteError::about(path.as_ref(), error))?;
+            return Ok(None);
+        };
+        let share = Share { commits, hub, failure: Arc::default() };
+        Self::start_with(log, second, share).map(Some)
+    }
+
+    fn start_with(
+        log: Box<dyn Log>,
+        mut second: Box<dyn Log>,
+        share: Share,
     ) -> Result<Self, SqliteError> {
-        let share = Share { commits, hub };
         let (queue, inbox) = mpsc::channel::<Committed>();
         let theirs = share.clone();
         std::thread::Builder::new()
@@ -118,7 +158,11 @@ impl<L: Log> Flusher<L> {
             .spawn(move || {
                 while let Ok(first) = inbox.recv() {
                     let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
-                    theirs.finish(second.flush(), waiting);
+                    // Whoever is woken may panic; those who come later have to be answered.
+                    let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
+                    if catch_unwind(finish).is_err() {
+                        tracing::error!("answering a storage job panicked");
+                    }
                 }
             })
             .map_err(SqliteError::Thread)?;
@@ -136,142 +180,43 @@ impl<L: Log> Flusher<L> {
         };
         self.share.finish(self.log.flush(), vec![here]);
     }
+
+    /// Why nothing can be made durable any more, if that is so.
+    pub(crate) fn failure(&self) -> Option<JobError> {
+        self.share.failure.get().map(|reason| {
+            JobError::Unavailable(format!(
+                "Storage error: the log could not be flushed to the disk ({reason}); nothing is \
+                 written until the database is opened again"
+            ))
+        })
+    }
 }
 
 impl Share {
-    fn finish(&self, flushed: io::Result<()>, waiting: Vec<Committed>) {
-        let failure = flushed.err().map(|error| {
+    fn finish(&self, flushed: io::Result<()>, mut waiting: Vec<Committed>) {
+        if let Err(error) = flushed {
             tracing::error!(%error, "the log cannot be flushed to the disk");
-            JobError::Unavailable(format!("Storage error: the log cannot be flushed: {error}"))
-        });
-        for mut committed in waiting {
-            if let Some(error) = &failure {
-                committed.jobs.iter_mut().for_each(|job| job.fail(error));
+            drop(self.failure.set(error.to_string()));
+        }
+        if let Some(reason) = self.failure.get() {
+            // Not to be retried: what was changed can be seen, and may or may not last.
+            let error = JobError::Broken(format!(
+                "Storage error: the log could not be flushed to the disk ({reason}); whether the \
+                 change lasts is unknown"
+            ));
+            for job in waiting.iter_mut().flat_map(|committed| &mut committed.jobs) {
+                job.fail(&error);
             }
+        }
+        // First of all, so that no reader waits for ever.
+        for committed in &waiting {
             self.commits.end(committed.number);
+        }
+        for committed in waiting {
             // Also after a failure: what was changed can be seen.
             committed.changes.publish(&self.hub);
-            for job in committed.jobs {
-                let follow_up = job.answer();
-                debug_assert!(follow_up.is_none(), "only leases, which are not durable, go back");
-            }
+            // Nothing follows: only leases, which are not durable, are given back.
+            committed.jobs.into_iter().for_each(|job| drop(job.answer()));
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::sync::Mutex;
-    use std::time::Duration;
-
-    use duroxide_core::providers::ProviderError;
-    use tokio::sync::oneshot;
-
-    use super::*;
-    use crate::job::TypedJob;
-
-    /// A disk that answers each flush when the test says how.
-    #[derive(Clone)]
-    struct Disk {
-        asked: mpsc::Sender<()>,
-        answers: Arc<Mutex<mpsc::Receiver<io::Result<()>>>>,
-    }
-
-    impl Log for Disk {
-        fn flush(&mut self) -> io::Result<()> {
-            self.asked.send(()).unwrap();
-            self.answers.lock().unwrap().recv().unwrap()
-        }
-    }
-
-    type Answer = oneshot::Receiver<Result<u32, ProviderError>>;
-
-    fn done_job(value: u32) -> (Box<dyn Job>, Answer) {
-        let (reply, answer) = oneshot::channel();
-        let mut job = TypedJob::new("test", Box::new(move |_| Ok(value)));
-        job.outcome = Some(Ok(value));
-        job.reply = Some(reply);
-        (Box::new(job), answer)
-    }
-
-    /// A commit of two jobs, which is flushed by the thread.
-    fn commit_of_two(commits: &Commits) -> (Committed, Answer, Answer) {
-        let ((one, first), (two, second)) = (done_job(1), done_job(2));
-        let (jobs, changes) = (vec![one, two], Changes::default());
-        (Committed { number: commits.begin(), jobs, changes }, first, second)
-    }
-
-    struct Rig {
-        flusher: Flusher<Disk>,
-        commits: Arc<Commits>,
-        asked: mpsc::Receiver<()>,
-        answers: mpsc::Sender<io::Result<()>>,
-    }
-
-    fn rig() -> Rig {
-        let (asking, asked) = mpsc::channel();
-        let (answers, coming) = mpsc::channel();
-        let disk = Disk { asked: asking, answers: Arc::new(Mutex::new(coming)) };
-        let commits = Arc::new(Commits::default());
-        let flusher =
-            Flusher::start(disk.clone(), disk, Arc::clone(&commits), ChangeHub::default()).unwrap();
-        Rig { flusher, commits, asked, answers }
-    }
-
-    async fn is_pending(future: impl Future) -> bool {
-        tokio::time::timeout(Duration::ZERO, future).await.is_err()
-    }
-
-    #[tokio::test]
-    async fn nobody_is_answered_before_the_flush_and_those_who_wait_share_one() {
-        let mut rig = rig();
-        let (first, mut one, _two) = commit_of_two(&rig.commits);
-        rig.flusher.settle(first);
-        rig.asked.recv().unwrap();
-        // The first flush is under way: it need not hold what is committed now.
-        let (second, mut three, _four) = commit_of_two(&rig.commits);
-        let (third, mut five, _six) = commit_of_two(&rig.commits);
-        rig.flusher.settle(second);
-        rig.flusher.settle(third);
-        assert!(is_pending(&mut one).await);
-        assert!(is_pending(rig.commits.flushed()).await, "what was read is not durable either");
-        rig.answers.send(Ok(())).unwrap();
-        assert_eq!(one.await.unwrap().unwrap(), 1);
-        rig.asked.recv().unwrap();
-        assert!(is_pending(&mut three).await && is_pending(&mut five).await);
-        rig.answers.send(Ok(())).unwrap();
-        assert_eq!(three.await.unwrap().unwrap(), 1);
-        assert_eq!(five.await.unwrap().unwrap(), 1);
-        rig.commits.flushed().await;
-        assert!(rig.asked.try_recv().is_err(), "two flushes were enough");
-    }
-
-    #[tokio::test]
-    async fn a_failed_flush_is_told_and_the_next_one_is_tried() {
-        let mut rig = rig();
-        let (first, one, two) = commit_of_two(&rig.commits);
-        rig.answers.send(Err(io::Error::other("disk on fire"))).unwrap();
-        rig.flusher.settle(first);
-        for answer in [one, two] {
-            let error = answer.await.unwrap().unwrap_err();
-            assert!(error.is_retryable());
-            assert!(error.message.contains("disk on fire"), "{error}");
-        }
-        rig.commits.flushed().await;
-        // A lone job is flushed here and now.
-        rig.answers.send(Ok(())).unwrap();
-        let (job, answer) = done_job(7);
-        let number = rig.commits.begin();
-        rig.flusher.settle(Committed { number, jobs: vec![job], changes: Changes::default() });
-        assert_eq!(answer.await.unwrap().unwrap(), 7);
-    }
-
-    #[test]
-    fn a_log_that_is_not_there_is_an_error() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut log = WriteAheadLog::of(&folder.path().join("store.db"));
-        assert_eq!(log.flush().unwrap_err().kind(), io::ErrorKind::NotFound);
-        std::fs::write(folder.path().join("store.db-wal"), "x").unwrap();
-        log.flush().unwrap();
     }
 }

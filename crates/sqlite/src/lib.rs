@@ -22,6 +22,8 @@ mod error;
 mod fetch;
 mod fetch_wait;
 mod flush;
+#[cfg(test)]
+mod flush_tests;
 mod history;
 mod inspect;
 mod job;

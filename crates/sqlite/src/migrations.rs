@@ -53,11 +53,13 @@ pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<(), Sqlite
     if version(connection, path)? == newest() {
         return Ok(());
     }
-    // A table is rebuilt, during which its references point nowhere. The setting cannot be changed
-    // within a transaction.
-    connection.execute_batch("PRAGMA foreign_keys = OFF").map_err(named)?;
+    // A table is rebuilt, during which its references and somebody's views point nowhere. The
+    // settings cannot be changed within a transaction.
+    let rebuild = "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;";
+    connection.execute_batch(rebuild).map_err(named)?;
     let outcome = run_missing(connection, path);
-    connection.execute_batch("PRAGMA foreign_keys = ON").map_err(named)?;
+    let work = "PRAGMA foreign_keys = ON; PRAGMA legacy_alter_table = OFF;";
+    connection.execute_batch(work).map_err(named)?;
     outcome
 }
 
@@ -207,8 +209,13 @@ mod tests {
                     )
                     .unwrap();
             }
+            // Somebody looks at our tables in a way of their own.
+            connection
+                .execute_batch("CREATE VIEW theirs AS SELECT instance_id, status FROM executions")
+                .unwrap();
             run(&mut connection, Path::new("old")).unwrap();
             assert_eq!(version(&connection, Path::new("old")).unwrap(), newest());
+            connection.execute_batch("SELECT * FROM theirs").unwrap();
         }
     }
 

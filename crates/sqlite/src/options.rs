@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use duroxide_core::clock::{Clock, SystemClock};
 
+use crate::flush::OpenLog;
 use crate::{SqliteError, SqliteProvider, limits, url};
 
 /// Options of [`SqliteProvider::new`]. There are none; see [`SqliteProvider::builder`] for more.
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) cross_process_poll: Duration,
     pub(crate) pages_max: Option<u32>,
     pub(crate) statement_counter: Option<Arc<AtomicU64>>,
+    pub(crate) open_log: OpenLog,
 }
 
 impl Default for Settings {
@@ -45,6 +47,7 @@ impl Default for Settings {
             cross_process_poll: limits::CROSS_PROCESS_POLL,
             pages_max: None,
             statement_counter: None,
+            open_log: OpenLog::default(),
         }
     }
 }

@@ -79,7 +79,8 @@ impl Round {
             let before = conn.total_changes();
             let ran = run_job(conn, clock, job.as_mut());
             if conn.is_autocommit() {
-                return self.transaction_lost();
+                self.transaction_lost(ran.is_none())?;
+                return Ok(Ran::All(changes));
             }
             match ran {
                 Some(changed) => changes.merge(changed),
@@ -101,7 +102,7 @@ impl Round {
             execute(conn, "SAVEPOINT job")?;
             let ran = run_job(conn, clock, job.as_mut());
             if conn.is_autocommit() {
-                self.transaction_lost()?;
+                self.transaction_lost(ran.is_none())?;
                 return Ok(changes);
             }
             match ran {
@@ -114,10 +115,10 @@ impl Round {
     }
 
     /// SQLite ends the whole transaction when the disk is full or fails.
-    fn transaction_lost(&self) -> Result<Ran, JobError> {
-        if self.jobs.len() == 1 {
+    fn transaction_lost(&self, job_failed: bool) -> Result<(), JobError> {
+        if job_failed && self.jobs.len() == 1 {
             // The job has its own error, which says more.
-            return Ok(Ran::All(Changes::default()));
+            return Ok(());
         }
         let text = "Storage error: the shared transaction was rolled back";
         Err(JobError::Unavailable(text.to_owned()))

@@ -20,12 +20,12 @@ use tokio::sync::oneshot;
 
 use crate::change::Changes;
 use crate::error::JobError;
-use crate::flush::{Commits, Committed, Flusher, WriteAheadLog};
-use crate::job::{Job, TypedJob, Undo};
+use crate::flush::{Commits, Committed, Flusher};
+use crate::job::{Job, TypedJob, Undo, Work};
 use crate::neighbours::Neighbours;
 use crate::options::{Settings, Synchronous};
 use crate::round::{Ran, Round, execute};
-use crate::url::Location;
+use crate::url::{Location, OpenMode};
 use crate::{SqliteError, connection, limits};
 
 /// What a job works with.
@@ -125,13 +125,30 @@ impl Writer {
         work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
-        let job = TypedJob {
-            undo: Some(undo),
-            durable: false,
-            ..TypedJob::new(operation, Box::new(work))
-        };
-        let answer = self.submit(job);
-        Lease { answer, undo, writer: self.clone(), operation }.taken().await
+        self.ask_for_lease(operation, Box::new(work), undo).arrived().await?.take()
+    }
+
+    /// Like [`lease`](Self::lease), and waits until everything that `work` may have seen is
+    /// durable: an activity acts on the world, so what asked for it must not be lost.
+    pub(crate) async fn lease_work<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        undo: Undo<T>,
+    ) -> Result<T, ProviderError> {
+        let lease = self.ask_for_lease(operation, Box::new(work), undo).arrived().await?;
+        self.flushed().await;
+        lease.take()
+    }
+
+    fn ask_for_lease<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: Work<T>,
+        undo: Undo<T>,
+    ) -> Lease<T> {
+        let job = TypedJob { undo: Some(undo), durable: false, ..TypedJob::new(operation, work) };
+        Lease { answer: self.submit(job), held: None, undo, writer: self.clone(), operation }
     }
 
     /// Waits until everything that can have been read until now is durable.
@@ -191,14 +208,22 @@ impl Drop for WaitGuard {
 /// An answer that holds leases until it is taken.
 struct Lease<T: Send + 'static> {
     answer: Answer<T>,
+    /// What the answer was, until it is taken.
+    held: Option<T>,
     undo: Undo<T>,
     writer: Writer,
     operation: &'static str,
 }
 
 impl<T: Send + 'static> Lease<T> {
-    async fn taken(mut self) -> Result<T, ProviderError> {
-        (&mut self.answer).await.map_err(|_| closed(self.operation))?
+    async fn arrived(mut self) -> Result<Self, ProviderError> {
+        let answer = (&mut self.answer).await.map_err(|_| closed(self.operation))?;
+        self.held = Some(answer?);
+        Ok(self)
+    }
+
+    fn take(mut self) -> Result<T, ProviderError> {
+        self.held.take().ok_or_else(|| closed(self.operation))
     }
 }
 
@@ -207,7 +232,8 @@ impl<T: Send + 'static> Drop for Lease<T> {
         // After this an answer is either here already or fails to be sent, in which case the
         // writer gives the lease back.
         self.answer.close();
-        if let Ok(Ok(value)) = self.answer.try_recv() {
+        let arrived = self.answer.try_recv().ok().and_then(Result::ok);
+        if let Some(value) = self.held.take().or(arrived) {
             let undo = self.undo;
             let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, &value)));
             drop(self.writer.submit(job));
@@ -235,21 +261,22 @@ struct WriterThread {
     quiet_looks: u32,
     neighbours: Neighbours,
     commits: Arc<Commits>,
-    /// `None` if commits need not survive a loss of power.
-    flusher: Option<Flusher<WriteAheadLog>>,
+    /// `None` if commits need not survive a loss of power, or SQLite sees to it.
+    flusher: Option<Flusher>,
+    /// Whether another process has committed something that nobody here was told of.
+    foreign: bool,
 }
 
 impl WriterThread {
     fn open(opened: Opened) -> Result<Self, SqliteError> {
         let Opened { location, settings, hub, waiting, commits } = opened;
         let conn = connection::open_writer(&location, &settings)?;
-        // The name as SQLite resolved it: the log lies beside the file that a link points to.
-        let flusher = match conn.path().filter(|path| !path.is_empty()) {
-            Some(path) if settings.synchronous == Synchronous::Full => {
-                let log = || WriteAheadLog::of(path.as_ref());
-                Some(Flusher::start(log(), log(), Arc::clone(&commits), hub.clone())?)
-            }
-            _ => None,
+        let writes =
+            matches!(&location, Location::File { mode, .. } if *mode != OpenMode::ReadOnly);
+        let flusher = if writes && settings.synchronous == Synchronous::Full {
+            Flusher::start(&conn, settings.open_log, Arc::clone(&commits), hub.clone())?
+        } else {
+            None
         };
         Ok(Self {
             poll: settings.cross_process_poll,
@@ -262,6 +289,7 @@ impl WriterThread {
             waiting,
             commits,
             flusher,
+            foreign: false,
         })
     }
 
@@ -351,6 +379,9 @@ impl WriterThread {
                 {
                     tracing::error!(%error, "a failed transaction could not be rolled back");
                 }
+                if std::mem::take(&mut self.foreign) {
+                    self.hub.notify_all();
+                }
                 let failed = jobs.into_iter().map(|mut job| {
                     job.fail(&error);
                     job
@@ -366,8 +397,11 @@ impl WriterThread {
         round: &mut Round,
         inbox: &mpsc::Receiver<Command>,
     ) -> Result<(Changes, Option<u64>), JobError> {
+        if let Some(failure) = self.flusher.as_ref().and_then(Flusher::failure) {
+            return Err(failure);
+        }
         execute(&self.conn, "BEGIN IMMEDIATE")?;
-        let foreign = self.neighbours.have_committed(&self.conn);
+        self.foreign |= self.neighbours.have_committed(&self.conn);
         let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
             Ran::All(changes) => changes,
             Ran::HalfWay => {
@@ -376,17 +410,22 @@ impl WriterThread {
                 round.run_with_savepoints(&self.conn, self.clock.as_ref())?
             }
         };
-        if foreign {
+        if self.foreign {
             changes.everything();
         }
         if self.conn.is_autocommit() {
             return Ok((changes, None));
         }
-        let number = (self.flusher.is_some() && round.is_durable()).then(|| self.commits.begin());
-        if let Err(error) = execute(&self.conn, "COMMIT") {
-            number.inspect(|number| self.commits.end(*number));
-            return Err(error.into());
+        // What another process has committed, it may not have flushed yet.
+        let must_last = round.is_durable() || self.foreign;
+        let number = (self.flusher.is_some() && must_last).then(|| self.commits.begin());
+        let committed = execute(&self.conn, "COMMIT");
+        if let (Err(_), Some(flusher), Some(number)) = (&committed, &mut self.flusher, number) {
+            // Those who wait for this number wait for those before it, too.
+            flusher.settle(Committed { number, jobs: Vec::new(), changes: Changes::default() });
         }
+        committed?;
+        self.foreign = false;
         Ok((changes, number))
     }
 

@@ -35,7 +35,8 @@ pub struct LiveWorker {
 pub struct WaitingWorkQuery {
     /// The tag; `None` means activities without one.
     pub tag: Option<String>,
-    /// Only activities behind this position; zero begins with the oldest.
+    /// Only activities behind this position, which means something during one look through the
+    /// queue only; zero begins with the oldest.
     pub after: u64,
     /// How many at the most.
     pub limit: u32,

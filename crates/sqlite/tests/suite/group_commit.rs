@@ -142,12 +142,3 @@ async fn the_log_of_a_linked_file_is_flushed_where_it_lies() {
     assert!(elsewhere.join("real.db-wal").exists());
     assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
 }
-
-#[tokio::test]
-async fn commits_that_need_not_survive_a_power_loss_do_not_wait_for_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let builder = duroxide_sqlite::SqliteProvider::builder(&url(&folder));
-    let provider = builder.synchronous(duroxide_sqlite::Synchronous::Normal).open().await.unwrap();
-    create(&provider, "a").await;
-    assert_eq!(provider.read("a").await.unwrap().len(), 1);
-}
