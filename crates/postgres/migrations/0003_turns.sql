@@ -50,26 +50,32 @@ BEGIN
     FOR v_round IN 1..64 LOOP
         v_chosen := '{}';
         -- Those whose lease ran out come first: their work is late already.
-        FOR v_row IN
-            SELECT l.instance_id FROM {schema}.instance_locks l
-            LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
-            LEFT JOIN {schema}.executions e
-                ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-            WHERE l.locked_until <= v_now
-                AND EXISTS (
-                    SELECT 1 FROM {schema}.orchestrator_queue q
-                    WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
-                        AND NOT q.parked)
-                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
-                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
-            ORDER BY l.locked_until
-        LOOP
-            EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
-            CONTINUE WHEN v_row.instance_id = ANY (v_left);
-            IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
-                v_chosen := v_chosen || v_row.instance_id;
+        IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
+            FOR v_row IN
+                SELECT l.instance_id FROM {schema}.instance_locks l
+                LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
+                LEFT JOIN {schema}.executions e
+                    ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                WHERE l.locked_until <= v_now
+                    AND EXISTS (
+                        SELECT 1 FROM {schema}.orchestrator_queue q
+                        WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
+                            AND NOT q.parked)
+                    AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
+                        WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
+                ORDER BY l.locked_until
+            LOOP
+                EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+                CONTINUE WHEN v_row.instance_id = ANY (v_left);
+                IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
+                    v_chosen := v_chosen || v_row.instance_id;
+                END IF;
+            END LOOP;
+            IF cardinality(v_chosen) > 0 THEN
+                PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
             END IF;
-        END LOOP;
+        END IF;
         FOR v_row IN
             SELECT q.instance_id, q.visible_at, i.warm_node FROM {schema}.orchestrator_queue q
             LEFT JOIN {schema}.instances i ON i.instance_id = q.instance_id
@@ -78,8 +84,9 @@ BEGIN
             WHERE NOT q.parked AND q.visible_at <= v_now
                 AND NOT EXISTS (
                     SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = q.instance_id)
-                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
-                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
+                AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
+                    SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
+                    WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
             ORDER BY q.visible_at, q.id
         LOOP
             EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
@@ -97,7 +104,8 @@ BEGIN
             v_unfinished := FALSE;
             EXIT;
         END IF;
-        PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
+        -- Leases need not survive a crash of the server: whoever held them asks again.
+        PERFORM set_config('synchronous_commit', 'off', TRUE);
         RETURN QUERY
             SELECT t.*, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
             FROM {schema}.lock_turns(
@@ -112,7 +120,7 @@ BEGIN
         -- Nobody is handed out twice, not even under a lease that ends at once.
         v_left := v_left || v_chosen;
     END LOOP;
-    IF v_found = 0 THEN
+    IF v_found < p_turns_max THEN
         SELECT least(v_due, min(d.due)) INTO v_due FROM (
             (SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
              WHERE NOT q.parked AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
@@ -121,30 +129,26 @@ BEGIN
              WHERE l.locked_until > v_now ORDER BY l.locked_until LIMIT 1)
         ) AS d;
     END IF;
-    RETURN QUERY SELECT
-        NULL::TEXT, NULL::UUID, NULL::TEXT, NULL::TEXT, NULL::BIGINT, NULL::BIGINT, NULL::BIGINT,
-        NULL::BIGINT[], NULL::TEXT[], NULL::INTEGER, NULL::TEXT[], NULL::TEXT[], NULL::TEXT[],
-        NULL::BIGINT[], v_now, v_due, v_unfinished;
+    o_instance := NULL;
+    o_now := v_now;
+    o_due := v_due;
+    o_unfinished := v_unfinished;
+    RETURN NEXT;
 END
-$body$;
-
-CREATE FUNCTION {schema}.fits(p_key BYTEA, p_from BYTEA[], p_to BYTEA[]) RETURNS BOOLEAN
-LANGUAGE sql IMMUTABLE AS $body$
-    SELECT EXISTS (
-        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-        WHERE p_key BETWEEN r.from_key AND r.to_key)
 $body$;
 
 -- A lease that ran out counts as an attempt of the messages that it held, and is removed.
 CREATE FUNCTION {schema}.count_expired_attempts(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
-LANGUAGE sql AS $body$
+LANGUAGE plpgsql AS $body$
+BEGIN
     WITH expired AS (
         DELETE FROM {schema}.instance_locks l
         WHERE l.instance_id = ANY (p_instances) AND l.locked_until <= p_now
         RETURNING l.instance_id, l.message_ids)
     UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
     FROM expired, unnest(expired.message_ids) AS m (id)
-    WHERE q.instance_id = expired.instance_id AND q.id = m.id
+    WHERE q.instance_id = expired.instance_id AND q.id = m.id;
+END
 $body$;
 
 -- Leases those of the instances that exist or are about to be started.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Row};
 
@@ -65,6 +65,8 @@ fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Po
     };
     Pool::builder(manager)
         .max_size(size)
+        // The connection that was used last has its plans made and its memory warm.
+        .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(settings.pool_wait))
         .create_timeout(Some(limits::CONNECT_TIMEOUT))
         .recycle_timeout(Some(limits::CONNECT_TIMEOUT))

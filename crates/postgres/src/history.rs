@@ -3,12 +3,13 @@
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{InstanceOutcome, ProviderError};
 use duroxide_core::{Event, EventKind};
+use tokio_postgres::Row;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
 use crate::number::{from_db, to_db};
 use crate::store::Store;
-use crate::stored_text::to_stored;
+use crate::stored_text::{from_stored, to_stored};
 
 impl PostgresProvider {
     /// Events of one execution, or of the latest.
@@ -126,40 +127,31 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
         .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
 }
 
-/// How the latest execution stands, from its last events.
-pub(crate) async fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, JobError> {
-    // Only cancellations follow a terminal event. While the execution is said to run, the newest
-    // events are enough: they only hold a terminal one if it was seeded without its status.
-    let rows = store
-        .query(
-            "SELECT ended.event_data, first.event_data
-             FROM {schema}.current_execution($1) AS c (execution_id)
-             LEFT JOIN LATERAL (
-                 SELECT h.event_data FROM {schema}.history h
-                 WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
-                 ORDER BY h.event_id LIMIT 1
-             ) AS first ON TRUE
-             LEFT JOIN LATERAL (
-                 SELECT l.event_data FROM (
-                     SELECT h.event_type, h.event_data FROM {schema}.history h
-                     WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
-                     ORDER BY h.event_id DESC
-                     LIMIT CASE (SELECT e.status FROM {schema}.executions e
-                                 WHERE e.instance_id = $1 AND e.execution_id = c.execution_id)
-                         WHEN 'Running' THEN 16 END
-                 ) AS l
-                 WHERE l.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
-                 LIMIT 1
-             ) AS ended ON TRUE",
-            &[&to_stored(instance)],
-        )
-        .await?;
-    let Some(row) = rows.first() else { return Ok(InstanceOutcome::NotFound) };
-    if let Some(text) = row.get::<_, Option<String>>(0) {
-        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
+/// How the latest execution of an instance stands, with its custom status and the version of that.
+pub(crate) type Status = (InstanceOutcome, Option<(Option<String>, u64)>);
+
+/// How the latest executions of instances stand, in their order.
+pub(crate) async fn statuses(
+    store: &Store,
+    stored_instances: &[&str],
+) -> Result<Vec<Result<Status, JobError>>, JobError> {
+    let sql = "SELECT * FROM {schema}.read_outcomes($1)";
+    let rows = store.query(sql, &[&stored_instances]).await?;
+    Ok(rows.iter().map(status).collect())
+}
+
+fn status(row: &Row) -> Result<Status, JobError> {
+    let version: Option<i64> = row.get(4);
+    // A status that was never set has no version.
+    let custom = version.filter(|version| *version > 0).map(|version| {
+        (row.get::<_, Option<String>>(3).map(from_stored), from_db(version))
+    });
+    if let Some(text) = row.get::<_, Option<String>>(1) {
+        return Ok((InstanceOutcome::Ended(Box::new(decode_one(&text)?)), custom));
     }
-    let started = start_of(row.get::<_, Option<String>>(1))?.is_some();
-    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+    let started = start_of(row.get::<_, Option<String>>(2))?.is_some();
+    let outcome = if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound };
+    Ok((outcome, custom))
 }
 
 /// The start event of the latest execution.

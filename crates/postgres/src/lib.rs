@@ -34,6 +34,8 @@ mod options;
 mod orchestrator_queue;
 mod progress;
 mod provider;
+mod quiet;
+mod reader;
 mod retention;
 mod schema;
 mod sessions;

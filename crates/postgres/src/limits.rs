@@ -79,3 +79,9 @@ pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// How long a fetch waits for dropped ones of the same node to be undone.
 pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Questions about instances under way at once.
+pub(crate) const READERS: usize = 2;
+
+/// Questions about instances that share one statement: the first of them waits for all.
+pub(crate) const QUESTIONS_PER_READ_MAX: usize = 128;

@@ -28,6 +28,8 @@ use crate::notify::Outbox;
 use crate::number::{from_db, lease_length};
 use crate::options::{Migrations, PostgresProviderBuilder, Settings};
 use crate::orchestrator_queue::{DelayedMessage, NewMessage};
+use crate::quiet::Quiet;
+use crate::reader::Reader;
 use crate::schema::Schema;
 use crate::store::Store;
 use crate::token::{TurnToken, WorkToken};
@@ -48,6 +50,7 @@ const SERVER_VERSION_MIN: i32 = 130_000;
 pub struct PostgresProvider {
     store: Arc<Store>,
     writer: Writer,
+    reader: Reader,
     _background: Background,
 }
 
@@ -125,14 +128,16 @@ impl PostgresProvider {
             hub: ChangeHub::default(),
             outbox: Outbox::default(),
             returning: Returning::default(),
+            quiet: Quiet::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
         let writer = Writer::start(&store);
+        let reader = Reader::start(&store);
         let background = Background(vec![
             tokio::spawn(notify::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(notify::tell(Arc::clone(&store))).abort_handle(),
         ]);
-        Ok(Self { store, writer, _background: background })
+        Ok(Self { store, writer, reader, _background: background })
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -422,7 +427,8 @@ impl Provider for PostgresProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
-        history::outcome(&self.store, instance).await.during("read_outcome")
+        let (outcome, _) = self.reader.status(instance).await.during("read_outcome")?;
+        Ok(outcome)
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
