@@ -1,6 +1,7 @@
 -- Hands out turns. Reads the queue in order, takes the lease of each instance, and returns all that
 -- a turn needs; the last row has no instance and says the time, when to look again and whether
--- something was passed over that may be free by now.
+-- something was passed over that may be free by now. For no turns at all it is a rehearsal: its
+-- statements are run on nothing, so that their plans are made before they are needed.
 CREATE FUNCTION {schema}.fetch_turns(
     p_now BIGINT,
     p_turns_max INTEGER,
@@ -100,16 +101,65 @@ BEGIN
                 v_left := v_left || v_row.instance_id;
             END IF;
         END LOOP;
-        IF cardinality(v_chosen) = 0 THEN
+        IF cardinality(v_chosen) = 0 AND p_turns_max > 0 THEN
             v_unfinished := FALSE;
             EXIT;
         END IF;
         -- Leases need not survive a crash of the server: whoever held them asks again.
         PERFORM set_config('synchronous_commit', 'off', TRUE);
+        -- Leases those that exist or are about to be started.
         RETURN QUERY
-            SELECT t.*, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
-            FROM {schema}.lock_turns(
-                v_now, v_chosen, p_lock_for, p_node, p_inline_events_max) AS t;
+        WITH wanted AS MATERIALIZED (
+            SELECT c.instance_id, c.place, gen_random_uuid() AS token,
+                i.orchestration_name, i.orchestration_version, i.incarnation, i.warm_node,
+                coalesce(i.current_execution_id, (
+                    SELECT max(h.execution_id) FROM {schema}.history h
+                    WHERE h.instance_id = c.instance_id)) AS execution_id,
+                m.ids, m.texts, m.attempts, m.starts
+            FROM unnest(v_chosen) WITH ORDINALITY AS c (instance_id, place)
+            LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
+            CROSS JOIN LATERAL (
+                -- The index gives them in order.
+                SELECT array_agg(o.id) AS ids, array_agg(o.work_item) AS texts,
+                    max(o.attempt_count) + 1 AS attempts, bool_or(o.kind = 1) AS starts
+                FROM (
+                    SELECT q.id, q.work_item, q.attempt_count, q.kind
+                    FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now AND NOT q.parked
+                    ORDER BY q.id
+                ) AS o
+            ) AS m
+            -- Someone may have taken and even committed the turn since it was chosen.
+            WHERE m.ids IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
+        ), locked AS (
+            INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
+            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids FROM wanted w
+            WHERE w.execution_id IS NOT NULL OR w.starts
+            ON CONFLICT DO NOTHING
+            RETURNING instance_locks.instance_id
+        )
+        SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
+            w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
+            CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
+                THEN (
+                    SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
+                    WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
+            END,
+            kv.keys, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
+        FROM locked k
+        JOIN wanted w ON w.instance_id = k.instance_id
+        LEFT JOIN LATERAL (
+            SELECT h.event_id FROM {schema}.history h
+            WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
+            ORDER BY h.event_id DESC LIMIT 1
+        ) AS last ON TRUE
+        CROSS JOIN LATERAL (
+            SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
+                array_agg(s.last_updated_at_ms) AS times
+            FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
+        ) AS kv
+        ORDER BY w.place;
         GET DIAGNOSTICS v_locked = ROW_COUNT;
         v_found := v_found + v_locked;
         IF v_locked = cardinality(v_chosen) THEN
@@ -120,7 +170,7 @@ BEGIN
         -- Nobody is handed out twice, not even under a lease that ends at once.
         v_left := v_left || v_chosen;
     END LOOP;
-    IF v_found < p_turns_max THEN
+    IF v_found < p_turns_max OR p_turns_max = 0 THEN
         SELECT least(v_due, min(d.due)) INTO v_due FROM (
             (SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
              WHERE NOT q.parked AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
@@ -148,68 +198,6 @@ BEGIN
     UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
     FROM expired, unnest(expired.message_ids) AS m (id)
     WHERE q.instance_id = expired.instance_id AND q.id = m.id;
-END
-$body$;
-
--- Leases those of the instances that exist or are about to be started.
-CREATE FUNCTION {schema}.lock_turns(
-    p_now BIGINT, p_instances TEXT[], p_lock_for BIGINT, p_node BIGINT, p_inline_events_max BIGINT
-) RETURNS TABLE (
-    o_instance TEXT, o_token UUID, o_name TEXT, o_version TEXT, o_execution BIGINT,
-    o_incarnation BIGINT, o_last_event BIGINT, o_message_ids BIGINT[], o_messages TEXT[],
-    o_attempts INTEGER, o_history TEXT[], o_kv_keys TEXT[], o_kv_values TEXT[], o_kv_times BIGINT[]
-)
-LANGUAGE plpgsql AS $body$
-BEGIN
-    RETURN QUERY
-    WITH wanted AS MATERIALIZED (
-        SELECT c.instance_id, c.place, gen_random_uuid() AS token,
-            i.orchestration_name, i.orchestration_version, i.incarnation, i.warm_node,
-            coalesce(i.current_execution_id, (
-                SELECT max(h.execution_id) FROM {schema}.history h
-                WHERE h.instance_id = c.instance_id)) AS execution_id,
-            m.ids, m.texts, m.attempts, m.starts
-        FROM unnest(p_instances) WITH ORDINALITY AS c (instance_id, place)
-        LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
-        CROSS JOIN LATERAL (
-            SELECT array_agg(q.id ORDER BY q.id) AS ids,
-                array_agg(q.work_item ORDER BY q.id) AS texts,
-                max(q.attempt_count) + 1 AS attempts,
-                bool_or(q.kind = 1) AS starts
-            FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = c.instance_id AND q.visible_at <= p_now AND NOT q.parked
-        ) AS m
-        -- Someone may have taken and even committed the turn since it was chosen.
-        WHERE m.ids IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
-    ), locked AS (
-        INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-        SELECT w.instance_id, w.token, p_now + p_lock_for, w.ids FROM wanted w
-        WHERE w.execution_id IS NOT NULL OR w.starts
-        ON CONFLICT DO NOTHING
-        RETURNING instance_locks.instance_id
-    )
-    SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
-        w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
-        CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
-            THEN (
-                SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
-                WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
-        END,
-        kv.keys, kv.values, kv.times
-    FROM locked k
-    JOIN wanted w ON w.instance_id = k.instance_id
-    LEFT JOIN LATERAL (
-        SELECT h.event_id FROM {schema}.history h
-        WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
-        ORDER BY h.event_id DESC LIMIT 1
-    ) AS last ON TRUE
-    CROSS JOIN LATERAL (
-        SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
-            array_agg(s.last_updated_at_ms) AS times
-        FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
-    ) AS kv
-    ORDER BY w.place;
 END
 $body$;
 

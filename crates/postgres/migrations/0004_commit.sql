@@ -1,6 +1,7 @@
 -- Commits turns. Each array of a kind has one element per row; `*_turn` counts from one, and `d_*`
 -- have one for each turn. What most calls do not need is done only if there is something to do: a
--- step of a chain is four statements.
+-- step of a chain is four statements. A call without turns is a rehearsal: every statement is run
+-- on nothing, so that its plan is made before it is needed.
 --
 -- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
 -- follow what is stored; it is null if all are committed. `o_turns` and `o_incarnations` name the
@@ -24,8 +25,9 @@ CREATE FUNCTION {schema}.commit_turns(
     w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[],
-    -- Turns that were fetched, and whether executions may have to be written.
-    p_fetched INTEGER, p_executions BOOLEAN,
+    -- Turns that were fetched, whether one of them names no orchestration, and whether executions
+    -- may have to be written.
+    p_fetched INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
     OUT o_now BIGINT, OUT o_codes INTEGER[], OUT o_turns INTEGER[], OUT o_incarnations BIGINT[],
     OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready BOOLEAN, OUT o_lost BOOLEAN
 )
@@ -36,16 +38,23 @@ AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_count INTEGER := cardinality(t_instance);
+    v_rehearsal BOOLEAN := v_count = 0;
     -- Turns that were fetched and whose lease lives, then all that are committed.
     v_live INTEGER[] := '{}';
     v_tried INTEGER[] := '{}';
     v_all BOOLEAN;
+    v_turns INTEGER[];
+    v_incarnations BIGINT[];
+    v_ended BIGINT;
+    v_sessions TEXT[];
     v_lost BIGINT;
 BEGIN
     o_now := v_now;
     o_ready := FALSE;
     o_lost := FALSE;
-    IF p_fetched > 0 THEN
+    o_turns := '{}';
+    o_incarnations := '{}';
+    IF p_fetched > 0 OR v_rehearsal THEN
         -- Only what the lease holds is consumed: later arrivals belong to the next turn.
         WITH live AS (
             DELETE FROM {schema}.instance_locks l
@@ -59,6 +68,40 @@ BEGIN
             WHERE q.instance_id = live.instance_id AND q.id = m.id
         )
         SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
+        -- Instances that their turns name are made or go on. A parent that was deleted meanwhile is
+        -- left out: the child could not be deleted otherwise. One that is being deleted is waited
+        -- for.
+        WITH written AS (
+            INSERT INTO {schema}.instances AS i (instance_id, orchestration_name,
+                orchestration_version, current_execution_id, created_at, updated_at,
+                parent_instance_id, custom_status, custom_status_version, incarnation, warm_node,
+                last_turn)
+            SELECT t.instance_id, t.name, t.version, t.execution_id, v_now, v_now,
+                CASE WHEN t.parent IS NOT NULL
+                    THEN {schema}.held_parent(t.instance_id, t.parent) END,
+                CASE WHEN t.custom_set THEN t.custom END, t.custom_set::INTEGER, t.incarnation,
+                p_node, t.token
+            FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_parent,
+                    t_incarnation, t_custom_set, t_custom) WITH ORDINALITY
+                AS t (instance_id, token, execution_id, name, version, parent, incarnation,
+                    custom_set, custom, turn)
+            WHERE t.turn = ANY (v_live) AND t.name IS NOT NULL
+            ON CONFLICT (instance_id) DO UPDATE SET
+                orchestration_name = excluded.orchestration_name,
+                orchestration_version = excluded.orchestration_version,
+                current_execution_id =
+                    greatest(i.current_execution_id, excluded.current_execution_id),
+                updated_at = excluded.updated_at,
+                custom_status = CASE WHEN excluded.custom_status_version > 0
+                    THEN excluded.custom_status ELSE i.custom_status END,
+                custom_status_version = i.custom_status_version + excluded.custom_status_version,
+                warm_node = excluded.warm_node,
+                last_turn = excluded.last_turn
+            RETURNING i.last_turn, i.incarnation
+        )
+        SELECT coalesce(array_agg(array_position(t_token, w.last_turn)), '{}'),
+            coalesce(array_agg(w.incarnation), '{}')
+        INTO o_turns, o_incarnations FROM written w;
     END IF;
     IF p_fetched < v_count THEN
         -- Until the end of the transaction nobody hands the instance out. Somebody who is about to
@@ -72,62 +115,81 @@ BEGIN
             END IF;
         END LOOP;
     END IF;
-    WITH updated AS (
-        UPDATE {schema}.instances i SET
-            orchestration_name = coalesce(t.name, i.orchestration_name),
-            orchestration_version = coalesce(t.version, i.orchestration_version),
-            current_execution_id = greatest(i.current_execution_id, t.execution_id),
-            updated_at = v_now,
-            custom_status = CASE WHEN t.custom_set THEN t.custom ELSE i.custom_status END,
-            custom_status_version = i.custom_status_version + t.custom_set::INTEGER,
-            warm_node = p_node,
-            last_turn = t.token
-        FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom,
-                d_incarnation, d_execution, d_event) WITH ORDINALITY
-            AS t (instance_id, token, execution_id, name, version, custom_set, custom,
-                held_incarnation, held_execution, held_event, turn)
-        WHERE i.instance_id = t.instance_id AND CASE
-            WHEN t.held_event IS NULL THEN t.turn = ANY (v_live)
-            ELSE t.turn = ANY (v_tried)
-                AND i.incarnation = t.held_incarnation
-                AND i.current_execution_id = t.held_execution
-                AND t.held_event = coalesce((
-                    SELECT h.event_id FROM {schema}.history h
-                    WHERE h.instance_id = t.instance_id AND h.execution_id = t.held_execution
-                    ORDER BY h.event_id DESC LIMIT 1), 0)
-                AND NOT EXISTS (
-                    SELECT 1 FROM {schema}.instance_locks l
-                    WHERE l.instance_id = t.instance_id AND l.locked_until > v_now)
-                AND NOT EXISTS (
-                    SELECT 1 FROM {schema}.orchestrator_queue q
-                    WHERE q.instance_id = t.instance_id AND q.visible_at <= v_now
-                        AND NOT q.parked)
-            END
-        RETURNING t.turn::INTEGER, i.incarnation
-    )
-    SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}')
-    INTO o_turns, o_incarnations FROM updated u;
+    IF p_fetched < v_count OR p_nameless OR v_rehearsal THEN
+        WITH updated AS (
+            UPDATE {schema}.instances i SET
+                orchestration_name = coalesce(t.name, i.orchestration_name),
+                orchestration_version = coalesce(t.version, i.orchestration_version),
+                current_execution_id = greatest(i.current_execution_id, t.execution_id),
+                updated_at = v_now,
+                custom_status = CASE WHEN t.custom_set THEN t.custom ELSE i.custom_status END,
+                custom_status_version = i.custom_status_version + t.custom_set::INTEGER,
+                warm_node = p_node,
+                last_turn = t.token
+            FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom,
+                    d_incarnation, d_execution, d_event) WITH ORDINALITY
+                AS t (instance_id, token, execution_id, name, version, custom_set, custom,
+                    held_incarnation, held_execution, held_event, turn)
+            WHERE i.instance_id = t.instance_id AND CASE
+                WHEN t.held_event IS NULL THEN t.turn = ANY (v_live) AND t.name IS NULL
+                ELSE t.turn = ANY (v_tried)
+                    AND i.incarnation = t.held_incarnation
+                    AND i.current_execution_id = t.held_execution
+                    AND t.held_event = coalesce((
+                        SELECT h.event_id FROM {schema}.history h
+                        WHERE h.instance_id = t.instance_id AND h.execution_id = t.held_execution
+                        ORDER BY h.event_id DESC LIMIT 1), 0)
+                    -- Not "NOT EXISTS": beside other conditions it would be answered by reading the
+                    -- whole table into a hash.
+                    AND (
+                        SELECT 1 FROM {schema}.instance_locks l
+                        WHERE l.instance_id = t.instance_id AND l.locked_until > v_now) IS NULL
+                    AND (
+                        SELECT 1 FROM {schema}.orchestrator_queue q
+                        WHERE q.instance_id = t.instance_id AND q.visible_at <= v_now
+                            AND NOT q.parked
+                        LIMIT 1) IS NULL
+                END
+            RETURNING t.turn::INTEGER, i.incarnation
+        )
+        SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}')
+        INTO v_turns, v_incarnations FROM updated u;
+        o_turns := o_turns || v_turns;
+        o_incarnations := o_incarnations || v_incarnations;
+    END IF;
     v_all := cardinality(o_turns) = v_count;
-    IF NOT v_all THEN
-        IF cardinality(v_live) > 0 THEN
-            SELECT n.o_turns, n.o_incarnations INTO o_turns, o_incarnations
-            FROM {schema}.make_instances(
-                v_now, p_node, v_live, t_instance, t_token, t_execution, t_name, t_version,
-                t_parent, t_incarnation, t_custom_set, t_custom, o_turns, o_incarnations) AS n;
-        END IF;
+    IF v_all THEN
+        v_live := o_turns;
+    ELSE
         -- A turn without a name commits although its instance is not stored.
         SELECT coalesce(array_agg(DISTINCT c.turn), '{}') INTO v_live
         FROM unnest(v_live || o_turns) AS c (turn);
         v_all := cardinality(v_live) = v_count;
-    ELSE
-        v_live := o_turns;
     END IF;
 
-    IF cardinality(v_live) > 0 THEN
-        IF cardinality(f_id) > 0 THEN
-            PERFORM {schema}.end_work(v_now, v_live, f_turn, f_id, f_token);
+    IF cardinality(v_live) > 0 OR v_rehearsal THEN
+        IF cardinality(f_id) > 0 OR v_rehearsal THEN
+            -- The rows are given in order, so that two callers cannot wait for each other.
+            WITH ended AS (
+                DELETE FROM {schema}.worker_queue q
+                USING unnest(f_turn, f_id, f_token) AS f (turn, id, token)
+                WHERE q.id = f.id AND q.lock_token = f.token AND q.locked_until > v_now
+                    AND (v_all OR f.turn = ANY (v_live))
+                RETURNING q.session_id
+            )
+            SELECT count(*), array_agg(e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
+            INTO v_ended, v_sessions FROM ended e;
+            IF v_ended < cardinality(f_id) AND v_ended < (
+                SELECT count(*) FROM unnest(f_turn) AS f (turn) WHERE f.turn = ANY (v_live))
+            THEN
+                RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
+                    USING ERRCODE = 'DX001';
+            END IF;
+            IF v_sessions IS NOT NULL THEN
+                PERFORM {schema}.touch_sessions(v_now, v_sessions);
+            END IF;
         END IF;
-        IF p_executions THEN
+        IF p_executions OR v_rehearsal THEN
             INSERT INTO {schema}.executions (instance_id, execution_id, status, output, started_at,
                 completed_at, duroxide_version, duroxide_version_key)
             SELECT t.instance_id, t.execution_id, coalesce(t.status, 'Running'), t.output, v_now,
@@ -136,9 +198,10 @@ BEGIN
                 WITH ORDINALITY
                 AS t (instance_id, execution_id, status, output, pin, pin_key, turn)
             WHERE (v_all OR t.turn = ANY (v_live))
-                AND (t.status IS NOT NULL OR t.pin IS NOT NULL OR NOT EXISTS (
+                AND (t.status IS NOT NULL OR t.pin IS NOT NULL OR (
                     SELECT 1 FROM {schema}.executions e
-                    WHERE e.instance_id = t.instance_id AND e.execution_id = t.execution_id))
+                    WHERE e.instance_id = t.instance_id AND e.execution_id = t.execution_id
+                ) IS NULL)
             ON CONFLICT (instance_id, execution_id) DO UPDATE SET
                 status = CASE WHEN excluded.completed_at IS NULL
                     THEN executions.status ELSE excluded.status END,
@@ -150,7 +213,7 @@ BEGIN
                 duroxide_version_key =
                     coalesce(excluded.duroxide_version_key, executions.duroxide_version_key);
         END IF;
-        IF cardinality(e_turn) > 0 THEN
+        IF cardinality(e_turn) > 0 OR v_rehearsal THEN
             INSERT INTO {schema}.history
                 (instance_id, execution_id, event_id, event_type, event_data, created_at)
             SELECT t_instance[e.turn], t_execution[e.turn], e.event_id, e.event_type,
@@ -163,10 +226,10 @@ BEGIN
             PERFORM {schema}.write_values(
                 v_now, v_live, t_instance, k_turn, k_op, k_key, k_value, k_at);
         END IF;
-        IF TRUE = ANY (t_ends) THEN
+        IF TRUE = ANY (t_ends) OR v_rehearsal THEN
             PERFORM {schema}.merge_values(v_live, t_instance, t_ends);
         END IF;
-        IF cardinality(w_turn) > 0 THEN
+        IF cardinality(w_turn) > 0 OR v_rehearsal THEN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
                     execution_id, activity_id, session_id, route, lock_token, locked_until,
@@ -201,7 +264,7 @@ BEGIN
             SELECT count(c.lock_token) INTO v_lost FROM cancelled c;
             o_lost := v_lost > 0;
         END IF;
-        IF cardinality(m_turn) > 0 THEN
+        IF cardinality(m_turn) > 0 OR v_rehearsal THEN
             IF v_all THEN
                 PERFORM {schema}.put_messages(v_now, m_instance, m_item, m_due, m_kind);
             ELSE
@@ -219,7 +282,7 @@ BEGIN
                 ) AS m;
             END IF;
         END IF;
-        IF p_fetched > 0 THEN
+        IF p_fetched > 0 OR v_rehearsal THEN
             -- What came for an instance while it was leased was passed over by every fetch.
             SELECT EXISTS (
                 SELECT 1 FROM unnest(v_live) AS v (turn)
@@ -251,9 +314,9 @@ BEGIN
         CASE
             WHEN t.turn = ANY (p_live) OR before.incarnation IS NOT NULL THEN 0
             WHEN t.held_event IS NOT NULL THEN 3
-            WHEN EXISTS (
+            WHEN (
                 SELECT 1 FROM {schema}.instance_locks l
-                WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) THEN 2
+                WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) = 1 THEN 2
             ELSE 1
         END,
         NOT t.turn = ANY (p_live) AND before.incarnation IS NOT NULL,
@@ -267,92 +330,18 @@ BEGIN
 END
 $body$;
 
--- Ends the activities that direct turns answer; a lost lease fails the call.
-CREATE FUNCTION {schema}.end_work(
-    p_now BIGINT, p_live INTEGER[], f_turn INTEGER[], f_id BIGINT[], f_token UUID[]
-) RETURNS VOID
-LANGUAGE plpgsql AS $body$
-DECLARE
-    v_ended BIGINT;
-    v_expected BIGINT := cardinality(f_id);
-    v_sessions TEXT[];
-BEGIN
-    -- The rows are given in order, so that two callers cannot wait for each other.
-    WITH ended AS (
-        DELETE FROM {schema}.worker_queue q
-        USING unnest(f_turn, f_id, f_token) AS f (turn, id, token)
-        WHERE q.id = f.id AND q.lock_token = f.token AND q.locked_until > p_now
-            AND f.turn = ANY (p_live)
-        RETURNING q.session_id
-    )
-    SELECT count(*), array_agg(e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
-    INTO v_ended, v_sessions FROM ended e;
-    IF v_ended < v_expected THEN
-        SELECT count(*) INTO v_expected FROM unnest(f_turn) AS f (turn) WHERE f.turn = ANY (p_live);
-        IF v_ended < v_expected THEN
-            RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
-                USING ERRCODE = 'DX001';
-        END IF;
-    END IF;
-    IF v_sessions IS NOT NULL THEN
-        PERFORM {schema}.touch_sessions(p_now, v_sessions);
-    END IF;
-END
-$body$;
-
--- Makes the instances that turns name for the first time, and adds them to those that are known.
-CREATE FUNCTION {schema}.make_instances(
-    p_now BIGINT, p_node BIGINT, p_live INTEGER[], t_instance TEXT[], t_token UUID[],
-    t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[],
-    t_incarnation BIGINT[], t_custom_set BOOLEAN[], t_custom TEXT[],
-    p_turns INTEGER[], p_incarnations BIGINT[],
-    OUT o_turns INTEGER[], OUT o_incarnations BIGINT[]
-)
-LANGUAGE plpgsql AS $body$
-DECLARE
-    v_made TEXT[];
-    v_incarnations BIGINT[];
-BEGIN
-    o_turns := p_turns;
-    o_incarnations := p_incarnations;
-    -- A parent that was deleted meanwhile is left out: the child could not be deleted otherwise.
-    -- One that is being deleted is waited for.
-    WITH made AS (
-        INSERT INTO {schema}.instances (instance_id, orchestration_name, orchestration_version,
-            current_execution_id, created_at, updated_at, parent_instance_id, custom_status,
-            custom_status_version, incarnation, warm_node, last_turn)
-        SELECT t.instance_id, t.name, t.version, t.execution_id, p_now, p_now,
-            CASE WHEN t.parent IS NOT NULL THEN {schema}.held_parent(t.parent) END,
-            CASE WHEN t.custom_set THEN t.custom END,
-            t.custom_set::INTEGER, t.incarnation, p_node, t.token
-        FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_parent, t_incarnation,
-                t_custom_set, t_custom) WITH ORDINALITY
-            AS t (instance_id, token, execution_id, name, version, parent, incarnation,
-                custom_set, custom, turn)
-        WHERE t.turn = ANY (p_live) AND NOT t.turn = ANY (p_turns) AND t.name IS NOT NULL
-        RETURNING instances.instance_id, instances.incarnation
-    )
-    SELECT array_agg(m.instance_id), array_agg(m.incarnation) INTO v_made, v_incarnations
-    FROM made m;
-    IF v_made IS NULL THEN
-        RETURN;
-    END IF;
-    FOR v_index IN 1..cardinality(v_made) LOOP
-        o_turns := o_turns || array_position(t_instance, v_made[v_index]);
-    END LOOP;
-    o_incarnations := o_incarnations || v_incarnations;
-    PERFORM {schema}.unpark(v_made);
-END
-$body$;
-
--- The parent if it exists, kept from being deleted until the end of the transaction.
-CREATE FUNCTION {schema}.held_parent(p_parent TEXT) RETURNS TEXT
+-- The parent of an instance that is about to be made, if the parent exists. It is kept from being
+-- deleted until the end of the transaction.
+CREATE FUNCTION {schema}.held_parent(p_instance TEXT, p_parent TEXT) RETURNS TEXT
 LANGUAGE plpgsql AS $body$
 DECLARE
     v_found TEXT;
 BEGIN
-    SELECT i.instance_id INTO v_found FROM {schema}.instances i
-    WHERE i.instance_id = p_parent FOR KEY SHARE;
+    PERFORM 1 FROM {schema}.instances i WHERE i.instance_id = p_instance;
+    IF NOT FOUND THEN
+        SELECT i.instance_id INTO v_found FROM {schema}.instances i
+        WHERE i.instance_id = p_parent FOR KEY SHARE;
+    END IF;
     RETURN v_found;
 END
 $body$;

@@ -1,6 +1,7 @@
 -- Leases one activity for each slot, in order. `s_owner` is null for a slot that takes no sessions;
 -- `p_routes` is null for a worker that takes every tag. The last row has no slot and says the time
--- and when to look again.
+-- and when to look again. Without slots it is a rehearsal: its statements are run on nothing, so
+-- that their plans are made before they are needed.
 CREATE FUNCTION {schema}.fetch_work(
     p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[]
 ) RETURNS TABLE (
@@ -62,7 +63,7 @@ BEGIN
             WHERE q.id = ANY (v_ids) AND q.locked_until IS NULL AND q.visible_at <= v_now
             ORDER BY q.id FOR UPDATE SKIP LOCKED) AS c;
     END IF;
-    IF cardinality(v_ids) > 0 THEN
+    IF cardinality(v_ids) > 0 OR v_slots = 0 THEN
         -- Leases need not survive a crash of the server: whoever held them asks again.
         PERFORM set_config('synchronous_commit', 'off', TRUE);
         RETURN QUERY
@@ -195,9 +196,9 @@ BEGIN
             SELECT q.id, q.session_id FROM {schema}.worker_queue q
             WHERE q.locked_until IS NULL AND q.route = r.route AND q.visible_at <= p_now
                 AND q.id <> ALL (p_taken)
-                AND (q.session_id IS NULL OR (p_owner IS NOT NULL AND NOT EXISTS (
+                AND (q.session_id IS NULL OR (p_owner IS NOT NULL AND (
                     SELECT 1 FROM {schema}.sessions s WHERE s.session_id = q.session_id
-                        AND s.locked_until > p_now AND s.worker_id <> p_owner)))
+                        AND s.locked_until > p_now AND s.worker_id <> p_owner) IS NULL))
             ORDER BY q.id LIMIT 32) AS o
         ORDER BY o.id
     LOOP

@@ -207,7 +207,8 @@ fn new_incarnation() -> i64 {
 /// A turn that was committed, and what it changed; `None` if a direct turn does not follow.
 pub(crate) type Committed = Result<(Option<CommittedTurn>, Changes), JobError>;
 
-/// Commits turns under live leases, in one call. `Err` means that none was committed.
+/// Commits turns under live leases, in one call. `Err` means that none was committed. Without turns
+/// it is a rehearsal, as for everything that is written in groups.
 pub(crate) async fn commit_turns(
     store: &Store,
     client: &Object,
@@ -217,10 +218,11 @@ pub(crate) async fn commit_turns(
     let now = store.now();
     let fetched = commits.iter().filter(|commit| commit.direct.is_none()).count();
     let fetched = i32::try_from(fetched).unwrap_or(i32::MAX);
+    let nameless = commits.iter().any(|commit| commit.metadata.name.is_none());
     let executions = commits.iter().any(|commit| commit.concerns_execution());
     let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &store.node];
     columns.append_to(&mut params);
-    params.extend::<[&(dyn ToSql + Sync); 2]>([&fetched, &executions]);
+    params.extend::<[&(dyn ToSql + Sync); 3]>([&fetched, &nameless, &executions]);
     let rows = connection::query(client, &store.schema.sql(COMMIT_SQL), &params).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("commit_turns gave no answer".to_owned()));
@@ -259,7 +261,7 @@ fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Comm
 pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
-    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53)";
+    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54)";
 
 /// Commits as the database takes them: one array for each column.
 #[derive(Default)]

@@ -1,7 +1,7 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, ProviderError};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 use duroxide_core::{Event, EventKind};
 use tokio_postgres::Row;
 
@@ -127,31 +127,27 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
         .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
 }
 
-/// How the latest execution of an instance stands, with its custom status and the version of that.
-pub(crate) type Status = (InstanceOutcome, Option<(Option<String>, u64)>);
+/// Reads how instances stand.
+pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1)";
 
 /// How the latest executions of instances stand, in their order.
 pub(crate) async fn statuses(
     store: &Store,
     stored_instances: &[&str],
-) -> Result<Vec<Result<Status, JobError>>, JobError> {
-    let sql = "SELECT * FROM {schema}.read_outcomes($1)";
-    let rows = store.query(sql, &[&stored_instances]).await?;
+) -> Result<Vec<Result<InstanceStatus, JobError>>, JobError> {
+    let rows = store.query(STATUS_SQL, &[&stored_instances]).await?;
     Ok(rows.iter().map(status).collect())
 }
 
-fn status(row: &Row) -> Result<Status, JobError> {
-    let version: Option<i64> = row.get(4);
-    // A status that was never set has no version.
-    let custom = version.filter(|version| *version > 0).map(|version| {
-        (row.get::<_, Option<String>>(3).map(from_stored), from_db(version))
-    });
-    if let Some(text) = row.get::<_, Option<String>>(1) {
-        return Ok((InstanceOutcome::Ended(Box::new(decode_one(&text)?)), custom));
-    }
-    let started = start_of(row.get::<_, Option<String>>(2))?.is_some();
-    let outcome = if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound };
-    Ok((outcome, custom))
+fn status(row: &Row) -> Result<InstanceStatus, JobError> {
+    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
+    let custom = Some((row.get::<_, Option<String>>(3).map(from_stored), version));
+    let outcome = match row.get::<_, Option<String>>(1) {
+        Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
+        None if start_of(row.get(2))?.is_some() => InstanceOutcome::Running,
+        None => InstanceOutcome::NotFound,
+    };
+    Ok(InstanceStatus { outcome, custom })
 }
 
 /// The start event of the latest execution.

@@ -36,6 +36,7 @@ mod progress;
 mod provider;
 mod quiet;
 mod reader;
+mod rehearsal;
 mod retention;
 mod schema;
 mod sessions;

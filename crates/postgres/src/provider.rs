@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
     OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkSlot, WorkerAnnouncement,
@@ -38,7 +38,7 @@ use crate::url::Location;
 use crate::worker_queue::{Finished, NewWork};
 use crate::writer::{Work, Writer};
 use crate::{
-    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, sessions,
+    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, rehearsal, sessions,
     turn_lock, worker_queue, workers,
 };
 
@@ -131,6 +131,7 @@ impl PostgresProvider {
             quiet: Quiet::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
+        rehearsal::rehearse(&store).await;
         let writer = Writer::start(&store);
         let reader = Reader::start(&store);
         let background = Background(vec![
@@ -427,8 +428,11 @@ impl Provider for PostgresProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
-        let (outcome, _) = self.reader.status(instance).await.during("read_outcome")?;
-        Ok(outcome)
+        Ok(self.reader.status(instance).await.during("read_outcome")?.outcome)
+    }
+
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        self.reader.status(instance).await.during("read_status")
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {

@@ -3,17 +3,18 @@
 
 use std::sync::Arc;
 
+use duroxide_core::providers::InstanceStatus;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::error::JobError;
-use crate::history::{self, Status};
+use crate::history;
 use crate::limits;
 use crate::store::Store;
 use crate::stored_text::to_stored;
 
 struct Question {
     instance: String,
-    reply: oneshot::Sender<Result<Status, JobError>>,
+    reply: oneshot::Sender<Result<InstanceStatus, JobError>>,
 }
 
 /// Hands questions to the lanes, which end when this is dropped.
@@ -37,7 +38,7 @@ impl Reader {
     }
 
     /// How an instance stands.
-    pub(crate) async fn status(&self, instance: &str) -> Result<Status, JobError> {
+    pub(crate) async fn status(&self, instance: &str) -> Result<InstanceStatus, JobError> {
         let (reply, answer) = oneshot::channel();
         let instance = to_stored(instance).into_owned();
         let stopped = || JobError::Failed("the reader has stopped".to_owned());

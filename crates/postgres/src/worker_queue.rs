@@ -201,6 +201,9 @@ pub(crate) struct RawWork {
     new_claim: Option<NewClaim>,
 }
 
+/// Leases activities.
+pub(crate) const FETCH_SQL: &str = "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)";
+
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) async fn fetch_work(
     store: &Store,
@@ -212,7 +215,7 @@ pub(crate) async fn fetch_work(
     let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
     let rows = store
         .change(
-            "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)",
+            FETCH_SQL,
             &[
                 &store.now(),
                 &request.lock_for,

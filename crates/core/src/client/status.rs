@@ -2,7 +2,7 @@
 
 use super::{Client, ClientError};
 use crate::model::{Event, EventKind, OrchestrationStatus, SystemStats};
-use crate::providers::{InstanceOutcome, ProviderError};
+use crate::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 
 impl Client {
     /// Status of the latest execution, with the custom status.
@@ -10,25 +10,30 @@ impl Client {
         &self,
         instance: &str,
     ) -> Result<OrchestrationStatus, ClientError> {
-        let outcome = self.provider().read_outcome(instance).await?;
-        self.status_of(instance, outcome).await
+        let status = self.provider().read_status(instance).await?;
+        self.status_of(instance, status).await
     }
 
     /// The status that belongs to an outcome. Apart from reading the outcome, because a wait looks
-    /// often and needs the custom status only in the end.
+    /// often and needs the custom status only in the end, if it did not come by itself.
     pub(super) async fn status_of(
         &self,
         instance: &str,
-        outcome: InstanceOutcome,
+        status: InstanceStatus,
     ) -> Result<OrchestrationStatus, ClientError> {
-        match outcome {
+        if status.outcome == InstanceOutcome::NotFound {
+            return Ok(OrchestrationStatus::NotFound);
+        }
+        let (custom_status, custom_status_version) = match status.custom {
+            Some(custom) => custom,
+            None => self.custom_status(instance).await,
+        };
+        match status.outcome {
             InstanceOutcome::NotFound => Ok(OrchestrationStatus::NotFound),
             InstanceOutcome::Running => {
-                let (custom_status, custom_status_version) = self.custom_status(instance).await;
                 Ok(OrchestrationStatus::Running { custom_status, custom_status_version })
             }
             InstanceOutcome::Ended(event) => {
-                let (custom_status, custom_status_version) = self.custom_status(instance).await;
                 ended_status(*event, custom_status, custom_status_version)
             }
         }

@@ -22,9 +22,9 @@ impl Client {
     ) -> Result<OrchestrationStatus, ClientError> {
         let mut wait = Wait::begin(self, ChangeScope::Outcome(instance), timeout);
         loop {
-            let outcome = self.provider().read_outcome(instance).await?;
-            if matches!(outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, outcome).await;
+            let status = self.provider().read_status(instance).await?;
+            if matches!(status.outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, status).await;
             }
             wait.for_change().await?;
         }
@@ -63,9 +63,9 @@ impl Client {
         let mut wait = Wait::begin(self, scope, timeout).with_pause(poll_interval);
         loop {
             let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
-            let outcome = self.provider().read_outcome(instance).await?;
-            if newer.is_some() || matches!(outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, outcome).await;
+            let status = self.provider().read_status(instance).await?;
+            if newer.is_some() || matches!(status.outcome, InstanceOutcome::Ended(_)) {
+                return self.status_of(instance, status).await;
             }
             wait.for_change().await?;
         }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
     OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkerAnnouncement,
@@ -317,6 +317,10 @@ impl Provider for InstrumentedProvider {
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
+    }
+
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        self.measured("read", self.inner.read_status(instance)).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

@@ -66,6 +66,16 @@ pub struct ScheduledActivityIdentifier {
 
 /// How the latest execution of an instance stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceStatus {
+    /// How the latest execution stands.
+    pub outcome: InstanceOutcome,
+    /// The custom status and its version, which is 0 if none was ever set; `None` if it was not
+    /// read and has to be asked for.
+    pub custom: Option<(Option<String>, u64)>,
+}
+
+/// How the latest execution of an instance stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceOutcome {
     /// Nothing is recorded.
     NotFound,

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
     OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
     SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkerAnnouncement,
 };
@@ -309,6 +309,11 @@ pub trait Provider: Any + Send + Sync {
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         let _renewal_tells = tokens;
         Ok(Vec::new())
+    }
+
+    /// How the latest execution stands, with the custom status if it comes in the same look.
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        Ok(InstanceStatus { outcome: self.read_outcome(instance).await?, custom: None })
     }
 
     /// How the latest execution stands, without reading more history than needed.
