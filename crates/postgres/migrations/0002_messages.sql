@@ -106,10 +106,11 @@ BEGIN
 END
 $body$;
 
--- How the latest executions of instances stand: the event that ended one, or else its first event.
+-- How the latest executions of instances stand: the event that ended one, or else its first event,
+-- which may be wanted in any case.
 -- Only cancellations follow a terminal event. While the execution is said to run, the newest events
 -- are enough: they only hold a terminal one if it was seeded without its status.
-CREATE FUNCTION {schema}.read_outcomes(p_instances TEXT[])
+CREATE FUNCTION {schema}.read_outcomes(p_instances TEXT[], p_first_wanted BOOLEAN[])
 RETURNS TABLE (o_place INTEGER, o_ended TEXT, o_first TEXT, o_custom TEXT, o_custom_version BIGINT)
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -139,7 +140,7 @@ BEGIN
             ORDER BY h.event_id DESC LIMIT CASE v_status WHEN 'Running' THEN 16 END
         ) AS l
         WHERE l.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed') LIMIT 1;
-        IF NOT FOUND THEN
+        IF NOT FOUND OR p_first_wanted[v_place] THEN
             SELECT h.event_data INTO o_first FROM {schema}.history h
             WHERE h.instance_id = p_instances[v_place] AND h.execution_id = v_execution
             ORDER BY h.event_id LIMIT 1;

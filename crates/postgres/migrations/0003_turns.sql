@@ -196,8 +196,8 @@ BEGIN
         WHERE l.instance_id = ANY (p_instances) AND l.locked_until <= p_now
         RETURNING l.instance_id, l.message_ids)
     UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
-    FROM expired, unnest(expired.message_ids) AS m (id)
-    WHERE q.instance_id = expired.instance_id AND q.id = m.id;
+    FROM expired
+    WHERE q.instance_id = expired.instance_id AND q.id = ANY (expired.message_ids);
 END
 $body$;
 

@@ -64,8 +64,8 @@ BEGIN
             RETURNING t.turn::INTEGER, l.instance_id, l.message_ids
         ), consumed AS (
             DELETE FROM {schema}.orchestrator_queue q
-            USING live, unnest(live.message_ids) AS m (id)
-            WHERE q.instance_id = live.instance_id AND q.id = m.id
+            USING live
+            WHERE q.instance_id = live.instance_id AND q.id = ANY (live.message_ids)
         )
         SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
         -- Instances that their turns name are made or go on. A parent that was deleted meanwhile is

@@ -128,18 +128,20 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
 }
 
 /// Reads how instances stand.
-pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1)";
+pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1, $2)";
 
-/// How the latest executions of instances stand, in their order.
-pub(crate) async fn statuses(
+/// What is stored about the latest executions of instances, in their order. Says of each whether
+/// its first event is wanted although it has ended.
+pub(crate) async fn stored_statuses(
     store: &Store,
     stored_instances: &[&str],
-) -> Result<Vec<Result<InstanceStatus, JobError>>, JobError> {
-    let rows = store.query(STATUS_SQL, &[&stored_instances]).await?;
-    Ok(rows.iter().map(status).collect())
+    first_wanted: &[bool],
+) -> Result<Vec<Row>, JobError> {
+    store.query(STATUS_SQL, &[&stored_instances, &first_wanted]).await
 }
 
-fn status(row: &Row) -> Result<InstanceStatus, JobError> {
+/// How the latest execution of an instance stands.
+pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
     let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
     let custom = Some((row.get::<_, Option<String>>(3).map(from_stored), version));
     let outcome = match row.get::<_, Option<String>>(1) {
@@ -150,17 +152,9 @@ fn status(row: &Row) -> Result<InstanceStatus, JobError> {
     Ok(InstanceStatus { outcome, custom })
 }
 
-/// The start event of the latest execution.
-pub(crate) async fn start_event(store: &Store, instance: &str) -> Result<Option<Event>, JobError> {
-    let rows = store
-        .query(
-            "SELECT event_data FROM {schema}.history
-             WHERE instance_id = $1 AND execution_id = {schema}.current_execution($1)
-             ORDER BY event_id LIMIT 1",
-            &[&to_stored(instance)],
-        )
-        .await?;
-    start_of(rows.first().map(|row| row.get(0)))
+/// The start event of the latest execution of an instance.
+pub(crate) fn start_event(row: &Row) -> Result<Option<Event>, JobError> {
+    start_of(row.get(2))
 }
 
 fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {

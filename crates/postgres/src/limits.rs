@@ -47,6 +47,10 @@ pub(crate) const HELLO_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a node that says nothing counts as there: two greetings may be lost.
 pub(crate) const HELLO_LASTS: Duration = Duration::from_secs(70);
 
+/// How long steps of instances are gathered before other nodes are told of them. Ends of instances
+/// and new work are told at once.
+pub(crate) const STEPS_GATHERED_FOR: Duration = Duration::from_millis(20);
+
 /// Bytes of one notification; the server takes a little less than 8000.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 7000;
 
@@ -85,9 +89,6 @@ pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// How long a fetch waits for dropped ones of the same node to be undone.
 pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);
-
-/// Questions about instances under way at once.
-pub(crate) const READERS: usize = 1;
 
 /// Questions about instances that share one statement: the first of them waits for all.
 pub(crate) const QUESTIONS_PER_READ_MAX: usize = 128;

@@ -436,7 +436,7 @@ impl Provider for PostgresProvider {
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
-        history::start_event(&self.store, instance).await.during("read_start_event")
+        self.reader.start_event(instance).await.during("read_start_event")
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

@@ -5,6 +5,7 @@
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::future::{join, join_all};
+use tokio_postgres::types::ToSql;
 
 use crate::error::JobError;
 use crate::store::Store;
@@ -56,6 +57,7 @@ async fn rehearse_reading(store: &Store, client: &Object) -> Result<(), JobError
         &[&store.now(), &0_i64, &routes, &owners, &locks],
     )
     .await?;
-    connection::query(client, &store.schema.sql(history::STATUS_SQL), &[&vec![""]]).await?;
+    let nobody = [&vec![""] as &(dyn ToSql + Sync), &vec![true]];
+    connection::query(client, &store.schema.sql(history::STATUS_SQL), &nobody).await?;
     Ok(())
 }
