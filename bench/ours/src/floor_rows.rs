@@ -124,8 +124,11 @@ impl Rows {
         call: u64,
         event: u64,
     ) -> rusqlite::Result<()> {
-        conn.prepare_cached("DELETE FROM worker_queue WHERE lock_token = ?1")?
-            .execute([token(id, call)])?;
+        conn.prepare_cached(
+            "DELETE FROM worker_queue
+             WHERE instance_id = ?1 AND execution_id = 1 AND activity_id = ?2",
+        )?
+        .execute(params![id, to_db(call)])?;
         self.event(conn, id, event, "ActivityCompleted", &self.completed)
     }
 

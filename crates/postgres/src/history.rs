@@ -142,14 +142,17 @@ pub(crate) async fn stored_statuses(
 
 /// How the latest execution of an instance stands.
 pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
-    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
-    let custom = Some((row.get::<_, Option<String>>(3).map(from_stored), version));
     let outcome = match row.get::<_, Option<String>>(1) {
         Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
         None if start_of(row.get(2))?.is_some() => InstanceOutcome::Running,
         None => InstanceOutcome::NotFound,
     };
-    Ok(InstanceStatus { outcome, custom })
+    if outcome == InstanceOutcome::NotFound {
+        return Ok(InstanceStatus::new(outcome, Ok(None)));
+    }
+    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
+    let custom = row.get::<_, Option<String>>(3).map(from_stored);
+    Ok(InstanceStatus::new(outcome, Ok(Some((custom, version)))))
 }
 
 /// The start event of the latest execution of an instance.

@@ -83,7 +83,7 @@ impl Outbox {
             () = self.stepped.notified() => {
                 let urgent = self.filled.notified();
                 // Both ends are reasons to tell.
-                let _ = tokio::time::timeout(limits::STEPS_GATHERED_FOR, urgent).await;
+                tokio::time::timeout(limits::STEPS_GATHERED_FOR, urgent).await.unwrap_or_default();
             }
         }
     }

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkSlot, WorkerAnnouncement,
 };
@@ -38,12 +38,9 @@ use crate::url::Location;
 use crate::worker_queue::{Finished, NewWork};
 use crate::writer::{Work, Writer};
 use crate::{
-    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, rehearsal, sessions,
-    turn_lock, worker_queue, workers,
+    PostgresError, connection, fetch_wait, history, inspect, kv, migrations, notify, progress,
+    rehearsal, sessions, turn_lock, worker_queue, workers,
 };
-
-/// The oldest server that has everything we use.
-const SERVER_VERSION_MIN: i32 = 130_000;
 
 /// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
 #[derive(Debug)]
@@ -112,7 +109,7 @@ impl PostgresProvider {
                 &[],
             )
             .await?;
-        suitable(row.get(0), row.get(1))?;
+        connection::suitable(row.get(0), row.get(1))?;
         match settings.migrations {
             Migrations::Run => migrations::run(&mut client, &schema).await?,
             Migrations::Verify => migrations::check(&client, &schema).await?,
@@ -154,17 +151,6 @@ impl PostgresProvider {
         let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
         Ok(committed.unwrap_or_default())
     }
-}
-
-fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
-    let reason = if version < SERVER_VERSION_MIN {
-        format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
-    } else if encoding != "UTF8" {
-        format!("its encoding is {encoding}; make one with ENCODING 'UTF8'")
-    } else {
-        return Ok(());
-    };
-    Err(PostgresError::Unsuitable { reason })
 }
 
 #[async_trait]

@@ -77,7 +77,7 @@ fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
 /// Commits a turn under a live lease.
 pub(crate) fn commit_turn(
     tx: &mut Tx<'_>,
-    commit: EncodedCommit,
+    commit: &EncodedCommit,
 ) -> Result<CommittedTurn, JobError> {
     let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
     let instance = lock.instance;
@@ -92,22 +92,22 @@ pub(crate) fn commit_turn(
     let incarnation = match stored_instance(tx, &instance)? {
         Some((incarnation, execution_id)) => {
             if commit.begins_or_pins(execution_id) {
-                create_execution(tx, &instance, &commit)?;
+                create_execution(tx, &instance, commit)?;
             }
             Some(incarnation)
         }
         None => {
-            let incarnation = create_instance(tx, &instance, &commit)?;
-            create_execution(tx, &instance, &commit)?;
+            let incarnation = create_instance(tx, &instance, commit)?;
+            create_execution(tx, &instance, commit)?;
             incarnation
         }
     };
-    let leased = apply(tx, &instance, &commit)?;
+    let leased = apply(tx, &instance, commit)?;
     let more_waits = has_ready_messages(tx, &instance)?;
     if more_waits {
         tx.changes.orchestrator_queue();
     }
-    note_change(tx, instance, &commit);
+    note_change(tx, instance, commit);
     Ok(CommittedTurn { incarnation, leased, more_waits })
 }
 

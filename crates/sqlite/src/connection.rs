@@ -102,9 +102,9 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
     use_write_ahead_log(&connection, settings.busy_timeout).map_err(named)?;
     connection
         .execute_batch(&format!(
-            "PRAGMA synchronous = {}; PRAGMA wal_autocheckpoint = {}; \
+            // The log is flushed by ourselves: see `flush`.
+            "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {}; \
              PRAGMA journal_size_limit = {}; PRAGMA cache_size = -{};",
-            settings.synchronous.as_sql(),
             limits::WAL_AUTOCHECKPOINT_PAGES,
             limits::WAL_SIZE_LIMIT_BYTES,
             limits::WRITER_CACHE_KIB

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 use crate::commit::{self, EncodedCommit};
 use crate::error::JobError;
 use crate::number::{from_db, to_db};
-use crate::worker_queue;
+use crate::work_lock;
 use crate::writer::Tx;
 
 /// A direct turn whose parts are encoded.
@@ -36,20 +36,20 @@ impl EncodedDirectTurn {
 /// Commits a turn, if it follows what is stored; `None` and no change otherwise.
 pub(crate) fn commit_direct_turn(
     tx: &mut Tx<'_>,
-    turn: EncodedDirectTurn,
+    turn: &EncodedDirectTurn,
 ) -> Result<Option<CommittedTurn>, JobError> {
     if !follows(tx, &turn.instance, turn.mark)? {
         return Ok(None);
     }
     for token in &turn.finished_work {
-        worker_queue::finish(tx, token, None)?;
+        work_lock::finish(tx, token, None)?;
     }
     // Rare, hence not asked of the database each time: the current execution is stored.
     if turn.commit.begins_or_pins(turn.mark.execution_id) {
         commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
-    commit::note_change(tx, turn.instance, &turn.commit);
+    commit::note_change(tx, turn.instance.clone(), &turn.commit);
     Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
 }
 

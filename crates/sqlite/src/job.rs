@@ -7,15 +7,19 @@ use crate::error::JobError;
 use crate::writer::Tx;
 
 /// Takes a lease back whose answer was not taken.
-pub(crate) type Undo<T> = fn(&mut Tx<'_>, T) -> Result<(), JobError>;
+pub(crate) type Undo<T> = fn(&mut Tx<'_>, &T) -> Result<(), JobError>;
 
-pub(crate) type Work<T> = Box<dyn FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send>;
+pub(crate) type Work<T> = Box<dyn FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send>;
 
 /// A job as the writer thread sees it.
 pub(crate) trait Job: Send {
     /// Whether its changes have to survive a loss of power.
     fn is_durable(&self) -> bool;
-    /// Does the work; false if it failed and its changes have to be undone.
+    /// Whether it takes leases, which go back if nobody waits for them any more.
+    fn takes_leases(&self) -> bool;
+    /// Whether whoever asked has gone away.
+    fn is_unheard(&self) -> bool;
+    /// Does the work, again if its changes were undone; false if it failed and they have to be.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
     /// Replaces a good outcome: the changes did not last.
     fn fail(&mut self, error: &JobError);
@@ -26,7 +30,7 @@ pub(crate) trait Job: Send {
 /// A job and whoever waits for its outcome.
 pub(crate) struct TypedJob<T> {
     pub(crate) operation: &'static str,
-    pub(crate) work: Option<Work<T>>,
+    pub(crate) work: Work<T>,
     pub(crate) outcome: Option<Result<T, ProviderError>>,
     /// `None` if nobody waits for the answer.
     pub(crate) reply: Option<oneshot::Sender<Result<T, ProviderError>>>,
@@ -36,7 +40,7 @@ pub(crate) struct TypedJob<T> {
 
 impl<T> TypedJob<T> {
     pub(crate) fn new(operation: &'static str, work: Work<T>) -> Self {
-        Self { operation, work: Some(work), outcome: None, reply: None, undo: None, durable: true }
+        Self { operation, work, outcome: None, reply: None, undo: None, durable: true }
     }
 }
 
@@ -45,13 +49,21 @@ impl<T: Send + 'static> Job for TypedJob<T> {
         self.durable
     }
 
+    fn takes_leases(&self) -> bool {
+        self.undo.is_some()
+    }
+
+    fn is_unheard(&self) -> bool {
+        self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
+        self.outcome = None;
         // A lease that nobody waits for any more is not taken.
-        if self.undo.is_some() && self.reply.as_ref().is_none_or(oneshot::Sender::is_closed) {
+        if self.takes_leases() && self.is_unheard() {
             return true;
         }
-        let Some(work) = self.work.take() else { return true };
-        let outcome = work(tx).map_err(|error| error.during(self.operation));
+        let outcome = (self.work)(tx).map_err(|error| error.during(self.operation));
         let good = outcome.is_ok();
         self.outcome = Some(outcome);
         good
@@ -78,6 +90,6 @@ impl<T: Send + 'static> Job for TypedJob<T> {
             }
         };
         let undo = self.undo?;
-        Some(Box::new(TypedJob::new(operation, Box::new(move |tx| undo(tx, undelivered)))))
+        Some(Box::new(TypedJob::new(operation, Box::new(move |tx| undo(tx, &undelivered)))))
     }
 }

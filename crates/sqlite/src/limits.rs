@@ -5,6 +5,9 @@ use std::time::Duration;
 /// Jobs that share one commit: the first of them waits for all.
 pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 
+/// How long jobs may join a commit that has begun: the first of them waits for all.
+pub(crate) const ROUND_LENGTH_MAX: Duration = Duration::from_millis(5);
+
 /// Statements kept prepared per connection: more than this crate has.
 pub(crate) const STATEMENTS_CACHED_MAX: usize = 256;
 

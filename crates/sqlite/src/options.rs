@@ -23,15 +23,6 @@ pub enum Synchronous {
     Normal,
 }
 
-impl Synchronous {
-    pub(crate) fn as_sql(self) -> &'static str {
-        match self {
-            Self::Full => "FULL",
-            Self::Normal => "NORMAL",
-        }
-    }
-}
-
 /// What a connection is opened with.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {

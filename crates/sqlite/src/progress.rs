@@ -6,19 +6,20 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::JobError;
 use crate::number::from_db;
 use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
-use crate::worker_queue::lost_lease;
+use crate::work_lock::{WorkToken, lost_lease};
 use crate::writer::Tx;
 
 /// Keeps a report under a live lease.
 pub(crate) fn record(tx: &mut Tx<'_>, token: &str, progress: &str) -> Result<(), JobError> {
+    let WorkToken { id, mark } = WorkToken::parse(token)?;
     let instance: Option<Option<String>> = tx
         .conn
         .prepare_cached(
             "UPDATE worker_queue
-             SET progress = ?3, progress_at = ?2, progress_attempt = attempt_count
-             WHERE lock_token = ?1 AND locked_until > ?2 RETURNING instance_id",
+             SET progress = ?4, progress_at = ?3, progress_attempt = attempt_count
+             WHERE id = ?1 AND lock_token = ?2 AND locked_until > ?3 RETURNING instance_id",
         )?
-        .query_row(params![token, tx.now, progress], |row| stored_id(row, 0))
+        .query_row(params![id, mark, tx.now, progress], |row| stored_id(row, 0))
         .optional()?;
     let Some(instance) = instance else { return Err(lost_lease()) };
     if let Some(instance) = instance {

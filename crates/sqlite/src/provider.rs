@@ -9,7 +9,7 @@ use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkSlot, WorkerAnnouncement,
 };
@@ -26,6 +26,7 @@ use crate::orchestrator_queue::{self, NewMessage};
 use crate::readers::Readers;
 use crate::turn_lock::{self, GiveBack};
 use crate::url::Location;
+use crate::work_lock;
 use crate::worker_queue::{self, NewWork};
 use crate::workers::{self, NewWorker};
 use crate::writer::{Tx, Writer};
@@ -121,11 +122,15 @@ impl SqliteProvider {
     pub(crate) async fn read_with<T: Send + 'static>(
         &self,
         operation: &'static str,
-        read: impl FnOnce(&Connection) -> Result<T, JobError> + Send + 'static,
+        mut read: impl FnMut(&Connection) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         match &self.readers {
-            Some(readers) => readers.run(operation, read).await,
-            None => self.writer.run(operation, |tx| read(tx.conn)).await,
+            Some(readers) => {
+                let found = readers.run(operation, read).await;
+                self.writer.flushed().await;
+                found
+            }
+            None => self.writer.run(operation, move |tx| read(tx.conn)).await,
         }
     }
 
@@ -135,7 +140,7 @@ impl SqliteProvider {
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let encoded = EncodedCommit::encode(turn).during(operation)?;
-        self.writer.run(operation, |tx| commit::commit_turn(tx, encoded)).await
+        self.writer.run(operation, move |tx| commit::commit_turn(tx, &encoded)).await
     }
 }
 
@@ -223,7 +228,7 @@ impl Provider for SqliteProvider {
             history::append(tx, &instance, execution_id, &events)?;
             orchestrator_queue::unpark(tx.conn, &instance)?;
             tx.changes.orchestrator_queue();
-            tx.changes.instance(instance);
+            tx.changes.instance(instance.clone());
             Ok(())
         };
         self.writer.run(OPERATION, append).await
@@ -259,7 +264,7 @@ impl Provider for SqliteProvider {
         let completion = completion.during(OPERATION)?;
         let token = token.to_owned();
         self.writer
-            .run(OPERATION, move |tx| worker_queue::finish(tx, &token, completion.as_ref()))
+            .run(OPERATION, move |tx| work_lock::finish(tx, &token, completion.as_ref()))
             .await
     }
 
@@ -271,7 +276,7 @@ impl Provider for SqliteProvider {
         let token = token.to_owned();
         let extend_for = lease_length(extend_for);
         self.writer
-            .keep("renew_work_item_lock", move |tx| worker_queue::renew(tx, &token, extend_for))
+            .keep("renew_work_item_lock", move |tx| work_lock::renew(tx, &token, extend_for))
             .await
     }
 
@@ -304,7 +309,7 @@ impl Provider for SqliteProvider {
     ) -> Result<(), ProviderError> {
         let token = token.to_owned();
         let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        self.writer.run("abandon_work_item", move |tx| worker_queue::abandon(tx, &token, how)).await
+        self.writer.run("abandon_work_item", move |tx| work_lock::abandon(tx, &token, how)).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -402,7 +407,7 @@ impl Provider for SqliteProvider {
         let operation = "commit_direct_turn";
         let encoded = EncodedDirectTurn::encode(&turn).during(operation)?;
         drop(turn);
-        self.writer.run(operation, |tx| direct_turn::commit_direct_turn(tx, encoded)).await
+        self.writer.run(operation, move |tx| direct_turn::commit_direct_turn(tx, &encoded)).await
     }
 
     async fn fetch_work_items(
@@ -423,9 +428,19 @@ impl Provider for SqliteProvider {
         self.read_with("read_outcome", move |conn| history::outcome(conn, &instance)).await
     }
 
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        let instance = instance.to_owned();
+        let read = move |conn: &Connection| {
+            let outcome = history::outcome(conn, &instance)?;
+            let custom_status = inspect::custom_status(conn, &instance, 0);
+            Ok(InstanceStatus::new(outcome, custom_status.during("get_custom_status")))
+        };
+        self.read_with("read_status", read).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         let tokens = tokens.to_vec();
-        let find = move |conn: &Connection| worker_queue::find_lost(conn, tokens);
+        let find = move |conn: &Connection| work_lock::find_lost(conn, &tokens);
         self.read_with("find_lost_work_locks", find).await
     }
 
@@ -453,7 +468,7 @@ impl Provider for SqliteProvider {
     ) -> Result<(), ProviderError> {
         let token = token.to_owned();
         let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        let work = move |tx: &mut Tx<'_>| worker_queue::return_unstarted(tx, &token, how);
+        let work = move |tx: &mut Tx<'_>| work_lock::return_unstarted(tx, &token, how);
         self.writer.run("return_unstarted_work_item", work).await
     }
 

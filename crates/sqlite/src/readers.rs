@@ -3,8 +3,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
-use std::sync::mpsc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use duroxide_core::providers::ProviderError;
 use rusqlite::Connection;
@@ -12,15 +11,27 @@ use tokio::sync::oneshot;
 
 use crate::error::{During, JobError};
 use crate::options::Settings;
+use crate::read_jobs::ReadJobs;
 use crate::url::OpenMode;
 use crate::{SqliteError, connection};
 
 type Job = Box<dyn FnOnce(Result<&Connection, rusqlite::Error>) + Send>;
 
 /// Hands reads to the threads, which end when this is dropped.
-#[derive(Debug)]
 pub(crate) struct Readers {
-    jobs: mpsc::Sender<Job>,
+    jobs: Arc<ReadJobs<Job>>,
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Readers").finish_non_exhaustive()
+    }
+}
+
+impl Drop for Readers {
+    fn drop(&mut self) {
+        self.jobs.close();
+    }
 }
 
 impl Readers {
@@ -30,19 +41,18 @@ impl Readers {
         mode: OpenMode,
         settings: &Settings,
     ) -> Result<Self, SqliteError> {
-        let (jobs, inbox) = mpsc::channel::<Job>();
-        let inbox = Arc::new(Mutex::new(inbox));
+        let readers = Self { jobs: Arc::new(ReadJobs::new()) };
         for _ in 0..settings.readers {
-            let inbox = Arc::clone(&inbox);
+            let jobs = Arc::clone(&readers.jobs);
             let (path, settings) = (path.clone(), settings.clone());
             std::thread::Builder::new()
                 .name("duroxide-read".to_owned())
                 .spawn(move || {
-                    serve(&inbox, || connection::open_reader(&path, mode, &settings));
+                    serve(&jobs, || connection::open_reader(&path, mode, &settings));
                 })
                 .map_err(SqliteError::Thread)?;
         }
-        Ok(Self { jobs })
+        Ok(readers)
     }
 
     /// Runs `read` on one snapshot.
@@ -61,7 +71,7 @@ impl Readers {
             drop(reply.send(outcome));
         });
         let closed = || ProviderError::permanent(operation, SqliteError::Closed.to_string());
-        self.jobs.send(job).map_err(|_| closed())?;
+        self.jobs.push(job);
         // A job that panicked dropped its reply.
         answer.await.map_err(|_| closed())?.during(operation)
     }
@@ -77,12 +87,9 @@ fn in_snapshot<T>(
     outcome
 }
 
-fn serve(inbox: &Mutex<mpsc::Receiver<Job>>, open: impl Fn() -> rusqlite::Result<Connection>) {
+fn serve(jobs: &ReadJobs<Job>, open: impl Fn() -> rusqlite::Result<Connection>) {
     let mut conn = None;
-    loop {
-        // The threads take turns in waiting; the lock is free again before the job runs.
-        let next = inbox.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        let Ok(job) = next else { return };
+    while let Some(job) = jobs.take() {
         let opened = match conn.take() {
             Some(open) => Ok(open),
             None => open(),

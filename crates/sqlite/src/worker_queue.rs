@@ -7,15 +7,14 @@ use duroxide_core::providers::{
     WorkLease, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
-use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::fetch::lease_length;
 use crate::number::{from_db, to_db};
-use crate::orchestrator_queue::{self, NewMessage};
 use crate::sessions::{self, NewClaim};
 use crate::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::turn_lock::GiveBack;
+use crate::work_lock;
 use crate::writer::Tx;
 
 /// An activity in its stored form.
@@ -77,8 +76,7 @@ pub(crate) fn insert_all(
     for (index, work) in work.iter().enumerate() {
         // An activity of a session has to be fetched: the session is leased with it.
         if wanted.next_if_eq(&&index).is_some() && work.session_id.is_none() {
-            let lock_token = new_token();
-            insert_leased(tx, work, &lock_token, until)?;
+            let lock_token = insert_leased(tx, work, until)?;
             leased.push(LeasedWork { index, lock_token });
         } else {
             insert(tx, work)?;
@@ -88,12 +86,8 @@ pub(crate) fn insert_all(
 }
 
 /// Its lease is its start, so a limit is satisfied and not kept.
-fn insert_leased(
-    tx: &Tx<'_>,
-    work: &NewWork,
-    lock_token: &str,
-    until: i64,
-) -> Result<(), JobError> {
+fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobError> {
+    let mark = work_lock::new_mark();
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
@@ -107,10 +101,10 @@ fn insert_leased(
             to_db(work.activity.execution_id),
             to_db(work.activity.activity_id),
             work.tag,
-            lock_token,
+            mark,
             until
         ])?;
-    Ok(())
+    Ok(work_lock::token(&mark, tx.conn.last_insert_rowid()))
 }
 
 /// Adds an activity, visible at once.
@@ -161,20 +155,6 @@ pub(crate) fn cancel(
     Ok(())
 }
 
-/// Which of the tokens no longer hold an activity.
-pub(crate) fn find_lost(conn: &Connection, tokens: Vec<String>) -> Result<Vec<String>, JobError> {
-    let mut held = conn.prepare_cached(HELD_SQL)?;
-    let mut lost = Vec::new();
-    for token in tokens {
-        if !held.exists([&token])? {
-            lost.push(token);
-        }
-    }
-    Ok(lost)
-}
-
-pub(crate) const HELD_SQL: &str = "SELECT 1 FROM worker_queue WHERE lock_token = ?1";
-
 /// What a worker asks for.
 pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
@@ -209,6 +189,19 @@ pub(crate) struct RawWork {
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
+    let work = if has_sessions(tx.conn)? || has_expired(tx)? {
+        lease_one_by_one(tx, request)?
+    } else {
+        let ids = oldest_ready(tx, &request.tag_filter, None, request.slots.len())?;
+        let leased = ids.into_iter().enumerate().map(|(slot, id)| lease(tx, request, slot, id));
+        leased.collect::<Result<_, _>>()?
+    };
+    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(WorkBatch { work, next_due })
+}
+
+/// The claim of a session decides what the next slot may take.
+fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, JobError> {
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         let session = wish.session.as_ref();
@@ -219,15 +212,14 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
             None => {}
         }
     }
-    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(WorkBatch { work, next_due })
+    Ok(work)
 }
 
 /// Gives back activities that nobody took, as if they had not been fetched.
-pub(crate) fn undo(tx: &mut Tx<'_>, batch: WorkBatch) -> Result<(), JobError> {
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         let untouched = GiveBack { delay: None, ignore_attempt: true };
-        match return_unstarted(tx, &work.lock_token, untouched) {
+        match work_lock::return_unstarted(tx, &work.lock_token, untouched) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(()) | Err(JobError::Refused(_)) => {}
             Err(error) => return Err(error),
@@ -248,45 +240,75 @@ fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
 pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
      WHERE session_id IS NOT NULL LIMIT 1";
 
+/// Whether the lease of any activity has run out.
+fn has_expired(tx: &Tx<'_>) -> Result<bool, JobError> {
+    Ok(tx.conn.prepare_cached(HAS_EXPIRED_SQL)?.exists([tx.now])?)
+}
+
+pub(crate) const HAS_EXPIRED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_lease
+     WHERE lock_token IS NOT NULL AND locked_until <= ?1 LIMIT 1";
+
 fn oldest_eligible(
     tx: &Tx<'_>,
     filter: &TagFilter,
     session: Option<&SessionFetchConfig>,
 ) -> Result<Option<i64>, JobError> {
     let owner = session.map(|session| session.owner_id.as_str());
-    let tags: Vec<Option<&str>> = match filter {
-        TagFilter::None => return Ok(None),
-        TagFilter::Any => return oldest_of_any_tag(tx, owner),
+    let ready = oldest_ready(tx, filter, owner, 1)?;
+    Ok(ready.into_iter().chain(oldest_expired(tx, filter, owner)?).min())
+}
+
+/// The tags that a filter names; `None` for all of them.
+fn tags_of(filter: &TagFilter) -> Option<Vec<Option<&str>>> {
+    Some(match filter {
+        TagFilter::Any => return None,
+        TagFilter::None => Vec::new(),
         TagFilter::DefaultOnly => vec![None],
         TagFilter::Tags(tags) => tags.iter().map(|tag| Some(tag.as_str())).collect(),
         TagFilter::DefaultAnd(tags) => {
             std::iter::once(None).chain(tags.iter().map(|tag| Some(tag.as_str()))).collect()
         }
+    })
+}
+
+/// Activities that nobody holds, the oldest first.
+fn oldest_ready(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+    wanted: usize,
+) -> Result<Vec<i64>, JobError> {
+    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(READY_ANY_SQL)?;
+        let ids = statement.query_map(params![tx.now, owner, limit], |row| row.get(0))?;
+        return Ok(ids.collect::<Result<_, _>>()?);
     };
-    let mut oldest = None;
-    for tag in tags {
-        for sql in [READY_SQL, EXPIRED_SQL] {
-            let id: Option<i64> = tx
-                .conn
-                .prepare_cached(sql)?
-                .query_row(params![tx.now, owner, tag], |row| row.get(0))
-                .optional()?
-                .flatten();
-            oldest = oldest.into_iter().chain(id).min();
-        }
+    let mut oldest = Vec::new();
+    let mut statement = tx.conn.prepare_cached(READY_SQL)?;
+    for tag in &tags {
+        let ids = statement.query_map(params![tx.now, owner, tag, limit], |row| row.get(0))?;
+        oldest.extend(ids.collect::<Result<Vec<i64>, _>>()?);
     }
+    oldest.sort_unstable();
+    oldest.truncate(wanted);
     Ok(oldest)
 }
 
-fn oldest_of_any_tag(tx: &Tx<'_>, owner: Option<&str>) -> Result<Option<i64>, JobError> {
+/// The oldest activity whose lease has run out.
+fn oldest_expired(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+) -> Result<Option<i64>, JobError> {
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(EXPIRED_ANY_SQL)?;
+        return Ok(statement.query_row(params![tx.now, owner], |row| row.get(0))?);
+    };
     let mut oldest = None;
-    for sql in [READY_ANY_SQL, EXPIRED_ANY_SQL] {
-        let id: Option<i64> = tx
-            .conn
-            .prepare_cached(sql)?
-            .query_row(params![tx.now, owner], |row| row.get(0))
-            .optional()?
-            .flatten();
+    let mut statement = tx.conn.prepare_cached(EXPIRED_SQL)?;
+    for tag in &tags {
+        let id: Option<i64> = statement.query_row(params![tx.now, owner, tag], |row| row.get(0))?;
         oldest = oldest.into_iter().chain(id).min();
     }
     Ok(oldest)
@@ -306,7 +328,7 @@ pub(crate) const READY_SQL: &str = concat!(
     "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
      WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.id LIMIT 1"
+    " ORDER BY q.id LIMIT ?4"
 );
 
 // The oldest of all expired ones, not the one that expired first: a lease that was renewed does
@@ -322,7 +344,7 @@ pub(crate) const READY_ANY_SQL: &str = concat!(
     "SELECT q.id FROM worker_queue q NOT INDEXED
      WHERE q.id > 0 AND q.lock_token IS NULL AND q.visible_at <= ?1 AND ",
     session_rule!(),
-    " ORDER BY q.id LIMIT 1"
+    " ORDER BY q.id LIMIT ?3"
 );
 
 pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
@@ -339,26 +361,23 @@ pub(crate) fn lease(
     slot: usize,
     id: i64,
 ) -> Result<RawWork, JobError> {
-    let lock_token = new_token();
+    let mark = work_lock::new_mark();
     let until = tx.now.saturating_add(request.lock_for);
-    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it.
+    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two statements
+    // are cheaper than one that returns what it changed.
     let (mut work, session_id) = tx
         .conn
         .prepare_cached(
-            "UPDATE worker_queue
-             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
-                 start_by = CASE starting WHEN 0 THEN start_by END,
-                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
-             WHERE id = ?1 RETURNING
-                 work_item, attempt_count, session_id, instance_id, execution_id, activity_id,
-                 progress, CASE starting WHEN 0 THEN start_by - created_at END",
+            "SELECT work_item, attempt_count + 1, session_id, instance_id, execution_id, activity_id,
+                 progress, CASE WHEN starting = 0 AND start_by <= ?2 THEN start_by - created_at END
+             FROM worker_queue WHERE id = ?1",
         )?
-        .query_row(params![id, lock_token, until, tx.now], |row| {
+        .query_row(params![id, tx.now], |row| {
             let work = RawWork {
                 slot,
                 id,
                 text: stored_text(row, 0)?,
-                lock_token: lock_token.clone(),
+                lock_token: work_lock::token(&mark, id),
                 attempt_count: stored_attempts(row, 1)?,
                 progress: stored_id(row, 6)?,
                 overdue: stored_integer(row, 7)?.map(from_db),
@@ -367,6 +386,15 @@ pub(crate) fn lease(
             };
             Ok((work, stored_id(row, 2)?))
         })?;
+    tx.conn
+        .prepare_cached(
+            "UPDATE worker_queue
+             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
+                 start_by = CASE starting WHEN 0 THEN start_by END,
+                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
+             WHERE id = ?1",
+        )?
+        .execute(params![id, mark, until, tx.now])?;
     let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
     if let (Some(session_id), Some(owner)) = (session_id, owner) {
         work.new_claim = sessions::claim(tx, session_id, owner)?;
@@ -387,97 +415,6 @@ fn asked_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifie
             activity_id: activity_id?,
         })
     })())
-}
-
-/// Removes an activity under a live lease and enqueues its completion.
-pub(crate) fn finish(
-    tx: &mut Tx<'_>,
-    token: &str,
-    completion: Option<&NewMessage>,
-) -> Result<(), JobError> {
-    // Two statements are cheaper than one that returns what it deletes.
-    let found = tx
-        .conn
-        .prepare_cached(
-            "SELECT id, session_id FROM worker_queue WHERE lock_token = ?1 AND locked_until > ?2",
-        )?
-        .query_row(params![token, tx.now], |row| Ok((row.get::<_, i64>(0)?, stored_id(row, 1)?)))
-        .optional()?;
-    let Some((id, session_id)) = found else { return Err(lost_lease()) };
-    tx.conn.prepare_cached("DELETE FROM worker_queue WHERE id = ?1")?.execute([id])?;
-    if let Some(session_id) = session_id {
-        sessions::touch(tx, &session_id)?;
-    }
-    match completion {
-        Some(message) => orchestrator_queue::insert(tx, message, tx.now),
-        None => Ok(()),
-    }
-}
-
-/// Extends a live lease from now.
-pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
-    let session_id: Option<Option<String>> = tx
-        .conn
-        .prepare_cached(
-            "UPDATE worker_queue SET locked_until = ?3
-             WHERE lock_token = ?1 AND locked_until > ?2 RETURNING session_id",
-        )?
-        .query_row(params![token, tx.now, tx.now.saturating_add(extend_for)], |row| {
-            stored_id(row, 0)
-        })
-        .optional()?;
-    match session_id {
-        Some(Some(session_id)) => sessions::touch(tx, &session_id),
-        Some(None) => Ok(()),
-        None => Err(lost_lease()),
-    }
-}
-
-/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
-pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, how: GiveBack) -> Result<(), JobError> {
-    let visible_at = how.delay.map(|delay| tx.now.saturating_add(delay));
-    let given_back = tx
-        .conn
-        .prepare_cached(
-            "UPDATE worker_queue
-             SET lock_token = NULL, locked_until = NULL,
-                 visible_at = coalesce(?2, visible_at),
-                 attempt_count = max(attempt_count - ?3, 0),
-                 start_by = CASE starting WHEN 0 THEN start_by END, starting = 0
-             WHERE lock_token = ?1",
-        )?
-        .execute(params![token, visible_at, i64::from(how.ignore_attempt)])?;
-    if given_back == 0 {
-        return Err(lost_lease());
-    }
-    tx.changes.worker_queue();
-    Ok(())
-}
-
-/// Gives an activity back whose handler was not called: the lease was no start.
-pub(crate) fn return_unstarted(
-    tx: &mut Tx<'_>,
-    token: &str,
-    how: GiveBack,
-) -> Result<(), JobError> {
-    let limited = tx
-        .conn
-        .prepare_cached(
-            "UPDATE worker_queue SET starting = 0 WHERE lock_token = ?1 AND start_by IS NOT NULL",
-        )?
-        .execute([token])?;
-    if limited > 0 {
-        tx.changes.start_limits();
-    }
-    abandon(tx, token, how)
-}
-
-fn new_token() -> String {
-    format!("lock_{}", Uuid::new_v4())
-}
-
-pub(crate) fn lost_lease() -> JobError {
-    JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
 }
 
 /// The next time at which an activity becomes visible, or a lease on one or on a session runs out.

@@ -1,14 +1,13 @@
 //! One thread owns the write connection and commits whatever waits in one transaction.
 //!
-//! 1. A job runs in a savepoint of its own: if it fails or panics, only its changes are undone.
-//! 2. All jobs of a round share one commit. A job is answered after it: an answer means durable.
-//!    A round of nothing but leases does not wait for the disk: whoever holds them does not outlive
-//!    the loss of power that would undo them. The next durable round writes them out.
+//! 1. If a job fails or panics, only its changes are undone; it may run again: see [`Round`].
+//! 2. All jobs of a round share one commit. A job is answered once that is on the disk: see
+//!    [`Flusher`]. Leases do not wait for the disk: whoever holds them does not outlive the loss of
+//!    power that would undo them.
 //! 3. If the transaction cannot begin or commit, every job of the round gets that error.
 //! 4. Waiters are woken after the commit, so what they then read is there.
 //! 5. A lease whose answer nobody takes is given back: see [`Undo`].
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -21,10 +20,11 @@ use tokio::sync::oneshot;
 
 use crate::change::Changes;
 use crate::error::JobError;
+use crate::flush::{Commits, Committed, Flusher, WriteAheadLog};
 use crate::job::{Job, TypedJob, Undo};
 use crate::neighbours::Neighbours;
-use crate::number::to_db;
 use crate::options::{Settings, Synchronous};
+use crate::round::{Ran, Round, execute};
 use crate::url::Location;
 use crate::{SqliteError, connection, limits};
 
@@ -45,9 +45,10 @@ pub(crate) struct Writer {
     // as callers.
     commands: mpsc::Sender<Command>,
     waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
 }
 
-enum Command {
+pub(crate) enum Command {
     Run(Box<dyn Job>),
     Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
     /// Someone began to wait: look for other processes more often.
@@ -74,27 +75,34 @@ impl Writer {
         let (commands, inbox) = mpsc::channel();
         let (opened, open) = oneshot::channel();
         let waiting = Arc::new(AtomicUsize::new(0));
-        let watched = Arc::clone(&waiting);
+        let commits = Arc::new(Commits::default());
+        let theirs = Opened {
+            location,
+            settings,
+            hub,
+            waiting: Arc::clone(&waiting),
+            commits: Arc::clone(&commits),
+        };
         std::thread::Builder::new()
             .name("duroxide-write".to_owned())
-            .spawn(move || match connection::open_writer(&location, &settings) {
-                Ok(conn) => {
+            .spawn(move || match WriterThread::open(theirs) {
+                Ok(thread) => {
                     if opened.send(Ok(())).is_ok() {
-                        WriterThread::new(conn, location, settings, hub, watched).serve(&inbox);
+                        thread.serve(&inbox);
                     }
                 }
                 Err(error) => drop(opened.send(Err(error))),
             })
             .map_err(SqliteError::Thread)?;
         open.await.map_err(|_| SqliteError::Closed)??;
-        Ok(Self { commands, waiting })
+        Ok(Self { commands, waiting, commits })
     }
 
     /// Runs `work` and answers once it is durable. It runs even if the caller goes away.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let job = TypedJob::new(operation, Box::new(work));
         self.submit(job).await.map_err(|_| closed(operation))?
@@ -104,7 +112,7 @@ impl Writer {
     pub(crate) async fn keep<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let job = TypedJob { durable: false, ..TypedJob::new(operation, Box::new(work)) };
         self.submit(job).await.map_err(|_| closed(operation))?
@@ -114,7 +122,7 @@ impl Writer {
     pub(crate) async fn lease<T: Send + 'static>(
         &self,
         operation: &'static str,
-        work: impl FnOnce(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
         let job = TypedJob {
@@ -124,6 +132,11 @@ impl Writer {
         };
         let answer = self.submit(job);
         Lease { answer, undo, writer: self.clone(), operation }.taken().await
+    }
+
+    /// Waits until everything that can have been read until now is durable.
+    pub(crate) async fn flushed(&self) {
+        self.commits.flushed().await;
     }
 
     /// Copies the write-ahead log into the file.
@@ -196,10 +209,19 @@ impl<T: Send + 'static> Drop for Lease<T> {
         self.answer.close();
         if let Ok(Ok(value)) = self.answer.try_recv() {
             let undo = self.undo;
-            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, value)));
+            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, &value)));
             drop(self.writer.submit(job));
         }
     }
+}
+
+/// What the thread is started with.
+struct Opened {
+    location: Location,
+    settings: Settings,
+    hub: ChangeHub,
+    waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
 }
 
 struct WriterThread {
@@ -212,56 +234,56 @@ struct WriterThread {
     /// How many looks for other processes in a row found nothing.
     quiet_looks: u32,
     neighbours: Neighbours,
-    /// Whether commits are to wait for the disk, by the settings.
-    syncs: bool,
-    /// Whether the connection is set to wait for the disk at this moment.
-    syncing: bool,
+    commits: Arc<Commits>,
+    /// `None` if commits need not survive a loss of power.
+    flusher: Option<Flusher<WriteAheadLog>>,
 }
 
 impl WriterThread {
-    fn new(
-        conn: Connection,
-        location: Location,
-        settings: Settings,
-        hub: ChangeHub,
-        waiting: Arc<AtomicUsize>,
-    ) -> Self {
-        let poll = settings.cross_process_poll;
-        let neighbours = Neighbours::new(&location, &conn);
-        let clock = settings.clock;
-        let syncs = settings.synchronous == Synchronous::Full && location != Location::Memory;
-        let quiet_looks = 0;
-        let syncing = syncs;
-        Self { conn, location, clock, hub, waiting, poll, quiet_looks, neighbours, syncs, syncing }
+    fn open(opened: Opened) -> Result<Self, SqliteError> {
+        let Opened { location, settings, hub, waiting, commits } = opened;
+        let conn = connection::open_writer(&location, &settings)?;
+        // The name as SQLite resolved it: the log lies beside the file that a link points to.
+        let flusher = match conn.path().filter(|path| !path.is_empty()) {
+            Some(path) if settings.synchronous == Synchronous::Full => {
+                let log = || WriteAheadLog::of(path.as_ref());
+                Some(Flusher::start(log(), log(), Arc::clone(&commits), hub.clone())?)
+            }
+            _ => None,
+        };
+        Ok(Self {
+            poll: settings.cross_process_poll,
+            neighbours: Neighbours::new(&location, &conn),
+            clock: settings.clock,
+            quiet_looks: 0,
+            conn,
+            location,
+            hub,
+            waiting,
+            commits,
+            flusher,
+        })
     }
 
     fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
-        let mut follow_ups: Vec<Box<dyn Job>> = Vec::new();
+        let mut waiting: Vec<Box<dyn Job>> = Vec::new();
         loop {
-            let mut jobs = std::mem::take(&mut follow_ups);
-            let mut checkpoints = Vec::new();
-            if jobs.is_empty() {
+            let jobs = std::mem::take(&mut waiting);
+            let first = if jobs.is_empty() {
                 match self.next(inbox) {
-                    Ok(Some(Command::Run(job))) => jobs.push(job),
-                    Ok(Some(Command::Checkpoint(reply))) => checkpoints.push(reply),
                     Ok(Some(Command::LookAround) | None) => continue,
+                    Ok(command) => command,
                     Err(mpsc::RecvError) => return,
                 }
+            } else {
+                None
+            };
+            let mut round = Round::gather(jobs, first, inbox);
+            if !round.jobs.is_empty() {
+                waiting.extend(self.commit(&mut round, inbox));
+                waiting.extend(round.next);
             }
-            while jobs.len() < limits::JOBS_PER_COMMIT_MAX
-                && let Ok(command) = inbox.try_recv()
-            {
-                match command {
-                    Command::Run(job) => jobs.push(job),
-                    Command::Checkpoint(reply) => checkpoints.push(reply),
-                    Command::LookAround => {}
-                }
-            }
-            if !jobs.is_empty() {
-                self.commit_all(&mut jobs);
-                follow_ups.extend(jobs.into_iter().filter_map(Job::answer));
-            }
-            for reply in checkpoints {
+            for reply in round.checkpoints {
                 drop(reply.send(self.checkpoint()));
             }
         }
@@ -304,88 +326,68 @@ impl WriterThread {
         }
     }
 
-    fn commit_all(&mut self, jobs: &mut [Box<dyn Job>]) {
-        match self.try_commit_all(jobs) {
-            Ok(changes) => changes.publish(&self.hub),
+    /// Commits a round and sees to it that its jobs are answered; what has to follow.
+    fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) -> Vec<Box<dyn Job>> {
+        let committed = self.try_commit(round, inbox);
+        let jobs = std::mem::take(&mut round.jobs);
+        match committed {
+            Ok((changes, None)) => {
+                changes.publish(&self.hub);
+                answer(jobs)
+            }
+            Ok((changes, Some(number))) => {
+                let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
+                let committed = Committed { number, jobs, changes };
+                let follow_ups = answer(leases);
+                match &mut self.flusher {
+                    Some(flusher) => flusher.settle(committed),
+                    None => drop(answer(committed.jobs)),
+                }
+                follow_ups
+            }
             Err(error) => {
                 if !self.conn.is_autocommit()
                     && let Err(error) = execute(&self.conn, "ROLLBACK")
                 {
                     tracing::error!(%error, "a failed transaction could not be rolled back");
                 }
-                for job in jobs {
+                let failed = jobs.into_iter().map(|mut job| {
                     job.fail(&error);
-                }
+                    job
+                });
+                answer(failed.collect())
             }
         }
     }
 
-    fn try_commit_all(&mut self, jobs: &mut [Box<dyn Job>]) -> Result<Changes, JobError> {
-        let durable = jobs.iter().any(|job| job.is_durable());
-        self.wait_for_disk(durable)?;
+    /// What was changed, and the number of the commit if it has to be flushed.
+    fn try_commit(
+        &mut self,
+        round: &mut Round,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<(Changes, Option<u64>), JobError> {
         execute(&self.conn, "BEGIN IMMEDIATE")?;
-        let mut changes = Changes::default();
-        if self.neighbours.have_committed(&self.conn) {
-            changes.everything();
-        }
-        let alone = jobs.len() == 1;
-        for job in jobs {
-            if let Some(done) = self.run_job(job.as_mut(), alone)? {
-                changes.merge(done);
-            }
-        }
-        if !self.conn.is_autocommit() {
-            execute(&self.conn, "COMMIT")?;
-        }
-        Ok(changes)
-    }
-
-    /// Chooses whether the next commit waits for the disk. It cannot be chosen within one.
-    fn wait_for_disk(&mut self, durable: bool) -> Result<(), JobError> {
-        if self.syncs && self.syncing != durable {
-            let sql =
-                if durable { "PRAGMA synchronous = FULL" } else { "PRAGMA synchronous = NORMAL" };
-            self.conn.execute_batch(sql)?;
-            self.syncing = durable;
-        }
-        Ok(())
-    }
-
-    /// Runs one job. `Err` means that the transaction is lost.
-    fn run_job(&self, job: &mut dyn Job, alone: bool) -> Result<Option<Changes>, JobError> {
-        if !alone {
-            execute(&self.conn, "SAVEPOINT job")?;
-        }
-        let now = to_db(self.clock.now_ms());
-        let mut tx = Tx { conn: &self.conn, now, changes: Changes::default() };
-        // Unwind safety: the savepoint undoes what a panic left half done.
-        let good = match catch_unwind(AssertUnwindSafe(|| job.run(&mut tx))) {
-            Ok(good) => good,
-            Err(_panic) => {
-                job.fail(&JobError::Broken("a storage job panicked".to_owned()));
-                false
+        let foreign = self.neighbours.have_committed(&self.conn);
+        let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
+            Ran::All(changes) => changes,
+            Ran::HalfWay => {
+                execute(&self.conn, "ROLLBACK")?;
+                execute(&self.conn, "BEGIN IMMEDIATE")?;
+                round.run_with_savepoints(&self.conn, self.clock.as_ref())?
             }
         };
-        let changes = tx.changes;
+        if foreign {
+            changes.everything();
+        }
         if self.conn.is_autocommit() {
-            if alone && !good {
-                return Ok(None);
-            }
-            // SQLite ends the whole transaction when the disk is full or fails.
-            return Err(JobError::Unavailable(
-                "Storage error: the shared transaction was rolled back".to_owned(),
-            ));
+            return Ok((changes, None));
         }
-        match (good, alone) {
-            (true, true) => {}
-            (true, false) => execute(&self.conn, "RELEASE job")?,
-            (false, true) => execute(&self.conn, "ROLLBACK")?,
-            (false, false) => {
-                execute(&self.conn, "ROLLBACK TO job")?;
-                execute(&self.conn, "RELEASE job")?;
-            }
+        let number = (self.flusher.is_some() && round.is_durable()).then(|| self.commits.begin());
+        if let Err(error) = execute(&self.conn, "COMMIT") {
+            number.inspect(|number| self.commits.end(*number));
+            return Err(error.into());
         }
-        Ok(good.then_some(changes))
+        Ok((changes, number))
     }
 
     fn checkpoint(&self) -> Result<(), SqliteError> {
@@ -404,6 +406,7 @@ impl WriterThread {
     }
 }
 
-fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
-    conn.prepare_cached(sql)?.execute([]).map(drop)
+/// Answers jobs; those that have to follow because nobody listens.
+fn answer(jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    jobs.into_iter().filter_map(Job::answer).collect()
 }

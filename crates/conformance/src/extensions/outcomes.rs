@@ -1,13 +1,20 @@
 //! How an instance stands, without reading its history.
 
-use duroxide_core::providers::{InstanceOutcome, TurnCommit};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, TurnCommit};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, commit, ended, event, heard, signal, start_item, started};
+use crate::support::{Must, Store, commit, ended, event, signal, start_item, started};
 
+/// The outcome; the status has to say the same, together with the custom status.
 async fn outcome<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> InstanceOutcome {
-    store.provider.read_outcome("a").await.must("reading an outcome")
+    let outcome = store.provider.read_outcome("a").await.must("reading an outcome");
+    let custom = store.provider.get_custom_status("a", 0).await.must("reading a custom status");
+    let (custom_status, custom_status_version) = custom.unwrap_or((None, 0));
+    let status = store.provider.read_status("a").await.must("reading a status");
+    let parts = InstanceStatus { outcome: outcome.clone(), custom_status, custom_status_version };
+    assert_eq!(status, parts, "a status is what its parts are");
+    outcome
 }
 
 async fn start_event<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Option<Event> {
@@ -40,8 +47,11 @@ pub async fn an_outcome_follows_the_instance<F: ProviderFactory + ?Sized>(factor
     store.ack(commit(&turn, vec![start.clone()])).await.must("a first commit");
     assert_eq!(outcome(&store).await, InstanceOutcome::Running);
     assert_eq!(start_event(&store).await, Some(start.clone()));
-    step(&store, 1, vec![heard("a", 1, 2)], None).await;
+    let said = EventKind::CustomStatusUpdated { status: Some("half".to_owned()) };
+    step(&store, 1, vec![event("a", 1, 2, said)], None).await;
     assert_eq!(outcome(&store).await, InstanceOutcome::Running);
+    let status = store.provider.read_status("a").await.must("reading a status");
+    assert_eq!(status.custom_status.as_deref(), Some("half"));
     let end = event("a", 1, 3, EventKind::OrchestrationCompleted { output: "done".to_owned() });
     step(&store, 1, vec![end.clone()], Some("Completed")).await;
     assert_eq!(outcome(&store).await, InstanceOutcome::Ended(Box::new(end)));

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
+use super::status::status_of;
 use super::{Client, ClientError};
 use crate::model::{OrchestrationStatus, codec};
 use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
@@ -24,7 +25,7 @@ impl Client {
         loop {
             let status = self.provider().read_status(instance).await?;
             if matches!(status.outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, status).await;
+                return status_of(status);
             }
             wait.for_change().await?;
         }
@@ -65,7 +66,7 @@ impl Client {
             let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
             let status = self.provider().read_status(instance).await?;
             if newer.is_some() || matches!(status.outcome, InstanceOutcome::Ended(_)) {
-                return self.status_of(instance, status).await;
+                return status_of(status);
             }
             wait.for_change().await?;
         }

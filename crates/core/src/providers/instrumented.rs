@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkerAnnouncement,
 };
@@ -319,12 +319,12 @@ impl Provider for InstrumentedProvider {
         guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }
 
-    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
-        self.measured("read", self.inner.read_status(instance)).await
-    }
-
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         self.measured("read", self.inner.read_outcome(instance)).await
+    }
+
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        self.measured("read", self.inner.read_status(instance)).await
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use semver::Version;
 
 use crate::model::{Event, WorkItem};
+use crate::providers::ProviderError;
 
 /// A turn to be processed: one locked instance with its messages.
 #[derive(Debug, Clone)]
@@ -66,16 +67,6 @@ pub struct ScheduledActivityIdentifier {
 
 /// How the latest execution of an instance stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstanceStatus {
-    /// How the latest execution stands.
-    pub outcome: InstanceOutcome,
-    /// The custom status and its version, which is 0 if none was ever set; `None` if it was not
-    /// read and has to be asked for.
-    pub custom: Option<(Option<String>, u64)>,
-}
-
-/// How the latest execution of an instance stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum InstanceOutcome {
     /// Nothing is recorded.
     NotFound,
@@ -83,4 +74,38 @@ pub enum InstanceOutcome {
     Running,
     /// Over; the event is its `OrchestrationCompleted` or `OrchestrationFailed`.
     Ended(Box<Event>),
+}
+
+/// What a client is told of an instance.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceStatus {
+    /// How its latest execution stands.
+    pub outcome: InstanceOutcome,
+    /// What the orchestration last said of itself.
+    pub custom_status: Option<String>,
+    /// How often it has; zero for an instance that is not found.
+    pub custom_status_version: u64,
+}
+
+impl InstanceStatus {
+    /// An outcome and the answer of
+    /// [`get_custom_status`](crate::providers::Provider::get_custom_status). The custom status is an
+    /// extra: when it cannot be read, the outcome is still worth having.
+    pub fn new(
+        outcome: InstanceOutcome,
+        custom_status: Result<Option<(Option<String>, u64)>, ProviderError>,
+    ) -> Self {
+        let (custom_status, custom_status_version) = match custom_status {
+            Ok(found) => found.unwrap_or((None, 0)),
+            Err(error) => {
+                tracing::debug!(
+                    target: "duroxide::client",
+                    %error,
+                    "custom status cannot be read"
+                );
+                (None, 0)
+            }
+        };
+        Self { outcome, custom_status, custom_status_version }
+    }
 }

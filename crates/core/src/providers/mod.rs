@@ -26,7 +26,8 @@ pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_vers
 pub use change::{ChangeHub, ChangeScope, ChangeWatch};
 pub use error::ProviderError;
 pub use items::{
-    ExecutionMetadata, InstanceOutcome, InstanceStatus, KvEntry, OrchestrationItem, ScheduledActivityIdentifier,
+    ExecutionMetadata, InstanceOutcome, InstanceStatus, KvEntry, OrchestrationItem,
+    ScheduledActivityIdentifier,
 };
 pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,

@@ -9,9 +9,10 @@ use async_trait::async_trait;
 
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
-    OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkerAnnouncement,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkerAnnouncement,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, EventKind, SystemStats, WorkItem};
@@ -311,11 +312,6 @@ pub trait Provider: Any + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// How the latest execution stands, with the custom status if it comes in the same look.
-    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
-        Ok(InstanceStatus { outcome: self.read_outcome(instance).await?, custom: None })
-    }
-
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let history = self.read(instance).await?;
@@ -331,6 +327,22 @@ pub trait Provider: Any + Send + Sync {
             None if started => InstanceOutcome::Running,
             None => InstanceOutcome::NotFound,
         })
+    }
+
+    /// How the latest execution stands, with the custom status: what a waiting client asks for each
+    /// time it looks.
+    ///
+    /// - The same as [`read_outcome`](Self::read_outcome) and
+    ///   [`get_custom_status`](Self::get_custom_status), which the default asks one after the other.
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        let outcome = self.read_outcome(instance).await?;
+        let custom_status = match outcome {
+            InstanceOutcome::NotFound => Ok(None),
+            InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
+                self.get_custom_status(instance, 0).await
+            }
+        };
+        Ok(InstanceStatus::new(outcome, custom_status))
     }
 
     /// The start event of the latest execution, without the rest of its history.

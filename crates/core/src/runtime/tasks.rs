@@ -27,6 +27,8 @@ impl Tasks {
         F::Output: Send + 'static,
     {
         let kill = self.kill.clone();
+        // On the heap at once: each layer around a future would copy and hold it twice.
+        let task = Box::pin(task);
         self.tracker.spawn(async move { kill.run_until_cancelled(task).await })
     }
 
@@ -59,6 +61,7 @@ impl Tasks {
     where
         F: Future<Output = ()> + Send + 'static,
     {
+        let work = Box::pin(work);
         self.spawn(async move {
             if let Err(panic) = panics::caught(work).await {
                 error!(

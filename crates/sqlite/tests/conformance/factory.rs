@@ -7,16 +7,14 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_conformance::{Ability, ProviderFactory};
 use duroxide_core::providers::{ManualClock, Provider};
-use duroxide_sqlite::{SqliteProvider, Synchronous};
+use duroxide_sqlite::SqliteProvider;
 use tempfile::TempDir;
 
 const BEGIN_MS: u64 = 1_700_000_000_000;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<dyn Provider> {
-    let builder = SqliteProvider::builder(url)
-        .clock(Arc::<ManualClock>::clone(clock))
-        .synchronous(Synchronous::Normal);
+    let builder = SqliteProvider::builder(url).clock(Arc::<ManualClock>::clone(clock));
     Arc::new(builder.open().await.unwrap())
 }
 

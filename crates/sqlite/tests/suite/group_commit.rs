@@ -29,6 +29,36 @@ async fn a_failing_job_undoes_only_itself() {
     assert_eq!(provider.read("b").await.unwrap().len(), 3);
 }
 
+#[tokio::test]
+async fn a_job_that_fails_half_way_leaves_nothing_and_costs_nobody_anything() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    let append = |ids: &[u64]| {
+        let events = ids.iter().map(|id| heard("b", *id)).collect();
+        provider.append_with_execution("b", 1, events)
+    };
+    // Whoever shares a transaction with the failing ones runs twice, and counts once.
+    let (one, half, two, again, three, leased) = tokio::join!(
+        append(&[1, 2]),
+        append(&[10, 11, 2]),
+        append(&[3]),
+        append(&[12, 3]),
+        append(&[4]),
+        provider.enqueue_for_worker(activity("b", 9)),
+    );
+    for good in [one, two, three, leased] {
+        good.unwrap();
+    }
+    for bad in [half, again] {
+        assert!(bad.unwrap_err().message.contains("already stored"));
+    }
+    let stored = provider.read("b").await.unwrap();
+    let ids: Vec<u64> = stored.iter().map(|event| event.event_id).collect();
+    assert_eq!(ids, [1, 2, 3, 4]);
+    assert_eq!(provider.get_queue_depths().await.unwrap().worker_queue, 1);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn many_writers_lose_nothing() {
     let store = Store::new().await;
@@ -95,4 +125,29 @@ async fn what_was_answered_is_there_after_reopening() {
     store.provider.checkpoint().await.unwrap();
     let again = store.another().await;
     assert_eq!(again.read("a").await.unwrap().len(), 1);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn the_log_of_a_linked_file_is_flushed_where_it_lies() {
+    let folder = tempfile::tempdir().unwrap();
+    let elsewhere = folder.path().join("elsewhere");
+    std::fs::create_dir(&elsewhere).unwrap();
+    std::fs::write(elsewhere.join("real.db"), []).unwrap();
+    let link = folder.path().join("link.db");
+    std::os::unix::fs::symlink(elsewhere.join("real.db"), &link).unwrap();
+    let url = format!("sqlite:{}", link.display());
+    let provider = duroxide_sqlite::SqliteProvider::new(&url, None).await.unwrap();
+    create(&provider, "a").await;
+    assert!(elsewhere.join("real.db-wal").exists());
+    assert_eq!(provider.list_instances().await.unwrap(), ["a"]);
+}
+
+#[tokio::test]
+async fn commits_that_need_not_survive_a_power_loss_do_not_wait_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let builder = duroxide_sqlite::SqliteProvider::builder(&url(&folder));
+    let provider = builder.synchronous(duroxide_sqlite::Synchronous::Normal).open().await.unwrap();
+    create(&provider, "a").await;
+    assert_eq!(provider.read("a").await.unwrap().len(), 1);
 }

@@ -4,7 +4,7 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 11] = [
+const SOURCES: [(&str, &str); 12] = [
     ("commit", include_str!("../../src/commit.rs")),
     ("fetch", include_str!("../../src/fetch.rs")),
     ("history", include_str!("../../src/history.rs")),
@@ -15,6 +15,7 @@ const SOURCES: [(&str, &str); 11] = [
     ("start_limits", include_str!("../../src/start_limits.rs")),
     ("turn_lock", include_str!("../../src/turn_lock.rs")),
     ("waiting", include_str!("../../src/waiting.rs")),
+    ("work_lock", include_str!("../../src/work_lock.rs")),
     ("worker_queue", include_str!("../../src/worker_queue.rs")),
 ];
 

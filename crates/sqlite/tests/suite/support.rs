@@ -8,7 +8,7 @@ use duroxide_core::providers::{
     TurnCommit, TurnFetch, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
-use duroxide_sqlite::{SqliteProvider, Synchronous};
+use duroxide_sqlite::SqliteProvider;
 use tempfile::TempDir;
 
 pub(crate) const LEASE: Duration = Duration::from_secs(5);
@@ -57,9 +57,7 @@ pub(crate) fn url(folder: &TempDir) -> String {
 }
 
 async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<SqliteProvider> {
-    let builder = SqliteProvider::builder(url)
-        .clock(Arc::<ManualClock>::clone(clock))
-        .synchronous(Synchronous::Normal);
+    let builder = SqliteProvider::builder(url).clock(Arc::<ManualClock>::clone(clock));
     Arc::new(builder.open().await.unwrap())
 }
 

@@ -124,7 +124,9 @@ async fn what_cannot_be_read_is_reported_and_does_not_block() {
     create(&*store.provider, "a").await;
     store.provider.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
     store.provider.enqueue_for_orchestrator(signal("a", "2"), None).await.unwrap();
-    store.sql().execute("UPDATE orchestrator_queue SET work_item = '{' WHERE id = 2", []).unwrap();
+    let damage = "UPDATE orchestrator_queue SET work_item = '{'
+         WHERE id = (SELECT min(id) FROM orchestrator_queue)";
+    assert_eq!(store.sql().execute(damage, []).unwrap(), 1);
     store.sql().execute("UPDATE history SET event_data = 'broken'", []).unwrap();
     let turn = turn(&*store.provider).await;
     assert_eq!(turn.item.messages, vec![signal("a", "2")]);
