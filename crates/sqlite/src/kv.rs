@@ -82,6 +82,12 @@ fn clear_all(tx: &Tx<'_>, instance: &str) -> Result<(), JobError> {
 
 /// Makes the writes of the execution that ended part of what the next one begins with.
 pub(crate) fn merge(conn: &Connection, instance: &str) -> Result<(), JobError> {
+    // Looking is much cheaper than changing nothing.
+    let has_written =
+        conn.prepare_cached("SELECT 1 FROM kv_delta WHERE instance_id = ?1")?.exists([instance])?;
+    if !has_written {
+        return Ok(());
+    }
     conn.prepare_cached(
         "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
          SELECT instance_id, key, value, last_updated_at_ms FROM kv_delta

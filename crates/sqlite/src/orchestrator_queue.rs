@@ -86,10 +86,16 @@ pub(crate) fn insert(
 
 /// Makes the parked messages of an instance fetchable.
 pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<(), JobError> {
-    conn.prepare_cached(
-        "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
-    )?
-    .execute([instance])?;
+    // Looking is much cheaper than changing nothing, and there is hardly ever anything.
+    let has_parked = conn
+        .prepare_cached("SELECT 1 FROM orchestrator_queue WHERE instance_id = ?1 AND parked = 1")?
+        .exists([instance])?;
+    if has_parked {
+        conn.prepare_cached(
+            "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
+        )?
+        .execute([instance])?;
+    }
     Ok(())
 }
 
