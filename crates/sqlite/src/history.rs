@@ -1,12 +1,13 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, ProviderError};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 use duroxide_core::{Event, EventKind};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::SqliteProvider;
 use crate::error::{During, JobError};
+use crate::inspect;
 use crate::number::{from_db, to_db};
 use crate::stored_text::{stored_integer, stored_text};
 use crate::writer::Tx;
@@ -205,6 +206,13 @@ pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutco
     }
     let started = start_event_of(conn, instance, execution_id)?.is_some();
     Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+}
+
+/// How the latest execution stands, with the custom status.
+pub(crate) fn status(conn: &Connection, instance: &str) -> Result<InstanceStatus, JobError> {
+    let outcome = outcome(conn, instance)?;
+    let custom_status = inspect::custom_status(conn, instance, 0).during("get_custom_status");
+    Ok(InstanceStatus::new(outcome, custom_status))
 }
 
 /// The start event of the latest execution.

@@ -119,19 +119,18 @@ impl SqliteProvider {
         self.clock.as_ref()
     }
 
+    /// Reads from one snapshot, all of which is durable when this ends.
     pub(crate) async fn read_with<T: Send + 'static>(
         &self,
         operation: &'static str,
         mut read: impl FnMut(&Connection) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
-        match &self.readers {
-            Some(readers) => {
-                let found = readers.run(operation, read).await;
-                self.writer.flushed().await;
-                found
-            }
-            None => self.writer.run(operation, move |tx| read(tx.conn)).await,
-        }
+        let Some(readers) = &self.readers else {
+            return self.writer.run(operation, move |tx| read(tx.conn)).await;
+        };
+        let found = readers.run(operation, read).await;
+        self.writer.flushed().await;
+        found
     }
 
     async fn commit(
@@ -430,12 +429,7 @@ impl Provider for SqliteProvider {
 
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
         let instance = instance.to_owned();
-        let read = move |conn: &Connection| {
-            let outcome = history::outcome(conn, &instance)?;
-            let custom_status = inspect::custom_status(conn, &instance, 0);
-            Ok(InstanceStatus::new(outcome, custom_status.during("get_custom_status")))
-        };
-        self.read_with("read_status", read).await
+        self.read_with("read_status", move |conn| history::status(conn, &instance)).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

@@ -363,13 +363,14 @@ pub(crate) fn lease(
 ) -> Result<RawWork, JobError> {
     let mark = work_lock::new_mark();
     let until = tx.now.saturating_add(request.lock_for);
-    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two statements
-    // are cheaper than one that returns what it changed.
+    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two
+    // statements are cheaper than one that returns what it changed.
     let (mut work, session_id) = tx
         .conn
         .prepare_cached(
-            "SELECT work_item, attempt_count + 1, session_id, instance_id, execution_id, activity_id,
-                 progress, CASE WHEN starting = 0 AND start_by <= ?2 THEN start_by - created_at END
+            "SELECT work_item, attempt_count + 1, session_id, instance_id, execution_id,
+                 activity_id, progress,
+                 CASE WHEN starting = 0 AND start_by <= ?2 THEN start_by - created_at END
              FROM worker_queue WHERE id = ?1",
         )?
         .query_row(params![id, tx.now], |row| {

@@ -89,8 +89,8 @@ pub struct InstanceStatus {
 
 impl InstanceStatus {
     /// An outcome and the answer of
-    /// [`get_custom_status`](crate::providers::Provider::get_custom_status). The custom status is an
-    /// extra: when it cannot be read, the outcome is still worth having.
+    /// [`get_custom_status`](crate::providers::Provider::get_custom_status). The custom status is
+    /// an extra: when it cannot be read, the outcome is still worth having.
     pub fn new(
         outcome: InstanceOutcome,
         custom_status: Result<Option<(Option<String>, u64)>, ProviderError>,

@@ -333,7 +333,7 @@ pub trait Provider: Any + Send + Sync {
     /// time it looks.
     ///
     /// - The same as [`read_outcome`](Self::read_outcome) and
-    ///   [`get_custom_status`](Self::get_custom_status), which the default asks one after the other.
+    ///   [`get_custom_status`](Self::get_custom_status), which the default asks in turn.
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
         let outcome = self.read_outcome(instance).await?;
         let custom_status = match outcome {
