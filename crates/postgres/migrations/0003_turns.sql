@@ -1,6 +1,7 @@
 -- Hands out turns. Reads the queue in order, takes the lease of each instance, and returns all that
 -- a turn needs; the last row has no instance and says the time, when to look again and whether
--- something was passed over that may be free by now.
+-- something was passed over that may be free by now. For no turns at all it is a rehearsal: its
+-- statements are run on nothing, so that their plans are made before they are needed.
 CREATE FUNCTION {schema}.fetch_turns(
     p_now BIGINT,
     p_turns_max INTEGER,
@@ -50,26 +51,32 @@ BEGIN
     FOR v_round IN 1..64 LOOP
         v_chosen := '{}';
         -- Those whose lease ran out come first: their work is late already.
-        FOR v_row IN
-            SELECT l.instance_id FROM {schema}.instance_locks l
-            LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
-            LEFT JOIN {schema}.executions e
-                ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-            WHERE l.locked_until <= v_now
-                AND EXISTS (
-                    SELECT 1 FROM {schema}.orchestrator_queue q
-                    WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
-                        AND NOT q.parked)
-                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
-                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
-            ORDER BY l.locked_until
-        LOOP
-            EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
-            CONTINUE WHEN v_row.instance_id = ANY (v_left);
-            IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
-                v_chosen := v_chosen || v_row.instance_id;
+        IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
+            FOR v_row IN
+                SELECT l.instance_id FROM {schema}.instance_locks l
+                LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
+                LEFT JOIN {schema}.executions e
+                    ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                WHERE l.locked_until <= v_now
+                    AND EXISTS (
+                        SELECT 1 FROM {schema}.orchestrator_queue q
+                        WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
+                            AND NOT q.parked)
+                    AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
+                        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
+                        WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
+                ORDER BY l.locked_until
+            LOOP
+                EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+                CONTINUE WHEN v_row.instance_id = ANY (v_left);
+                IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
+                    v_chosen := v_chosen || v_row.instance_id;
+                END IF;
+            END LOOP;
+            IF cardinality(v_chosen) > 0 THEN
+                PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
             END IF;
-        END LOOP;
+        END IF;
         FOR v_row IN
             SELECT q.instance_id, q.visible_at, i.warm_node FROM {schema}.orchestrator_queue q
             LEFT JOIN {schema}.instances i ON i.instance_id = q.instance_id
@@ -78,8 +85,9 @@ BEGIN
             WHERE NOT q.parked AND q.visible_at <= v_now
                 AND NOT EXISTS (
                     SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = q.instance_id)
-                AND (p_from IS NULL OR e.duroxide_version_key IS NULL
-                    OR {schema}.fits(e.duroxide_version_key, p_from, p_to))
+                AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
+                    SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
+                    WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
             ORDER BY q.visible_at, q.id
         LOOP
             EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
@@ -93,15 +101,65 @@ BEGIN
                 v_left := v_left || v_row.instance_id;
             END IF;
         END LOOP;
-        IF cardinality(v_chosen) = 0 THEN
+        IF cardinality(v_chosen) = 0 AND p_turns_max > 0 THEN
             v_unfinished := FALSE;
             EXIT;
         END IF;
-        PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
+        -- Leases need not survive a crash of the server: whoever held them asks again.
+        PERFORM set_config('synchronous_commit', 'off', TRUE);
+        -- Leases those that exist or are about to be started.
         RETURN QUERY
-            SELECT t.*, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
-            FROM {schema}.lock_turns(
-                v_now, v_chosen, p_lock_for, p_node, p_inline_events_max) AS t;
+        WITH wanted AS MATERIALIZED (
+            SELECT c.instance_id, c.place, gen_random_uuid() AS token,
+                i.orchestration_name, i.orchestration_version, i.incarnation, i.warm_node,
+                coalesce(i.current_execution_id, (
+                    SELECT max(h.execution_id) FROM {schema}.history h
+                    WHERE h.instance_id = c.instance_id)) AS execution_id,
+                m.ids, m.texts, m.attempts, m.starts
+            FROM unnest(v_chosen) WITH ORDINALITY AS c (instance_id, place)
+            LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
+            CROSS JOIN LATERAL (
+                -- The index gives them in order.
+                SELECT array_agg(o.id) AS ids, array_agg(o.work_item) AS texts,
+                    max(o.attempt_count) + 1 AS attempts, bool_or(o.kind = 1) AS starts
+                FROM (
+                    SELECT q.id, q.work_item, q.attempt_count, q.kind
+                    FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now AND NOT q.parked
+                    ORDER BY q.id
+                ) AS o
+            ) AS m
+            -- Someone may have taken and even committed the turn since it was chosen.
+            WHERE m.ids IS NOT NULL AND NOT EXISTS (
+                SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
+        ), locked AS (
+            INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
+            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids FROM wanted w
+            WHERE w.execution_id IS NOT NULL OR w.starts
+            ON CONFLICT DO NOTHING
+            RETURNING instance_locks.instance_id
+        )
+        SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
+            w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
+            CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
+                THEN (
+                    SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
+                    WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
+            END,
+            kv.keys, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
+        FROM locked k
+        JOIN wanted w ON w.instance_id = k.instance_id
+        LEFT JOIN LATERAL (
+            SELECT h.event_id FROM {schema}.history h
+            WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
+            ORDER BY h.event_id DESC LIMIT 1
+        ) AS last ON TRUE
+        CROSS JOIN LATERAL (
+            SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
+                array_agg(s.last_updated_at_ms) AS times
+            FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
+        ) AS kv
+        ORDER BY w.place;
         GET DIAGNOSTICS v_locked = ROW_COUNT;
         v_found := v_found + v_locked;
         IF v_locked = cardinality(v_chosen) THEN
@@ -112,7 +170,7 @@ BEGIN
         -- Nobody is handed out twice, not even under a lease that ends at once.
         v_left := v_left || v_chosen;
     END LOOP;
-    IF v_found = 0 THEN
+    IF v_found < p_turns_max OR p_turns_max = 0 THEN
         SELECT least(v_due, min(d.due)) INTO v_due FROM (
             (SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
              WHERE NOT q.parked AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
@@ -121,91 +179,25 @@ BEGIN
              WHERE l.locked_until > v_now ORDER BY l.locked_until LIMIT 1)
         ) AS d;
     END IF;
-    RETURN QUERY SELECT
-        NULL::TEXT, NULL::UUID, NULL::TEXT, NULL::TEXT, NULL::BIGINT, NULL::BIGINT, NULL::BIGINT,
-        NULL::BIGINT[], NULL::TEXT[], NULL::INTEGER, NULL::TEXT[], NULL::TEXT[], NULL::TEXT[],
-        NULL::BIGINT[], v_now, v_due, v_unfinished;
+    o_instance := NULL;
+    o_now := v_now;
+    o_due := v_due;
+    o_unfinished := v_unfinished;
+    RETURN NEXT;
 END
-$body$;
-
-CREATE FUNCTION {schema}.fits(p_key BYTEA, p_from BYTEA[], p_to BYTEA[]) RETURNS BOOLEAN
-LANGUAGE sql IMMUTABLE AS $body$
-    SELECT EXISTS (
-        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-        WHERE p_key BETWEEN r.from_key AND r.to_key)
 $body$;
 
 -- A lease that ran out counts as an attempt of the messages that it held, and is removed.
 CREATE FUNCTION {schema}.count_expired_attempts(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
-LANGUAGE sql AS $body$
+LANGUAGE plpgsql AS $body$
+BEGIN
     WITH expired AS (
         DELETE FROM {schema}.instance_locks l
         WHERE l.instance_id = ANY (p_instances) AND l.locked_until <= p_now
         RETURNING l.instance_id, l.message_ids)
     UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
-    FROM expired, unnest(expired.message_ids) AS m (id)
-    WHERE q.instance_id = expired.instance_id AND q.id = m.id
-$body$;
-
--- Leases those of the instances that exist or are about to be started.
-CREATE FUNCTION {schema}.lock_turns(
-    p_now BIGINT, p_instances TEXT[], p_lock_for BIGINT, p_node BIGINT, p_inline_events_max BIGINT
-) RETURNS TABLE (
-    o_instance TEXT, o_token UUID, o_name TEXT, o_version TEXT, o_execution BIGINT,
-    o_incarnation BIGINT, o_last_event BIGINT, o_message_ids BIGINT[], o_messages TEXT[],
-    o_attempts INTEGER, o_history TEXT[], o_kv_keys TEXT[], o_kv_values TEXT[], o_kv_times BIGINT[]
-)
-LANGUAGE plpgsql AS $body$
-BEGIN
-    RETURN QUERY
-    WITH wanted AS MATERIALIZED (
-        SELECT c.instance_id, c.place, gen_random_uuid() AS token,
-            i.orchestration_name, i.orchestration_version, i.incarnation, i.warm_node,
-            coalesce(i.current_execution_id, (
-                SELECT max(h.execution_id) FROM {schema}.history h
-                WHERE h.instance_id = c.instance_id)) AS execution_id,
-            m.ids, m.texts, m.attempts, m.starts
-        FROM unnest(p_instances) WITH ORDINALITY AS c (instance_id, place)
-        LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
-        CROSS JOIN LATERAL (
-            SELECT array_agg(q.id ORDER BY q.id) AS ids,
-                array_agg(q.work_item ORDER BY q.id) AS texts,
-                max(q.attempt_count) + 1 AS attempts,
-                bool_or(q.kind = 1) AS starts
-            FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = c.instance_id AND q.visible_at <= p_now AND NOT q.parked
-        ) AS m
-        -- Someone may have taken and even committed the turn since it was chosen.
-        WHERE m.ids IS NOT NULL AND NOT EXISTS (
-            SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
-    ), locked AS (
-        INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-        SELECT w.instance_id, w.token, p_now + p_lock_for, w.ids FROM wanted w
-        WHERE w.execution_id IS NOT NULL OR w.starts
-        ON CONFLICT DO NOTHING
-        RETURNING instance_locks.instance_id
-    )
-    SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
-        w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
-        CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
-            THEN (
-                SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
-                WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
-        END,
-        kv.keys, kv.values, kv.times
-    FROM locked k
-    JOIN wanted w ON w.instance_id = k.instance_id
-    LEFT JOIN LATERAL (
-        SELECT h.event_id FROM {schema}.history h
-        WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
-        ORDER BY h.event_id DESC LIMIT 1
-    ) AS last ON TRUE
-    CROSS JOIN LATERAL (
-        SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
-            array_agg(s.last_updated_at_ms) AS times
-        FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
-    ) AS kv
-    ORDER BY w.place;
+    FROM expired
+    WHERE q.instance_id = expired.instance_id AND q.id = ANY (expired.message_ids);
 END
 $body$;
 

@@ -1,17 +1,22 @@
--- Commits turns. Each array of a kind has one element per row; `*_turn` counts from one. The first
--- row of the answer is about the call: the time, and whether a committed instance has messages left.
--- The others say for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
--- follow what is stored; with -1 for the turn, the row of each activity that was leased; with -2,
--- that an activity was cancelled which somebody runs.
+-- Commits turns. Each array of a kind has one element per row; `*_turn` counts from one, and `d_*`
+-- have one for each turn. What most calls do not need is done only if there is something to do: a
+-- step of a chain is four statements. A call without turns is a rehearsal: every statement is run
+-- on nothing, so that its plan is made before it is needed.
+--
+-- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
+-- follow what is stored; it is null if all are committed. `o_turns` and `o_incarnations` name the
+-- instances as they are stored now, `o_work_*` the activities that were leased. `o_ready`: a
+-- committed instance has messages left. `o_lost`: an activity was cancelled which somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
--- mark and nobody and nothing stands before it.
+-- mark and nobody and nothing stands before it. `f_*` are the activities that direct turns answer,
+-- in the order of their rows.
 CREATE FUNCTION {schema}.commit_turns(
     p_now BIGINT, p_node BIGINT,
     t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_execution BIGINT[], t_name TEXT[],
     t_version TEXT[], t_parent TEXT[], t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
     t_status TEXT[], t_output TEXT[], t_ends BOOLEAN[], t_custom_set BOOLEAN[], t_custom TEXT[],
-    d_turn INTEGER[], d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
+    d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
     f_turn INTEGER[], f_id BIGINT[], f_token UUID[],
     e_turn INTEGER[], e_id BIGINT[], e_type TEXT[], e_data TEXT[],
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[],
@@ -19,84 +24,212 @@ CREATE FUNCTION {schema}.commit_turns(
     w_session TEXT[], w_route TEXT[], w_item TEXT[], w_token UUID[], w_lock_for BIGINT[],
     w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
-    m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[]
-) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_value BIGINT, o_token UUID)
+    m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[],
+    -- Turns that were fetched, whether one of them names no orchestration, and whether executions
+    -- may have to be written.
+    p_fetched INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
+    OUT o_now BIGINT, OUT o_codes INTEGER[], OUT o_turns INTEGER[], OUT o_incarnations BIGINT[],
+    OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready BOOLEAN, OUT o_lost BOOLEAN
+)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
-    v_live INTEGER[];
-    v_known INTEGER[];
-    v_incarnations BIGINT[];
+    v_count INTEGER := cardinality(t_instance);
+    v_rehearsal BOOLEAN := v_count = 0;
+    -- Turns that were fetched and whose lease lives, then all that are committed.
+    v_live INTEGER[] := '{}';
+    v_tried INTEGER[] := '{}';
     v_all BOOLEAN;
-    v_ready BOOLEAN := FALSE;
+    v_turns INTEGER[];
+    v_incarnations BIGINT[];
+    v_ended BIGINT;
+    v_sessions TEXT[];
     v_lost BIGINT;
 BEGIN
-    -- Only what the lease holds is consumed: later arrivals belong to the next turn.
-    WITH live AS (
-        DELETE FROM {schema}.instance_locks l
-        USING unnest(t_instance, t_token) WITH ORDINALITY AS t (instance_id, token, turn)
-        WHERE l.instance_id = t.instance_id AND l.lock_token = t.token AND l.locked_until > v_now
-        RETURNING t.turn::INTEGER, l.instance_id, l.message_ids
-    ), consumed AS (
-        DELETE FROM {schema}.orchestrator_queue q
-        USING live, unnest(live.message_ids) AS m (id)
-        WHERE q.instance_id = live.instance_id AND q.id = m.id
-    )
-    SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
-    IF cardinality(d_turn) > 0 THEN
-        v_live := v_live || {schema}.begin_direct_turns(
-            v_now, t_instance, d_turn, d_incarnation, d_execution, d_event, f_turn, f_id, f_token);
+    o_now := v_now;
+    o_ready := FALSE;
+    o_lost := FALSE;
+    o_turns := '{}';
+    o_incarnations := '{}';
+    IF p_fetched > 0 OR v_rehearsal THEN
+        -- Only what the lease holds is consumed: later arrivals belong to the next turn.
+        WITH live AS (
+            DELETE FROM {schema}.instance_locks l
+            USING unnest(t_instance, t_token) WITH ORDINALITY AS t (instance_id, token, turn)
+            WHERE l.instance_id = t.instance_id AND l.lock_token = t.token
+                AND l.locked_until > v_now
+            RETURNING t.turn::INTEGER, l.instance_id, l.message_ids
+        ), consumed AS (
+            DELETE FROM {schema}.orchestrator_queue q
+            USING live
+            WHERE q.instance_id = live.instance_id AND q.id = ANY (live.message_ids)
+        )
+        SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
+        -- Instances that their turns name are made or go on. A parent that was deleted meanwhile is
+        -- left out: the child could not be deleted otherwise. One that is being deleted is waited
+        -- for.
+        WITH written AS (
+            INSERT INTO {schema}.instances AS i (instance_id, orchestration_name,
+                orchestration_version, current_execution_id, created_at, updated_at,
+                parent_instance_id, custom_status, custom_status_version, incarnation, warm_node,
+                last_turn)
+            SELECT t.instance_id, t.name, t.version, t.execution_id, v_now, v_now,
+                CASE WHEN t.parent IS NOT NULL
+                    THEN {schema}.held_parent(t.instance_id, t.parent) END,
+                CASE WHEN t.custom_set THEN t.custom END, t.custom_set::INTEGER, t.incarnation,
+                p_node, t.token
+            FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_parent,
+                    t_incarnation, t_custom_set, t_custom) WITH ORDINALITY
+                AS t (instance_id, token, execution_id, name, version, parent, incarnation,
+                    custom_set, custom, turn)
+            WHERE t.turn = ANY (v_live) AND t.name IS NOT NULL
+            ON CONFLICT (instance_id) DO UPDATE SET
+                orchestration_name = excluded.orchestration_name,
+                orchestration_version = excluded.orchestration_version,
+                current_execution_id =
+                    greatest(i.current_execution_id, excluded.current_execution_id),
+                updated_at = excluded.updated_at,
+                custom_status = CASE WHEN excluded.custom_status_version > 0
+                    THEN excluded.custom_status ELSE i.custom_status END,
+                custom_status_version = i.custom_status_version + excluded.custom_status_version,
+                warm_node = excluded.warm_node,
+                last_turn = excluded.last_turn
+            RETURNING i.last_turn, i.incarnation
+        )
+        SELECT coalesce(array_agg(array_position(t_token, w.last_turn)), '{}'),
+            coalesce(array_agg(w.incarnation), '{}')
+        INTO o_turns, o_incarnations FROM written w;
     END IF;
-    v_all := cardinality(v_live) = cardinality(t_instance);
+    IF p_fetched < v_count THEN
+        -- Until the end of the transaction nobody hands the instance out. Somebody who is about to
+        -- do that now comes first. What stands before a turn is looked at by the next statement,
+        -- which sees what others did before we had the lock.
+        FOR v_turn IN 1..v_count LOOP
+            IF d_event[v_turn] IS NOT NULL
+                AND pg_try_advisory_xact_lock({schema}.instance_key(t_instance[v_turn]))
+            THEN
+                v_tried := v_tried || v_turn;
+            END IF;
+        END LOOP;
+    END IF;
+    IF p_fetched < v_count OR p_nameless OR v_rehearsal THEN
+        WITH updated AS (
+            UPDATE {schema}.instances i SET
+                orchestration_name = coalesce(t.name, i.orchestration_name),
+                orchestration_version = coalesce(t.version, i.orchestration_version),
+                current_execution_id = greatest(i.current_execution_id, t.execution_id),
+                updated_at = v_now,
+                custom_status = CASE WHEN t.custom_set THEN t.custom ELSE i.custom_status END,
+                custom_status_version = i.custom_status_version + t.custom_set::INTEGER,
+                warm_node = p_node,
+                last_turn = t.token
+            FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom,
+                    d_incarnation, d_execution, d_event) WITH ORDINALITY
+                AS t (instance_id, token, execution_id, name, version, custom_set, custom,
+                    held_incarnation, held_execution, held_event, turn)
+            WHERE i.instance_id = t.instance_id AND CASE
+                WHEN t.held_event IS NULL THEN t.turn = ANY (v_live) AND t.name IS NULL
+                ELSE t.turn = ANY (v_tried)
+                    AND i.incarnation = t.held_incarnation
+                    AND i.current_execution_id = t.held_execution
+                    AND t.held_event = coalesce((
+                        SELECT h.event_id FROM {schema}.history h
+                        WHERE h.instance_id = t.instance_id AND h.execution_id = t.held_execution
+                        ORDER BY h.event_id DESC LIMIT 1), 0)
+                    -- Not "NOT EXISTS": beside other conditions it would be answered by reading the
+                    -- whole table into a hash.
+                    AND (
+                        SELECT 1 FROM {schema}.instance_locks l
+                        WHERE l.instance_id = t.instance_id AND l.locked_until > v_now) IS NULL
+                    AND (
+                        SELECT 1 FROM {schema}.orchestrator_queue q
+                        WHERE q.instance_id = t.instance_id AND q.visible_at <= v_now
+                            AND NOT q.parked
+                        LIMIT 1) IS NULL
+                END
+            RETURNING t.turn::INTEGER, i.incarnation
+        )
+        SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}')
+        INTO v_turns, v_incarnations FROM updated u;
+        o_turns := o_turns || v_turns;
+        o_incarnations := o_incarnations || v_incarnations;
+    END IF;
+    v_all := cardinality(o_turns) = v_count;
+    IF v_all THEN
+        v_live := o_turns;
+    ELSE
+        -- A turn without a name commits although its instance is not stored.
+        SELECT coalesce(array_agg(DISTINCT c.turn), '{}') INTO v_live
+        FROM unnest(v_live || o_turns) AS c (turn);
+        v_all := cardinality(v_live) = v_count;
+    END IF;
 
-    IF cardinality(v_live) > 0 THEN
-        SELECT k.o_turns, k.o_incarnations INTO v_known, v_incarnations
-        FROM {schema}.write_instances(
-            v_now, p_node, v_live, t_instance, t_token, t_execution, t_name, t_version, t_parent,
-            t_incarnation, t_custom_set, t_custom) AS k;
-
-        INSERT INTO {schema}.executions (instance_id, execution_id, status, output, started_at,
-            completed_at, duroxide_version, duroxide_version_key)
-        SELECT t.instance_id, t.execution_id, coalesce(t.status, 'Running'), t.output, v_now,
-            CASE WHEN t.status IS NOT NULL THEN v_now END, t.pin, t.pin_key
-        FROM unnest(t_instance, t_execution, t_status, t_output, t_pin, t_pin_key)
-            WITH ORDINALITY AS t (instance_id, execution_id, status, output, pin, pin_key, turn)
-        WHERE (v_all OR t.turn = ANY (v_live))
-            AND (t.status IS NOT NULL OR t.pin IS NOT NULL OR NOT EXISTS (
-                SELECT 1 FROM {schema}.executions e
-                WHERE e.instance_id = t.instance_id AND e.execution_id = t.execution_id))
-        ON CONFLICT (instance_id, execution_id) DO UPDATE SET
-            status = CASE WHEN excluded.completed_at IS NULL
-                THEN executions.status ELSE excluded.status END,
-            output = CASE WHEN excluded.completed_at IS NULL
-                THEN executions.output ELSE excluded.output END,
-            completed_at = coalesce(excluded.completed_at, executions.completed_at),
-            duroxide_version = coalesce(excluded.duroxide_version, executions.duroxide_version),
-            duroxide_version_key =
-                coalesce(excluded.duroxide_version_key, executions.duroxide_version_key);
-
-        INSERT INTO {schema}.history
-            (instance_id, execution_id, event_id, event_type, event_data, created_at)
-        SELECT t_instance[e.turn], t_execution[e.turn], e.event_id, e.event_type, e.event_data,
-            v_now
-        FROM unnest(e_turn, e_id, e_type, e_data) AS e (turn, event_id, event_type, event_data)
-        WHERE v_all OR e.turn = ANY (v_live);
-
+    IF cardinality(v_live) > 0 OR v_rehearsal THEN
+        IF cardinality(f_id) > 0 OR v_rehearsal THEN
+            -- The rows are given in order, so that two callers cannot wait for each other.
+            WITH ended AS (
+                DELETE FROM {schema}.worker_queue q
+                USING unnest(f_turn, f_id, f_token) AS f (turn, id, token)
+                WHERE q.id = f.id AND q.lock_token = f.token AND q.locked_until > v_now
+                    AND (v_all OR f.turn = ANY (v_live))
+                RETURNING q.session_id
+            )
+            SELECT count(*), array_agg(e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
+            INTO v_ended, v_sessions FROM ended e;
+            IF v_ended < cardinality(f_id) AND v_ended < (
+                SELECT count(*) FROM unnest(f_turn) AS f (turn) WHERE f.turn = ANY (v_live))
+            THEN
+                RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
+                    USING ERRCODE = 'DX001';
+            END IF;
+            IF v_sessions IS NOT NULL THEN
+                PERFORM {schema}.touch_sessions(v_now, v_sessions);
+            END IF;
+        END IF;
+        IF p_executions OR v_rehearsal THEN
+            INSERT INTO {schema}.executions (instance_id, execution_id, status, output, started_at,
+                completed_at, duroxide_version, duroxide_version_key)
+            SELECT t.instance_id, t.execution_id, coalesce(t.status, 'Running'), t.output, v_now,
+                CASE WHEN t.status IS NOT NULL THEN v_now END, t.pin, t.pin_key
+            FROM unnest(t_instance, t_execution, t_status, t_output, t_pin, t_pin_key)
+                WITH ORDINALITY
+                AS t (instance_id, execution_id, status, output, pin, pin_key, turn)
+            WHERE (v_all OR t.turn = ANY (v_live))
+                AND (t.status IS NOT NULL OR t.pin IS NOT NULL OR (
+                    SELECT 1 FROM {schema}.executions e
+                    WHERE e.instance_id = t.instance_id AND e.execution_id = t.execution_id
+                ) IS NULL)
+            ON CONFLICT (instance_id, execution_id) DO UPDATE SET
+                status = CASE WHEN excluded.completed_at IS NULL
+                    THEN executions.status ELSE excluded.status END,
+                output = CASE WHEN excluded.completed_at IS NULL
+                    THEN executions.output ELSE excluded.output END,
+                completed_at = coalesce(excluded.completed_at, executions.completed_at),
+                duroxide_version =
+                    coalesce(excluded.duroxide_version, executions.duroxide_version),
+                duroxide_version_key =
+                    coalesce(excluded.duroxide_version_key, executions.duroxide_version_key);
+        END IF;
+        IF cardinality(e_turn) > 0 OR v_rehearsal THEN
+            INSERT INTO {schema}.history
+                (instance_id, execution_id, event_id, event_type, event_data, created_at)
+            SELECT t_instance[e.turn], t_execution[e.turn], e.event_id, e.event_type,
+                e.event_data, v_now
+            FROM unnest(e_turn, e_id, e_type, e_data)
+                AS e (turn, event_id, event_type, event_data)
+            WHERE v_all OR e.turn = ANY (v_live);
+        END IF;
         IF cardinality(k_turn) > 0 THEN
             PERFORM {schema}.write_values(
                 v_now, v_live, t_instance, k_turn, k_op, k_key, k_value, k_at);
         END IF;
-        IF TRUE = ANY (t_ends) THEN
-            PERFORM {schema}.merge_values((
-                SELECT array_agg(t.instance_id) FROM unnest(t_instance, t_ends) WITH ORDINALITY
-                    AS t (instance_id, ends, turn)
-                WHERE t.ends AND t.turn = ANY (v_live)));
+        IF TRUE = ANY (t_ends) OR v_rehearsal THEN
+            PERFORM {schema}.merge_values(v_live, t_instance, t_ends);
         END IF;
-        IF cardinality(w_turn) > 0 THEN
-            RETURN QUERY
+        IF cardinality(w_turn) > 0 OR v_rehearsal THEN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
                     execution_id, activity_id, session_id, route, lock_token, locked_until,
@@ -111,7 +244,8 @@ BEGIN
                         token, lock_for, start_limit)
                 WHERE v_all OR w.turn = ANY (v_live)
                 RETURNING worker_queue.id, worker_queue.lock_token)
-            SELECT -1, 0, a.id, a.lock_token FROM added a WHERE a.lock_token IS NOT NULL;
+            SELECT array_agg(a.id), array_agg(a.lock_token) INTO o_work_ids, o_work_tokens
+            FROM added a WHERE a.lock_token IS NOT NULL;
         END IF;
         IF cardinality(c_turn) > 0 THEN
             -- After the inserts: an activity that is scheduled and cancelled in one turn never
@@ -128,13 +262,9 @@ BEGIN
                 DELETE FROM {schema}.worker_queue q USING doomed WHERE q.id = doomed.id
                 RETURNING q.lock_token)
             SELECT count(c.lock_token) INTO v_lost FROM cancelled c;
-            IF v_lost > 0 THEN
-                o_turn := -2;
-                o_code := 0;
-                RETURN NEXT;
-            END IF;
+            o_lost := v_lost > 0;
         END IF;
-        IF cardinality(m_turn) > 0 THEN
+        IF cardinality(m_turn) > 0 OR v_rehearsal THEN
             IF v_all THEN
                 PERFORM {schema}.put_messages(v_now, m_instance, m_item, m_due, m_kind);
             ELSE
@@ -152,156 +282,63 @@ BEGIN
                 ) AS m;
             END IF;
         END IF;
-        SELECT EXISTS (
-            SELECT 1 FROM unnest(v_live) AS v (turn)
-            JOIN {schema}.orchestrator_queue q ON q.instance_id = t_instance[v.turn]
-            WHERE q.visible_at <= v_now AND NOT q.parked
-        ) INTO v_ready;
+        IF p_fetched > 0 OR v_rehearsal THEN
+            -- What came for an instance while it was leased was passed over by every fetch.
+            SELECT EXISTS (
+                SELECT 1 FROM unnest(v_live) AS v (turn)
+                JOIN {schema}.orchestrator_queue q ON q.instance_id = t_instance[v.turn]
+                WHERE q.visible_at <= v_now AND NOT q.parked
+            ) INTO o_ready;
+        END IF;
     END IF;
 
-    o_turn := 0;
-    o_code := v_ready::INTEGER;
-    o_value := v_now;
-    RETURN NEXT;
+    IF NOT v_all THEN
+        SELECT array_agg(s.o_code ORDER BY s.o_turn),
+            o_turns || coalesce(array_agg(s.o_turn) FILTER (WHERE s.o_known), '{}'),
+            o_incarnations || coalesce(array_agg(s.o_incarnation) FILTER (WHERE s.o_known), '{}')
+        INTO o_codes, o_turns, o_incarnations
+        FROM {schema}.why_refused(t_instance, t_token, t_again, d_event, v_live) AS s;
+    END IF;
+END
+$body$;
+
+-- What became of each turn of a commit. One that was committed by an earlier try is known by the
+-- last turn that its instance names.
+CREATE FUNCTION {schema}.why_refused(
+    t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], d_event BIGINT[], p_live INTEGER[]
+) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_known BOOLEAN, o_incarnation BIGINT)
+LANGUAGE plpgsql AS $body$
+BEGIN
     RETURN QUERY
     SELECT t.turn::INTEGER,
         CASE
-            WHEN t.turn = ANY (v_live) THEN 0
-            WHEN t.again AND EXISTS (
-                SELECT 1 FROM {schema}.instances i
-                WHERE i.instance_id = t.instance_id AND i.last_turn = t.token) THEN 0
-            WHEN t.turn = ANY (d_turn) THEN 3
-            WHEN EXISTS (
+            WHEN t.turn = ANY (p_live) OR before.incarnation IS NOT NULL THEN 0
+            WHEN t.held_event IS NOT NULL THEN 3
+            WHEN (
                 SELECT 1 FROM {schema}.instance_locks l
-                WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) THEN 2
+                WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) = 1 THEN 2
             ELSE 1
         END,
-        coalesce(v_incarnations[array_position(v_known, t.turn::INTEGER)], (
-            SELECT i.incarnation FROM {schema}.instances i
-            WHERE t.again AND i.instance_id = t.instance_id AND i.last_turn = t.token)),
-        NULL::UUID
-    FROM unnest(t_instance, t_token, t_again) WITH ORDINALITY
-        AS t (instance_id, token, again, turn);
+        NOT t.turn = ANY (p_live) AND before.incarnation IS NOT NULL,
+        before.incarnation
+    FROM unnest(t_instance, t_token, t_again, d_event) WITH ORDINALITY
+        AS t (instance_id, token, again, held_event, turn)
+    LEFT JOIN LATERAL (
+        SELECT i.incarnation FROM {schema}.instances i
+        WHERE t.again AND i.instance_id = t.instance_id AND i.last_turn = t.token
+    ) AS before ON TRUE;
 END
 $body$;
 
--- Which direct turns count. Ends the activities that they answer; a lost lease fails the call.
-CREATE FUNCTION {schema}.begin_direct_turns(
-    p_now BIGINT, t_instance TEXT[],
-    d_turn INTEGER[], d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
-    f_turn INTEGER[], f_id BIGINT[], f_token UUID[]
-) RETURNS INTEGER[]
-LANGUAGE plpgsql AS $body$
-DECLARE
-    v_turns INTEGER[];
-    v_ended BIGINT;
-    v_sessions TEXT[];
-BEGIN
-    -- Until the end of the transaction nobody hands the instance out. Somebody who is about to do
-    -- that now comes first.
-    SELECT array_agg(d.turn) INTO v_turns FROM unnest(d_turn) AS d (turn)
-    WHERE pg_try_advisory_xact_lock({schema}.instance_key(t_instance[d.turn]));
-    SELECT coalesce(array_agg(d.turn), '{}') INTO v_turns
-    FROM unnest(d_turn, d_incarnation, d_execution, d_event)
-        AS d (turn, incarnation, execution_id, event_id)
-    JOIN {schema}.instances i ON i.instance_id = t_instance[d.turn]
-    WHERE d.turn = ANY (v_turns)
-        AND i.incarnation = d.incarnation AND i.current_execution_id = d.execution_id
-        AND d.event_id = coalesce((
-            SELECT h.event_id FROM {schema}.history h
-            WHERE h.instance_id = i.instance_id AND h.execution_id = d.execution_id
-            ORDER BY h.event_id DESC LIMIT 1), 0)
-        AND NOT EXISTS (
-            SELECT 1 FROM {schema}.instance_locks l
-            WHERE l.instance_id = i.instance_id AND l.locked_until > p_now)
-        AND NOT EXISTS (
-            SELECT 1 FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = i.instance_id AND q.visible_at <= p_now AND NOT q.parked);
-    WITH held AS (
-        SELECT q.id FROM {schema}.worker_queue q
-        JOIN unnest(f_turn, f_id, f_token) AS f (turn, id, token)
-            ON q.id = f.id AND q.lock_token = f.token
-        WHERE q.locked_until > p_now AND f.turn = ANY (v_turns)
-        ORDER BY q.id FOR UPDATE OF q
-    ), ended AS (
-        DELETE FROM {schema}.worker_queue q USING held WHERE q.id = held.id
-        RETURNING q.session_id
-    )
-    SELECT count(*), array_agg(DISTINCT e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
-    INTO v_ended, v_sessions FROM ended e;
-    IF v_ended < (SELECT count(*) FROM unnest(f_turn) AS f (turn) WHERE f.turn = ANY (v_turns)) THEN
-        RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
-            USING ERRCODE = 'DX001';
-    END IF;
-    IF v_sessions IS NOT NULL THEN
-        PERFORM {schema}.touch_sessions(p_now, v_sessions);
-    END IF;
-    RETURN v_turns;
-END
-$body$;
-
--- Updates the instances of turns and makes those that a turn names for the first time.
-CREATE FUNCTION {schema}.write_instances(
-    p_now BIGINT, p_node BIGINT, p_live INTEGER[], t_instance TEXT[], t_token UUID[],
-    t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[],
-    t_incarnation BIGINT[], t_custom_set BOOLEAN[], t_custom TEXT[],
-    OUT o_turns INTEGER[], OUT o_incarnations BIGINT[]
-)
-LANGUAGE plpgsql AS $body$
-DECLARE
-    v_row RECORD;
-BEGIN
-    WITH updated AS (
-        UPDATE {schema}.instances i SET
-            orchestration_name = coalesce(t.name, i.orchestration_name),
-            orchestration_version = coalesce(t.version, i.orchestration_version),
-            current_execution_id = greatest(i.current_execution_id, t.execution_id),
-            updated_at = p_now,
-            custom_status = CASE WHEN t.custom_set THEN t.custom ELSE i.custom_status END,
-            custom_status_version = i.custom_status_version + t.custom_set::INTEGER,
-            warm_node = p_node,
-            last_turn = t.token
-        FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom)
-            WITH ORDINALITY
-            AS t (instance_id, token, execution_id, name, version, custom_set, custom, turn)
-        WHERE i.instance_id = t.instance_id AND t.turn = ANY (p_live)
-        RETURNING t.turn::INTEGER, i.incarnation
-    )
-    SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}')
-    INTO o_turns, o_incarnations FROM updated u;
-    IF cardinality(o_turns) = cardinality(p_live) THEN
-        RETURN;
-    END IF;
-    FOR v_row IN
-        -- A parent that was deleted meanwhile is left out: the child could not be deleted
-        -- otherwise. One that is being deleted is waited for.
-        INSERT INTO {schema}.instances (instance_id, orchestration_name, orchestration_version,
-            current_execution_id, created_at, updated_at, parent_instance_id, custom_status,
-            custom_status_version, incarnation, warm_node, last_turn)
-        SELECT t.instance_id, t.name, t.version, t.execution_id, p_now, p_now,
-            {schema}.held_parent(t.parent), CASE WHEN t.custom_set THEN t.custom END,
-            t.custom_set::INTEGER, t.incarnation, p_node, t.token
-        FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_parent, t_incarnation,
-                t_custom_set, t_custom) WITH ORDINALITY
-            AS t (instance_id, token, execution_id, name, version, parent, incarnation,
-                custom_set, custom, turn)
-        WHERE t.turn = ANY (p_live) AND NOT t.turn = ANY (o_turns) AND t.name IS NOT NULL
-        RETURNING instances.instance_id, instances.incarnation
-    LOOP
-        o_turns := o_turns || array_position(t_instance, v_row.instance_id);
-        o_incarnations := o_incarnations || v_row.incarnation;
-        PERFORM {schema}.unpark(ARRAY[v_row.instance_id]);
-    END LOOP;
-END
-$body$;
-
--- The parent if it exists, kept from being deleted until the end of the transaction.
-CREATE FUNCTION {schema}.held_parent(p_parent TEXT) RETURNS TEXT
+-- The parent of an instance that is about to be made, if the parent exists. It is kept from being
+-- deleted until the end of the transaction.
+CREATE FUNCTION {schema}.held_parent(p_instance TEXT, p_parent TEXT) RETURNS TEXT
 LANGUAGE plpgsql AS $body$
 DECLARE
     v_found TEXT;
 BEGIN
-    IF p_parent IS NOT NULL THEN
+    PERFORM 1 FROM {schema}.instances i WHERE i.instance_id = p_instance;
+    IF NOT FOUND THEN
         SELECT i.instance_id INTO v_found FROM {schema}.instances i
         WHERE i.instance_id = p_parent FOR KEY SHARE;
     END IF;
@@ -341,22 +378,27 @@ END
 $body$;
 
 -- Makes the writes of executions that ended part of what the next ones begin with.
-CREATE FUNCTION {schema}.merge_values(p_instances TEXT[]) RETURNS VOID
+CREATE FUNCTION {schema}.merge_values(p_live INTEGER[], t_instance TEXT[], t_ends BOOLEAN[])
+RETURNS VOID
 LANGUAGE plpgsql AS $body$
+DECLARE
+    v_instances TEXT[];
 BEGIN
-    IF NOT EXISTS (
-        SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = ANY (p_instances)
-    ) THEN
+    SELECT array_agg(DISTINCT d.instance_id) INTO v_instances
+    FROM unnest(t_instance, t_ends) WITH ORDINALITY AS t (instance_id, ends, turn)
+    JOIN {schema}.kv_delta d ON d.instance_id = t.instance_id
+    WHERE t.ends AND t.turn = ANY (p_live);
+    IF v_instances IS NULL THEN
         RETURN;
     END IF;
     INSERT INTO {schema}.kv_store (instance_id, key, value, last_updated_at_ms)
     SELECT d.instance_id, d.key, d.value, d.last_updated_at_ms FROM {schema}.kv_delta d
-    WHERE d.instance_id = ANY (p_instances) AND d.value IS NOT NULL
+    WHERE d.instance_id = ANY (v_instances) AND d.value IS NOT NULL
     ON CONFLICT (instance_id, key) DO UPDATE
     SET value = excluded.value, last_updated_at_ms = excluded.last_updated_at_ms;
     DELETE FROM {schema}.kv_store s USING {schema}.kv_delta d
-    WHERE s.instance_id = ANY (p_instances) AND d.instance_id = s.instance_id
+    WHERE s.instance_id = ANY (v_instances) AND d.instance_id = s.instance_id
         AND d.key = s.key AND d.value IS NULL;
-    DELETE FROM {schema}.kv_delta d WHERE d.instance_id = ANY (p_instances);
+    DELETE FROM {schema}.kv_delta d WHERE d.instance_id = ANY (v_instances);
 END
 $body$;

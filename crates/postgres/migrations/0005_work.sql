@@ -1,6 +1,7 @@
 -- Leases one activity for each slot, in order. `s_owner` is null for a slot that takes no sessions;
 -- `p_routes` is null for a worker that takes every tag. The last row has no slot and says the time
--- and when to look again.
+-- and when to look again. Without slots it is a rehearsal: its statements are run on nothing, so
+-- that their plans are made before they are needed.
 CREATE FUNCTION {schema}.fetch_work(
     p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[]
 ) RETURNS TABLE (
@@ -62,7 +63,9 @@ BEGIN
             WHERE q.id = ANY (v_ids) AND q.locked_until IS NULL AND q.visible_at <= v_now
             ORDER BY q.id FOR UPDATE SKIP LOCKED) AS c;
     END IF;
-    IF cardinality(v_ids) > 0 THEN
+    IF cardinality(v_ids) > 0 OR v_slots = 0 THEN
+        -- Leases need not survive a crash of the server: whoever held them asks again.
+        PERFORM set_config('synchronous_commit', 'off', TRUE);
         RETURN QUERY
         UPDATE {schema}.worker_queue q SET lock_token = gen_random_uuid(),
             locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1,
@@ -88,8 +91,10 @@ BEGIN
              WHERE s.locked_until > v_now ORDER BY s.locked_until LIMIT 1)
         ) AS d;
     END IF;
-    RETURN QUERY SELECT NULL::INTEGER, v_now, NULL::UUID, NULL::TEXT, NULL::INTEGER, NULL::TEXT,
-        NULL::BIGINT, NULL::BIGINT, NULL::TEXT, NULL::BOOLEAN, v_due, NULL::TEXT, NULL::BIGINT;
+    o_slot := NULL;
+    o_id := v_now;
+    o_due := v_due;
+    RETURN NEXT;
 END
 $body$;
 
@@ -134,25 +139,32 @@ BEGIN
                 AND q.locked_until > v_now
         ) AS d;
     END IF;
-    RETURN QUERY SELECT NULL::INTEGER, v_now, NULL::UUID, NULL::TEXT, NULL::INTEGER, NULL::TEXT,
-        NULL::BIGINT, NULL::BIGINT, NULL::TEXT, NULL::BOOLEAN, v_due, NULL::TEXT, NULL::BIGINT;
+    o_slot := NULL;
+    o_id := v_now;
+    o_due := v_due;
+    RETURN NEXT;
 END
 $body$;
 
 -- Makes activities ready whose lease ran out. The token stays: its holder may still give the
 -- activity back, as long as nobody else has taken it.
 CREATE FUNCTION {schema}.release_expired_work(p_now BIGINT) RETURNS VOID
-LANGUAGE sql AS $body$
+LANGUAGE plpgsql AS $body$
+BEGIN
     UPDATE {schema}.worker_queue q SET locked_until = NULL
     FROM (
         SELECT w.id FROM {schema}.worker_queue w WHERE w.locked_until <= p_now
         FOR UPDATE SKIP LOCKED) AS expired
-    WHERE q.id = expired.id
+    WHERE q.id = expired.id;
+END
 $body$;
 
 -- The routes that have ready activities, each found by one step into the index.
 CREATE FUNCTION {schema}.waiting_routes() RETURNS TEXT[]
-LANGUAGE sql AS $body$
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_routes TEXT[];
+BEGIN
     WITH RECURSIVE routes (route) AS (
         (SELECT q.route FROM {schema}.worker_queue q
          WHERE q.locked_until IS NULL ORDER BY q.route LIMIT 1)
@@ -161,7 +173,10 @@ LANGUAGE sql AS $body$
                 WHERE q.locked_until IS NULL AND q.route > r.route ORDER BY q.route LIMIT 1)
         FROM routes r WHERE r.route IS NOT NULL
     )
-    SELECT coalesce(array_agg(r.route), '{}') FROM routes r WHERE r.route IS NOT NULL
+    SELECT coalesce(array_agg(r.route), '{}') INTO v_routes FROM routes r
+    WHERE r.route IS NOT NULL;
+    RETURN v_routes;
+END
 $body$;
 
 -- The oldest activity that a slot may run, with the lease of its session.
@@ -181,9 +196,9 @@ BEGIN
             SELECT q.id, q.session_id FROM {schema}.worker_queue q
             WHERE q.locked_until IS NULL AND q.route = r.route AND q.visible_at <= p_now
                 AND q.id <> ALL (p_taken)
-                AND (q.session_id IS NULL OR (p_owner IS NOT NULL AND NOT EXISTS (
+                AND (q.session_id IS NULL OR (p_owner IS NOT NULL AND (
                     SELECT 1 FROM {schema}.sessions s WHERE s.session_id = q.session_id
-                        AND s.locked_until > p_now AND s.worker_id <> p_owner)))
+                        AND s.locked_until > p_now AND s.worker_id <> p_owner) IS NULL))
             ORDER BY q.id LIMIT 32) AS o
         ORDER BY o.id
     LOOP
@@ -233,19 +248,15 @@ DECLARE
     v_sessions TEXT[];
 BEGIN
     o_now := v_now;
-    -- In the order of the rows, so that two callers cannot wait for each other.
-    WITH held AS (
-        SELECT q.id, f.place FROM {schema}.worker_queue q
-        JOIN unnest(f_id, f_token) WITH ORDINALITY AS f (id, token, place)
-            ON q.id = f.id AND q.lock_token = f.token
-        WHERE q.locked_until > v_now
-        ORDER BY q.id FOR UPDATE OF q
-    ), ended AS (
-        DELETE FROM {schema}.worker_queue q USING held WHERE q.id = held.id
-        RETURNING held.place::INTEGER, q.session_id
+    -- The rows are given in order, so that two callers cannot wait for each other.
+    WITH ended AS (
+        DELETE FROM {schema}.worker_queue q
+        USING unnest(f_id, f_token) WITH ORDINALITY AS f (id, token, place)
+        WHERE q.id = f.id AND q.lock_token = f.token AND q.locked_until > v_now
+        RETURNING f.place::INTEGER, q.session_id
     )
     SELECT coalesce(array_agg(e.place), '{}'),
-        array_agg(DISTINCT e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
+        array_agg(e.session_id) FILTER (WHERE e.session_id IS NOT NULL)
     INTO o_ended, v_sessions FROM ended e;
     IF v_sessions IS NOT NULL THEN
         PERFORM {schema}.touch_sessions(v_now, v_sessions);
@@ -275,13 +286,15 @@ $body$;
 
 -- Notes that sessions are in use, while their leases live.
 CREATE FUNCTION {schema}.touch_sessions(p_now BIGINT, p_sessions TEXT[]) RETURNS VOID
-LANGUAGE sql AS $body$
+LANGUAGE plpgsql AS $body$
+BEGIN
     UPDATE {schema}.sessions s SET last_activity_at = p_now
     FROM (
         SELECT l.session_id FROM {schema}.sessions l
         WHERE l.session_id = ANY (p_sessions) AND l.locked_until > p_now
         ORDER BY l.session_id FOR UPDATE) AS live
-    WHERE s.session_id = live.session_id
+    WHERE s.session_id = live.session_id;
+END
 $body$;
 
 CREATE FUNCTION {schema}.enqueue_work(

@@ -100,6 +100,16 @@ impl Changes {
         *self == Self::default()
     }
 
+    /// Whether nothing was changed that somebody waits for before going on.
+    pub(crate) fn is_only_steps(&self) -> bool {
+        !self.orchestrator_queue
+            && self.routes.is_empty()
+            && !self.start_limits
+            && !self.work_locks
+            && !self.every_instance
+            && self.instances.is_empty()
+    }
+
     /// Wakes whoever waits for one of these changes on this node.
     pub(crate) fn publish(&self, hub: &ChangeHub) {
         if self.orchestrator_queue {

@@ -9,6 +9,7 @@ use duroxide_core::providers::{
     ScheduledActivityIdentifier, TurnCommit,
 };
 use duroxide_core::{Event, EventKind};
+use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
@@ -153,13 +154,19 @@ impl EncodedCommit {
 
     /// The activities that were enqueued under a lease. None of a commit that was done before:
     /// nobody here knows their rows any more, and their leases run out.
-    fn leased(&self, rows: &HashMap<Uuid, Option<i64>>) -> Vec<LeasedWork> {
+    fn leased(&self, rows: &HashMap<Uuid, i64>) -> Vec<LeasedWork> {
         let leased = self.work.iter().enumerate().filter_map(|(index, work)| {
             let (id, _) = work.lease?;
-            let row = rows.get(&id).copied().flatten()?;
+            let row = rows.get(&id).copied()?;
             Some(LeasedWork { index, lock_token: WorkToken { id, row }.text() })
         });
         leased.collect()
+    }
+
+    /// Whether the row of the execution may have to be written. One that goes on has it already.
+    fn concerns_execution(&self) -> bool {
+        let metadata = &self.metadata;
+        self.direct.is_none() || metadata.status.is_some() || metadata.pin.is_some()
     }
 
     fn changes(&self) -> Changes {
@@ -200,7 +207,8 @@ fn new_incarnation() -> i64 {
 /// A turn that was committed, and what it changed; `None` if a direct turn does not follow.
 pub(crate) type Committed = Result<(Option<CommittedTurn>, Changes), JobError>;
 
-/// Commits turns under live leases, in one call. `Err` means that none was committed.
+/// Commits turns under live leases, in one call. `Err` means that none was committed. Without turns
+/// it is a rehearsal, as for everything that is written in groups.
 pub(crate) async fn commit_turns(
     store: &Store,
     client: &Object,
@@ -208,63 +216,59 @@ pub(crate) async fn commit_turns(
 ) -> Result<Vec<Committed>, JobError> {
     let columns = Columns::of(commits);
     let now = store.now();
+    let fetched = commits.iter().filter(|commit| commit.direct.is_none()).count();
+    let fetched = i32::try_from(fetched).unwrap_or(i32::MAX);
+    let nameless = commits.iter().any(|commit| commit.metadata.name.is_none());
+    let executions = commits.iter().any(|commit| commit.concerns_execution());
     let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &store.node];
     columns.append_to(&mut params);
+    params.extend::<[&(dyn ToSql + Sync); 3]>([&fetched, &nameless, &executions]);
     let rows = connection::query(client, &store.schema.sql(COMMIT_SQL), &params).await?;
-    let mut outcomes: Vec<Committed> = Vec::with_capacity(commits.len());
-    outcomes.resize_with(commits.len(), || Err(turn_lock::unknown_token()));
-    let (mut ready, mut lost) = (false, false);
-    let mut leased = HashMap::new();
-    for row in rows {
-        let (turn, code): (i32, i32) = (row.get(0), row.get(1));
-        let value: Option<i64> = row.get(2);
-        match turn {
-            ABOUT_THE_CALL => {
-                ready = code != 0;
-                store.told(value.unwrap_or_default());
-            }
-            CANCELLED_RUNNING_WORK => lost = true,
-            ABOUT_WORK => {
-                leased.insert(row.get::<_, Option<Uuid>>(3).unwrap_or_default(), value);
-            }
-            _ => {
-                let index = usize::try_from(turn).unwrap_or_default().wrapping_sub(1);
-                let (Some(outcome), Some(commit)) = (outcomes.get_mut(index), commits.get(index))
-                else {
-                    continue;
-                };
-                *outcome = commit.outcome(code, value);
-            }
-        }
-    }
-    for (outcome, commit) in outcomes.iter_mut().zip(commits) {
-        if let Ok((Some(committed), _)) = outcome {
-            committed.leased = commit.leased(&leased);
-        }
-    }
-    if let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
-        changes.orchestrator_queue |= ready;
-        changes.work_locks |= lost;
-    }
-    Ok(outcomes)
+    let Some(row) = rows.first() else {
+        return Err(JobError::Broken("commit_turns gave no answer".to_owned()));
+    };
+    Ok(read_answer(store, row, commits))
 }
 
-// What a row of the answer is about, if not about a turn.
-const ABOUT_THE_CALL: i32 = 0;
-const ABOUT_WORK: i32 = -1;
-const CANCELLED_RUNNING_WORK: i32 = -2;
+fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
+    store.told(row.get(0));
+    // Without codes all are committed.
+    let codes: Vec<i32> = row.get::<_, Option<_>>(1).unwrap_or_default();
+    let turns: Vec<i32> = row.get(2);
+    let incarnations: Vec<Option<i64>> = row.get(3);
+    let incarnations: HashMap<i32, Option<i64>> = turns.into_iter().zip(incarnations).collect();
+    let ids: Vec<i64> = row.get::<_, Option<_>>(4).unwrap_or_default();
+    let tokens: Vec<Uuid> = row.get::<_, Option<_>>(5).unwrap_or_default();
+    let leased: HashMap<Uuid, i64> = tokens.into_iter().zip(ids).collect();
+    let outcome = |(index, commit): (usize, &&EncodedCommit)| {
+        let code = codes.get(index).copied().unwrap_or_default();
+        let incarnation = incarnations.get(&place(index)).copied().flatten();
+        let mut outcome = commit.outcome(code, incarnation);
+        if let Ok((Some(committed), _)) = &mut outcome {
+            committed.leased = commit.leased(&leased);
+        }
+        outcome
+    };
+    let mut outcomes: Vec<Committed> = commits.iter().enumerate().map(outcome).collect();
+    if let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
+        changes.orchestrator_queue |= row.get::<_, bool>(6);
+        changes.work_locks |= row.get::<_, bool>(7);
+    }
+    outcomes
+}
 
 /// Commits turns.
 pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
-    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52)";
+    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54)";
 
 /// Commits as the database takes them: one array for each column.
 #[derive(Default)]
 struct Columns<'a> {
     turns: TurnColumns<'a>,
     direct: DirectColumns,
+    finished: FinishedColumns,
     event_turns: Vec<i32>,
     event_ids: Vec<i64>,
     event_types: Vec<&'static str>,
@@ -302,28 +306,47 @@ struct TurnColumns<'a> {
     customs: Vec<Option<&'a str>>,
 }
 
+/// What direct turns have to prove; nothing for each of the others.
 #[derive(Default)]
 struct DirectColumns {
-    turns: Vec<i32>,
-    incarnations: Vec<i64>,
-    executions: Vec<i64>,
-    events: Vec<i64>,
-    finished_turns: Vec<i32>,
-    finished_rows: Vec<i64>,
-    finished_tokens: Vec<Uuid>,
+    incarnations: Vec<Option<i64>>,
+    executions: Vec<Option<i64>>,
+    events: Vec<Option<i64>>,
 }
 
 impl DirectColumns {
-    fn push(&mut self, turn: i32, direct: &Direct) {
-        self.turns.push(turn);
-        self.incarnations.push(to_db(direct.mark.incarnation));
-        self.executions.push(to_db(direct.mark.execution_id));
-        self.events.push(to_db(direct.mark.event_id));
-        for token in &direct.finished {
-            self.finished_turns.push(turn);
-            self.finished_rows.push(token.row);
-            self.finished_tokens.push(token.id);
+    fn push(&mut self, direct: Option<&Direct>) {
+        let mark = direct.map(|direct| &direct.mark);
+        self.incarnations.push(mark.map(|mark| to_db(mark.incarnation)));
+        self.executions.push(mark.map(|mark| to_db(mark.execution_id)));
+        self.events.push(mark.map(|mark| to_db(mark.event_id)));
+    }
+}
+
+/// Activities that direct turns answer.
+#[derive(Default)]
+struct FinishedColumns {
+    turns: Vec<i32>,
+    rows: Vec<i64>,
+    tokens: Vec<Uuid>,
+}
+
+impl FinishedColumns {
+    /// In the order of the rows, so that two calls cannot wait for each other.
+    fn of(commits: &[&EncodedCommit]) -> Self {
+        let finished = commits.iter().enumerate().flat_map(|(index, commit)| {
+            let tokens = commit.direct.iter().flat_map(|direct| &direct.finished);
+            tokens.map(move |token| (token.row, place(index), token.id))
+        });
+        let mut finished: Vec<(i64, i32, Uuid)> = finished.collect();
+        finished.sort_unstable_by_key(|(row, ..)| *row);
+        let mut columns = Self::default();
+        for (row, turn, token) in finished {
+            columns.turns.push(turn);
+            columns.rows.push(row);
+            columns.tokens.push(token);
         }
+        columns
     }
 }
 
@@ -338,7 +361,7 @@ struct KvColumns<'a> {
 
 impl<'a> Columns<'a> {
     fn of(commits: &[&'a EncodedCommit]) -> Self {
-        let mut columns = Self::default();
+        let mut columns = Self { finished: FinishedColumns::of(commits), ..Self::default() };
         for (index, commit) in commits.iter().enumerate() {
             columns.push(place(index), commit);
         }
@@ -347,9 +370,7 @@ impl<'a> Columns<'a> {
 
     fn push(&mut self, turn: i32, commit: &'a EncodedCommit) {
         self.turns.push(commit);
-        if let Some(direct) = &commit.direct {
-            self.direct.push(turn, direct);
-        }
+        self.direct.push(commit.direct.as_ref());
         for event in &commit.events {
             self.event_turns.push(turn);
             self.event_ids.push(event.event_id);
@@ -398,14 +419,13 @@ impl<'a> Columns<'a> {
             &turns.custom_set,
             &turns.customs,
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 16]>([
-            &self.direct.turns,
+        params.extend::<[&'p (dyn ToSql + Sync); 15]>([
             &self.direct.incarnations,
             &self.direct.executions,
             &self.direct.events,
-            &self.direct.finished_turns,
-            &self.direct.finished_rows,
-            &self.direct.finished_tokens,
+            &self.finished.turns,
+            &self.finished.rows,
+            &self.finished.tokens,
             &self.event_turns,
             &self.event_ids,
             &self.event_types,

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod, Runtime};
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{NoTls, Row};
 
@@ -10,6 +12,9 @@ use crate::error::JobError;
 use crate::options::Settings;
 use crate::url::{Location, SslMode};
 use crate::{PostgresError, limits, tls};
+
+/// The oldest server that has everything we use.
+const SERVER_VERSION_MIN: i32 = 130_000;
 
 /// What a statement is run with.
 pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
@@ -65,6 +70,8 @@ fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Po
     };
     Pool::builder(manager)
         .max_size(size)
+        // The connection that was used last has its plans made and its memory warm.
+        .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(settings.pool_wait))
         .create_timeout(Some(limits::CONNECT_TIMEOUT))
         .recycle_timeout(Some(limits::CONNECT_TIMEOUT))
@@ -81,4 +88,16 @@ pub(crate) async fn query(
 ) -> Result<Vec<Row>, JobError> {
     let statement = client.prepare_cached(sql).await?;
     Ok(client.query(&statement, params).await?)
+}
+
+/// Refuses a server that lacks something.
+pub(crate) fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
+    let reason = if version < SERVER_VERSION_MIN {
+        format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
+    } else if encoding != "UTF8" {
+        format!("its encoding is {encoding}; make one with ENCODING 'UTF8'")
+    } else {
+        return Ok(());
+    };
+    Err(PostgresError::Unsuitable { reason })
 }

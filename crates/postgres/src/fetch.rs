@@ -66,6 +66,10 @@ enum StoredHistory {
     After(i64, Vec<String>),
 }
 
+/// Hands out turns.
+pub(crate) const FETCH_SQL: &str =
+    "SELECT * FROM {schema}.fetch_turns($1, $2, $3, $4, $5, $6, $7, $8)";
+
 /// Locks up to `turns_max` instances that have visible messages.
 pub(crate) async fn fetch_turns(
     store: &Store,
@@ -81,7 +85,7 @@ pub(crate) async fn fetch_turns(
     let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
     let rows = store
         .change(
-            "SELECT * FROM {schema}.fetch_turns($1, $2, $3, $4, $5, $6, $7, $8)",
+            FETCH_SQL,
             &[
                 &store.now(),
                 &i32::try_from(turns_max).unwrap_or(i32::MAX),

@@ -32,6 +32,12 @@ pub(crate) async fn fetch_turns(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(store, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
+    if let Some(quiet) = store.quiet.take(&fetch) {
+        wait.changes = quiet.changes;
+        if !wait.until(quiet.due).await {
+            return Ok(Vec::new());
+        }
+    }
     let request = Arc::new(TurnRequest {
         turns_max: fetch.turns_max,
         lock_for: lease_length(fetch.lock_timeout),
@@ -49,6 +55,9 @@ pub(crate) async fn fetch_turns(
             );
         let batch = batch.await.during(operation)?;
         if !batch.turns.is_empty() {
+            if batch.turns.len() < request.turns_max && !batch.unfinished {
+                store.quiet.keep(&fetch, wait.changes, batch.next_due);
+            }
             return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
         }
         if batch.unfinished {

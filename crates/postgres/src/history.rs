@@ -1,14 +1,15 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, ProviderError};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 use duroxide_core::{Event, EventKind};
+use tokio_postgres::Row;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
 use crate::number::{from_db, to_db};
 use crate::store::Store;
-use crate::stored_text::to_stored;
+use crate::stored_text::{from_stored, to_stored};
 
 impl PostgresProvider {
     /// Events of one execution, or of the latest.
@@ -126,53 +127,37 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
         .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
 }
 
-/// How the latest execution stands, from its last events.
-pub(crate) async fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, JobError> {
-    // Only cancellations follow a terminal event. While the execution is said to run, the newest
-    // events are enough: they only hold a terminal one if it was seeded without its status.
-    let rows = store
-        .query(
-            "SELECT ended.event_data, first.event_data
-             FROM {schema}.current_execution($1) AS c (execution_id)
-             LEFT JOIN LATERAL (
-                 SELECT h.event_data FROM {schema}.history h
-                 WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
-                 ORDER BY h.event_id LIMIT 1
-             ) AS first ON TRUE
-             LEFT JOIN LATERAL (
-                 SELECT l.event_data FROM (
-                     SELECT h.event_type, h.event_data FROM {schema}.history h
-                     WHERE h.instance_id = $1 AND h.execution_id = c.execution_id
-                     ORDER BY h.event_id DESC
-                     LIMIT CASE (SELECT e.status FROM {schema}.executions e
-                                 WHERE e.instance_id = $1 AND e.execution_id = c.execution_id)
-                         WHEN 'Running' THEN 16 END
-                 ) AS l
-                 WHERE l.event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
-                 LIMIT 1
-             ) AS ended ON TRUE",
-            &[&to_stored(instance)],
-        )
-        .await?;
-    let Some(row) = rows.first() else { return Ok(InstanceOutcome::NotFound) };
-    if let Some(text) = row.get::<_, Option<String>>(0) {
-        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
-    }
-    let started = start_of(row.get::<_, Option<String>>(1))?.is_some();
-    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+/// Reads how instances stand.
+pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1, $2)";
+
+/// What is stored about the latest executions of instances, in their order. Says of each whether
+/// its first event is wanted although it has ended.
+pub(crate) async fn stored_statuses(
+    store: &Store,
+    stored_instances: &[&str],
+    first_wanted: &[bool],
+) -> Result<Vec<Row>, JobError> {
+    store.query(STATUS_SQL, &[&stored_instances, &first_wanted]).await
 }
 
-/// The start event of the latest execution.
-pub(crate) async fn start_event(store: &Store, instance: &str) -> Result<Option<Event>, JobError> {
-    let rows = store
-        .query(
-            "SELECT event_data FROM {schema}.history
-             WHERE instance_id = $1 AND execution_id = {schema}.current_execution($1)
-             ORDER BY event_id LIMIT 1",
-            &[&to_stored(instance)],
-        )
-        .await?;
-    start_of(rows.first().map(|row| row.get(0)))
+/// How the latest execution of an instance stands.
+pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
+    let outcome = match row.get::<_, Option<String>>(1) {
+        Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
+        None if start_of(row.get(2))?.is_some() => InstanceOutcome::Running,
+        None => InstanceOutcome::NotFound,
+    };
+    if outcome == InstanceOutcome::NotFound {
+        return Ok(InstanceStatus::new(outcome, Ok(None)));
+    }
+    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
+    let custom = row.get::<_, Option<String>>(3).map(from_stored);
+    Ok(InstanceStatus::new(outcome, Ok(Some((custom, version)))))
+}
+
+/// The start event of the latest execution of an instance.
+pub(crate) fn start_event(row: &Row) -> Result<Option<Event>, JobError> {
+    start_of(row.get(2))
 }
 
 fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {

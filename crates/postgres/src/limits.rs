@@ -5,6 +5,12 @@ use std::time::Duration;
 /// Jobs that share one commit: the first of them waits for all.
 pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 
+/// Jobs that are worth a transaction of their own while another one is under way.
+pub(crate) const JOBS_FOR_ANOTHER_WRITER: usize = 64;
+
+/// How often those who are ready to run come first before a group is taken.
+pub(crate) const YIELDS_BEFORE_COMMIT: usize = 3;
+
 /// Commits under way at once. While one waits for the disk, the next is being written.
 pub(crate) const WRITERS: usize = 2;
 
@@ -40,6 +46,10 @@ pub(crate) const HELLO_INTERVAL: Duration = Duration::from_secs(20);
 
 /// How long a node that says nothing counts as there: two greetings may be lost.
 pub(crate) const HELLO_LASTS: Duration = Duration::from_secs(70);
+
+/// How long steps of instances are gathered before other nodes are told of them. Ends of instances
+/// and new work are told at once.
+pub(crate) const STEPS_GATHERED_FOR: Duration = Duration::from_millis(20);
 
 /// Bytes of one notification; the server takes a little less than 8000.
 pub(crate) const PAYLOAD_BYTES_MAX: usize = 7000;
@@ -79,3 +89,10 @@ pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
 /// How long a fetch waits for dropped ones of the same node to be undone.
 pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// Questions about instances that share one statement: the first of them waits for all.
+pub(crate) const QUESTIONS_PER_READ_MAX: usize = 128;
+
+/// Connections for fetches and reads that are made ready when a database is opened: as many as a
+/// node uses all the time, one for turns, one for activities, one for questions.
+pub(crate) const REHEARSED_READERS: usize = 3;

@@ -42,7 +42,10 @@ const WORK_LOCKS: &str = "l";
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     inner: Mutex<Inner>,
+    /// There is something that others wait for.
     filled: Notify,
+    /// There are steps of instances, which can wait a little.
+    stepped: Notify,
 }
 
 #[derive(Debug, Default)]
@@ -67,9 +70,22 @@ impl Outbox {
         if inner.heard.is_none_or(|heard| heard.elapsed() > limits::HELLO_LASTS) {
             return;
         }
+        let only_steps = changes.is_only_steps();
         inner.changes.merge(changes);
         drop(inner);
-        self.filled.notify_one();
+        if only_steps { self.stepped.notify_one() } else { self.filled.notify_one() }
+    }
+
+    /// Ends when there is something to be told.
+    async fn wait(&self) {
+        tokio::select! {
+            () = self.filled.notified() => {}
+            () = self.stepped.notified() => {
+                let urgent = self.filled.notified();
+                // Both ends are reasons to tell.
+                tokio::time::timeout(limits::STEPS_GATHERED_FOR, urgent).await.unwrap_or_default();
+            }
+        }
     }
 
     fn say(&self, word: &'static str) {
@@ -158,7 +174,7 @@ fn quoted(text: &str) -> String {
 pub(crate) async fn tell(store: Arc<Store>) {
     let mut failed = 0;
     loop {
-        let due = tokio::time::timeout(limits::HELLO_INTERVAL, store.outbox.filled.notified());
+        let due = tokio::time::timeout(limits::HELLO_INTERVAL, store.outbox.wait());
         if due.await.is_err() {
             store.outbox.say(STILL_HERE);
         }

@@ -9,7 +9,7 @@ use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkSlot, WorkerAnnouncement,
 };
@@ -28,6 +28,8 @@ use crate::notify::Outbox;
 use crate::number::{from_db, lease_length};
 use crate::options::{Migrations, PostgresProviderBuilder, Settings};
 use crate::orchestrator_queue::{DelayedMessage, NewMessage};
+use crate::quiet::Quiet;
+use crate::reader::Reader;
 use crate::schema::Schema;
 use crate::store::Store;
 use crate::token::{TurnToken, WorkToken};
@@ -36,18 +38,16 @@ use crate::url::Location;
 use crate::worker_queue::{Finished, NewWork};
 use crate::writer::{Work, Writer};
 use crate::{
-    PostgresError, fetch_wait, history, inspect, kv, migrations, notify, progress, sessions,
-    turn_lock, worker_queue, workers,
+    PostgresError, connection, fetch_wait, history, inspect, kv, migrations, notify, progress,
+    rehearsal, sessions, turn_lock, worker_queue, workers,
 };
-
-/// The oldest server that has everything we use.
-const SERVER_VERSION_MIN: i32 = 130_000;
 
 /// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
 #[derive(Debug)]
 pub struct PostgresProvider {
     store: Arc<Store>,
     writer: Writer,
+    reader: Reader,
     _background: Background,
 }
 
@@ -109,7 +109,7 @@ impl PostgresProvider {
                 &[],
             )
             .await?;
-        suitable(row.get(0), row.get(1))?;
+        connection::suitable(row.get(0), row.get(1))?;
         match settings.migrations {
             Migrations::Run => migrations::run(&mut client, &schema).await?,
             Migrations::Verify => migrations::check(&client, &schema).await?,
@@ -125,14 +125,17 @@ impl PostgresProvider {
             hub: ChangeHub::default(),
             outbox: Outbox::default(),
             returning: Returning::default(),
+            quiet: Quiet::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
+        rehearsal::rehearse(&store).await;
         let writer = Writer::start(&store);
+        let reader = Reader::start(&store);
         let background = Background(vec![
             tokio::spawn(notify::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(notify::tell(Arc::clone(&store))).abort_handle(),
         ]);
-        Ok(Self { store, writer, _background: background })
+        Ok(Self { store, writer, reader, _background: background })
     }
 
     pub(crate) fn store(&self) -> &Store {
@@ -148,17 +151,6 @@ impl PostgresProvider {
         let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
         Ok(committed.unwrap_or_default())
     }
-}
-
-fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
-    let reason = if version < SERVER_VERSION_MIN {
-        format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
-    } else if encoding != "UTF8" {
-        format!("its encoding is {encoding}; make one with ENCODING 'UTF8'")
-    } else {
-        return Ok(());
-    };
-    Err(PostgresError::Unsuitable { reason })
 }
 
 #[async_trait]
@@ -422,11 +414,15 @@ impl Provider for PostgresProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
-        history::outcome(&self.store, instance).await.during("read_outcome")
+        Ok(self.reader.status(instance).await.during("read_outcome")?.outcome)
+    }
+
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        self.reader.status(instance).await.during("read_status")
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
-        history::start_event(&self.store, instance).await.during("read_start_event")
+        self.reader.start_event(instance).await.during("read_start_event")
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

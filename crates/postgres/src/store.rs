@@ -17,6 +17,7 @@ use crate::limits;
 use crate::notify::Outbox;
 use crate::number::{from_db, to_db};
 use crate::options::Settings;
+use crate::quiet::Quiet;
 use crate::schema::Schema;
 
 /// The shared part of a provider.
@@ -30,6 +31,7 @@ pub(crate) struct Store {
     pub(crate) hub: ChangeHub,
     pub(crate) outbox: Outbox,
     pub(crate) returning: Returning,
+    pub(crate) quiet: Quiet,
     /// Told the time by every answer that holds it.
     pub(crate) database_clock: Arc<DatabaseClock>,
 }

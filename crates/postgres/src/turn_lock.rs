@@ -68,8 +68,8 @@ pub(crate) async fn abandon(
                  SET visible_at = coalesce(
                          coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
                      attempt_count = q.attempt_count + $5::INTEGER
-                 FROM released, unnest(released.message_ids) AS m (id)
-                 WHERE q.instance_id = $2 AND q.id = m.id
+                 FROM released
+                 WHERE q.instance_id = $2 AND q.id = ANY (released.message_ids)
                      AND ($4::BIGINT IS NOT NULL OR $5::INTEGER <> 0)
              )
              SELECT 1 FROM released",

@@ -201,6 +201,9 @@ pub(crate) struct RawWork {
     new_claim: Option<NewClaim>,
 }
 
+/// Leases activities.
+pub(crate) const FETCH_SQL: &str = "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)";
+
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) async fn fetch_work(
     store: &Store,
@@ -212,7 +215,7 @@ pub(crate) async fn fetch_work(
     let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
     let rows = store
         .change(
-            "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)",
+            FETCH_SQL,
             &[
                 &store.now(),
                 &request.lock_for,
@@ -313,16 +316,23 @@ pub(crate) async fn finish_all(
     client: &Object,
     finished: &[&Finished],
 ) -> Result<Vec<Result<Changes, JobError>>, JobError> {
-    let ids: Vec<i64> = finished.iter().map(|it| it.token.row).collect();
-    let tokens: Vec<Uuid> = finished.iter().map(|it| it.token.id).collect();
-    let again: Vec<bool> = finished.iter().map(|it| it.again).collect();
+    // In the order of the rows, so that two calls cannot wait for each other.
+    let mut ordered: Vec<(usize, &Finished)> = finished.iter().copied().enumerate().collect();
+    ordered.sort_by_key(|(_, it)| it.token.row);
+    let ids: Vec<i64> = ordered.iter().map(|(_, it)| it.token.row).collect();
+    let tokens: Vec<Uuid> = ordered.iter().map(|(_, it)| it.token.id).collect();
+    let again: Vec<bool> = ordered.iter().map(|(_, it)| it.again).collect();
+    let mut place_of = vec![0; finished.len()];
+    for (position, (index, _)) in ordered.iter().enumerate() {
+        place_of[*index] = place(position);
+    }
     let mut places: Vec<i32> = Vec::new();
     let mut instances: Vec<&str> = Vec::new();
     let mut texts: Vec<&str> = Vec::new();
     let mut kinds: Vec<i16> = Vec::new();
     for (index, it) in finished.iter().enumerate() {
         if let Some(message) = &it.completion {
-            places.push(place(index));
+            places.push(place_of[index]);
             instances.push(&message.instance);
             texts.push(&message.text);
             kinds.push(message.kind);
@@ -340,7 +350,7 @@ pub(crate) async fn finish_all(
     store.told(row.get(0));
     let ended: Vec<i32> = row.get(1);
     let outcome = |(index, it): (usize, &&Finished)| {
-        if !ended.contains(&place(index)) {
+        if !ended.contains(&place_of[index]) {
             return Err(lost_lease());
         }
         let mut changes = Changes::default();

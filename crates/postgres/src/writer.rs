@@ -1,7 +1,8 @@
 //! Commits in groups: whatever waits while a commit is under way shares the next one.
 //!
 //! A few lanes take all jobs that wait, run them in one transaction and answer them: an answer
-//! means durable. If the transaction fails, each job is run by itself, so that nobody suffers for
+//! means durable. A transaction costs more than a job in it, so that a second lane begins only when
+//! many wait. If the transaction fails, each job is run by itself, so that nobody suffers for
 //! somebody else's mistake.
 
 use std::collections::{HashSet, VecDeque};
@@ -70,6 +71,8 @@ struct Waiting {
     // as callers.
     jobs: VecDeque<Job>,
     closed: bool,
+    /// Lanes that write a group.
+    writing: usize,
     /// Commits whose answer was lost: the same call may come again.
     uncertain: HashSet<Uuid>,
 }
@@ -89,22 +92,42 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that waits; `None` when there will be nothing more.
-    async fn take(&self) -> Option<Vec<Job>> {
+    /// Everything that waits, once it is worth a transaction; `None` when there will be nothing
+    /// more.
+    async fn take(&self) -> Option<(Vec<Job>, Writing<'_>)> {
         loop {
             let arrived = self.arrived.notified();
+            // Whoever is ready to run may have a job that fits into the same group.
+            for _ in 0..limits::YIELDS_BEFORE_COMMIT {
+                tokio::task::yield_now().await;
+            }
             {
                 let mut waiting = self.lock();
-                if !waiting.jobs.is_empty() {
-                    let count = waiting.jobs.len().min(limits::JOBS_PER_COMMIT_MAX);
-                    return Some(waiting.jobs.drain(..count).collect());
+                let count = waiting.jobs.len();
+                if count >= limits::JOBS_FOR_ANOTHER_WRITER || (count > 0 && waiting.writing == 0) {
+                    waiting.writing += 1;
+                    let count = count.min(limits::JOBS_PER_COMMIT_MAX);
+                    let jobs = waiting.jobs.drain(..count).collect();
+                    return Some((jobs, Writing(self)));
                 }
-                if waiting.closed {
+                if waiting.closed && count == 0 {
                     return None;
                 }
             }
             arrived.await;
         }
+    }
+}
+
+/// A group that is being written. Whatever comes meanwhile waits for its end.
+struct Writing<'a>(&'a Queue);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.0.lock();
+        waiting.writing = waiting.writing.saturating_sub(1);
+        drop(waiting);
+        self.0.arrived.notify_one();
     }
 }
 
@@ -150,9 +173,9 @@ struct Lane {
 
 impl Lane {
     async fn serve(self) {
-        while let Some(jobs) = self.queue.take().await {
+        while let Some((jobs, writing)) = self.queue.take().await {
             // A lane outlives a bug of ours: those who wait see that their answer is gone.
-            if AssertUnwindSafe(self.write_all(jobs)).catch_unwind().await.is_err() {
+            if AssertUnwindSafe(self.write_all(jobs, writing)).catch_unwind().await.is_err() {
                 tracing::error!("writing a group of jobs panicked");
             }
         }
@@ -160,9 +183,12 @@ impl Lane {
         self.queue.arrived.notify_one();
     }
 
-    async fn write_all(&self, jobs: Vec<Job>) {
-        match self.write_group(&jobs).await {
+    async fn write_all(&self, jobs: Vec<Job>, writing: Writing<'_>) {
+        let written = self.write_group(&jobs).await;
+        drop(writing);
+        match written {
             Ok(outcomes) => self.answer_all(jobs, outcomes),
+            // Others need not wait for tries that may take long.
             Err(error) => {
                 for mut job in jobs {
                     let outcome = self.write_alone(&mut job, &error).await;

@@ -10,7 +10,7 @@ use duroxide_pg::PostgresProvider;
 use crate::support::*;
 
 /// Creates an instance that runs one activity under a lease of ours; its mark and the token.
-async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, String) {
+pub(crate) async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, String) {
     node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let fetched = turn(node).await;
     let first = TurnCommit {
@@ -24,7 +24,7 @@ async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, Strin
     (mark, committed.leased[0].lock_token.clone())
 }
 
-fn direct(instance: &str, mark: HistoryMark, token: &str) -> DirectTurn {
+pub(crate) fn direct(instance: &str, mark: HistoryMark, token: &str) -> DirectTurn {
     let commit = TurnCommit {
         worker_items: vec![activity(instance, 3)],
         lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: LEASE }),

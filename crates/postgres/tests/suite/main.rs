@@ -5,6 +5,7 @@ mod direct;
 mod idle;
 mod manual;
 mod nodes;
+mod plans;
 mod proxy;
 mod restore;
 mod schemas;

@@ -1,0 +1,67 @@
+//! How the server goes about the statements that every turn needs.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{Provider, TurnFetch};
+use duroxide_pg_server::{Server, Setup};
+use tokio::time::timeout;
+
+use crate::support::*;
+
+const TABLES: [&str; 6] =
+    ["instances", "executions", "history", "orchestrator_queue", "instance_locks", "worker_queue"];
+
+#[tokio::test]
+async fn nothing_that_a_turn_needs_reads_a_whole_table() {
+    let settings = [
+        "session_preload_libraries=auto_explain",
+        "auto_explain.log_min_duration=0",
+        "auto_explain.log_nested_statements=on",
+    ];
+    let settings = settings.map(str::to_owned).to_vec();
+    let server = Server::start(&Setup { settings, ..Setup::default() }).unwrap();
+    let store = Store::at(&server.url());
+    // Opening rehearses every statement; the turns run them for real.
+    let node = store.node().await;
+    let (mark, token) = crate::direct::running(&node, "a").await;
+    let turn = Arc::new(crate::direct::direct("a", mark, &token));
+    node.commit_direct_turn(turn).await.unwrap().expect("it follows");
+    node.read_status("a").await.unwrap();
+    let log = server.log();
+    for wanted in ["commit_turns(", "fetch_turns(", "Delete on orchestrator_queue q"] {
+        assert!(log.contains(wanted), "the plans of {wanted} are not in the log");
+    }
+    // A condition that is answered by reading a table into memory, and messages that are compared
+    // each with each.
+    let mut bad = vec!["hashed SubPlan".to_owned(), "Join Filter: (q.id".to_owned()];
+    bad.extend(TABLES.map(|table| format!("Seq Scan on {table} ")));
+    for line in log.lines() {
+        assert!(!bad.iter().any(|bad| line.contains(bad)), "{line}\nin\n{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_fetch_after_one_that_took_all_misses_nothing() {
+    let store = Store::live();
+    let open = || store.builder().safety_poll_interval(Duration::from_secs(3600)).open();
+    let node = open().await.unwrap();
+    let patient = || TurnFetch { poll_timeout: PATIENCE, ..wish(8) };
+    let fetched = async || {
+        let turns = timeout(PATIENCE, node.fetch_orchestration_items(patient())).await.unwrap();
+        turns.unwrap().into_iter().map(|turn| turn.item.instance).collect::<Vec<_>>()
+    };
+    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    assert_eq!(fetched().await, ["a"]);
+    // What came before the next fetch asks.
+    node.enqueue_for_orchestrator(start("b"), None).await.unwrap();
+    assert_eq!(fetched().await, ["b"]);
+    // What becomes visible by itself, added before the last look.
+    let later = Some(Duration::from_millis(300));
+    node.enqueue_for_orchestrator(start("later"), later).await.unwrap();
+    node.enqueue_for_orchestrator(start("c"), None).await.unwrap();
+    assert_eq!(fetched().await, ["c"]);
+    assert_eq!(fetched().await, ["later"]);
+    // A caller who does not wait gets a look.
+    assert!(node.fetch_orchestration_items(wish(8)).await.unwrap().is_empty());
+}
