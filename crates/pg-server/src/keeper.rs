@@ -7,30 +7,25 @@ use std::process::{Child, Command, Stdio};
 use crate::user::{self, User};
 
 // The first argument is the folder, the rest is the server's command line. The server is asked to
-// stop fast, and the folder goes when it has.
+// stop fast, and the folder goes when it has. Whoever reads the server's id never finds half of it.
 const KEEP: &str = r#"
 folder=$1
 shift
-"$@" </dev/null >>"$folder/log" 2>&1 &
-server=$!
-echo "$server" >"$folder/server.id"
+begin() {
+    "$@" </dev/null >>"$folder/log" 2>&1 &
+    server=$!
+    echo "$server" >"$folder/next.id"
+    mv "$folder/next.id" "$folder/server.id"
+}
+begin "$@"
 while read -r word; do
     case $word in
-        restart)
-            kill -INT "$server"
-            wait "$server"
-            "$@" </dev/null >>"$folder/log" 2>&1 &
-            server=$!
-            echo "$server" >"$folder/server.id"
-            ;;
-        kill)
-            kill -QUIT "$server"
-            wait "$server"
-            "$@" </dev/null >>"$folder/log" 2>&1 &
-            server=$!
-            echo "$server" >"$folder/server.id"
-            ;;
+        restart) kill -INT "$server" ;;
+        kill) kill -QUIT "$server" ;;
+        *) continue ;;
     esac
+    wait "$server"
+    begin "$@"
 done
 kill -INT "$server"
 wait "$server"
