@@ -53,7 +53,7 @@ impl Opener for OursSqlite {
 
     fn durability(&self) -> &'static str {
         match self.synchronous {
-            Synchronous::Full => "SQLite WAL, synchronous=FULL",
+            Synchronous::Full => "SQLite WAL, log flushed before each answer",
             Synchronous::Normal => "SQLite WAL, synchronous=NORMAL",
         }
     }

@@ -189,7 +189,8 @@ pub(crate) struct RawWork {
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
-    let work = if has_sessions(tx.conn)? || has_expired(tx)? {
+    // A lease without length has run out when the next slot is looked at.
+    let work = if request.lock_for <= 0 || has_sessions(tx.conn)? || has_expired(tx)? {
         lease_one_by_one(tx, request)?
     } else {
         let ids = oldest_ready(tx, &request.tag_filter, None, request.slots.len())?;

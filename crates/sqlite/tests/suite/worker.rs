@@ -176,3 +176,19 @@ async fn an_unreadable_activity_of_nobody_stays_and_is_passed_over() {
     assert_eq!(item, activity("a", 2));
     assert_eq!(store.count("SELECT count(*) FROM worker_queue"), 2);
 }
+
+#[tokio::test]
+async fn a_lease_without_length_has_run_out_for_the_next_slot() {
+    let store = Store::new().await;
+    store.provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let slots = [WorkSlot { session: None }, WorkSlot { session: None }];
+    let request = WorkFetch {
+        slots: &slots,
+        lock_timeout: Duration::ZERO,
+        poll_timeout: NOW,
+        tag_filter: &TagFilter::DefaultOnly,
+    };
+    let work = store.provider.fetch_work_items(request).await.unwrap();
+    let attempts: Vec<u32> = work.iter().map(|work| work.attempt_count).collect();
+    assert_eq!(attempts, [1, 2]);
+}
