@@ -22,14 +22,13 @@ pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figu
     if !arguments.wants("growth") {
         return;
     }
-    let counts: &[u64] = if arguments.quick { &[10, 10_000] } else { &[10, 10_000, 1_000_000] };
-    let waiting: &[u64] = if arguments.quick { &[10, 10_000] } else { &[10, 1_000, 100_000] };
-    let parts = [
-        history(programs, arguments.quick),
-        seeded(programs, "finished", FINISHED, counts),
-        seeded(programs, "waiting", WAITING, waiting),
-        nodes(programs),
-    ];
+    let mut parts = vec![history(programs, arguments.quick)];
+    // Stores have to be filled first, which takes longer than a quick run may.
+    if !arguments.quick {
+        parts.push(seeded(programs, "finished", FINISHED, &[10, 10_000, 1_000_000]));
+        parts.push(seeded(programs, "waiting", WAITING, &[10, 1_000, 100_000]));
+        parts.push(nodes(programs));
+    }
     for part in parts {
         match part {
             Ok(growth) => figures.growth.push(growth),
