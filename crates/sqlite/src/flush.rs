@@ -30,12 +30,12 @@ pub(crate) struct Commits {
 
 impl Commits {
     /// Counts a commit, before anyone can see it.
-    pub(crate) fn begin(&self) -> u64 {
+    fn begin(&self) -> u64 {
         self.begun.fetch_add(1, Ordering::SeqCst) + 1
     }
 
     /// A commit, and with it each one before, is over.
-    pub(crate) fn end(&self, number: u64) {
+    fn end(&self, number: u64) {
         self.flushed.send_if_modified(|flushed| {
             let is_later = *flushed < number;
             *flushed = number.max(*flushed);
@@ -167,6 +167,11 @@ impl Flusher {
             })
             .map_err(SqliteError::Thread)?;
         Ok(Self { log, queue, share })
+    }
+
+    /// Counts a commit that has to be settled, before anyone can see it.
+    pub(crate) fn begin(&self) -> u64 {
+        self.share.commits.begin()
     }
 
     /// Answers the jobs of a commit once they are durable.

@@ -260,7 +260,6 @@ struct WriterThread {
     /// How many looks for other processes in a row found nothing.
     quiet_looks: u32,
     neighbours: Neighbours,
-    commits: Arc<Commits>,
     /// `None` if commits need not survive a loss of power, or SQLite sees to it.
     flusher: Option<Flusher>,
     /// Whether another process has committed something that nobody here was told of.
@@ -274,7 +273,7 @@ impl WriterThread {
         let writes =
             matches!(&location, Location::File { mode, .. } if *mode != OpenMode::ReadOnly);
         let flusher = if writes && settings.synchronous == Synchronous::Full {
-            Flusher::start(&conn, settings.open_log, Arc::clone(&commits), hub.clone())?
+            Flusher::start(&conn, settings.open_log, commits, hub.clone())?
         } else {
             None
         };
@@ -287,7 +286,6 @@ impl WriterThread {
             location,
             hub,
             waiting,
-            commits,
             flusher,
             foreign: false,
         })
@@ -358,22 +356,18 @@ impl WriterThread {
     fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) -> Vec<Box<dyn Job>> {
         let committed = self.try_commit(round, inbox);
         let jobs = std::mem::take(&mut round.jobs);
-        match committed {
-            Ok((changes, None)) => {
+        match (committed, &mut self.flusher) {
+            (Ok((changes, Some(number))), Some(flusher)) => {
+                let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
+                let follow_ups = answer(leases);
+                flusher.settle(Committed { number, jobs, changes });
+                follow_ups
+            }
+            (Ok((changes, _)), _) => {
                 changes.publish(&self.hub);
                 answer(jobs)
             }
-            Ok((changes, Some(number))) => {
-                let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
-                let committed = Committed { number, jobs, changes };
-                let follow_ups = answer(leases);
-                match &mut self.flusher {
-                    Some(flusher) => flusher.settle(committed),
-                    None => drop(answer(committed.jobs)),
-                }
-                follow_ups
-            }
-            Err(error) => {
+            (Err(error), _) => {
                 if !self.conn.is_autocommit()
                     && let Err(error) = execute(&self.conn, "ROLLBACK")
                 {
@@ -418,7 +412,7 @@ impl WriterThread {
         }
         // What another process has committed, it may not have flushed yet.
         let must_last = round.is_durable() || self.foreign;
-        let number = (self.flusher.is_some() && must_last).then(|| self.commits.begin());
+        let number = self.flusher.as_ref().filter(|_| must_last).map(Flusher::begin);
         let committed = execute(&self.conn, "COMMIT");
         if let (Err(_), Some(flusher), Some(number)) = (&committed, &mut self.flusher, number) {
             // Those who wait for this number wait for those before it, too.
