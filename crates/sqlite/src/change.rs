@@ -1,6 +1,6 @@
 //! What the jobs of one commit changed, told to waiters once it is durable.
 
-use duroxide_core::providers::{ChangeHub, ChangeScope};
+use duroxide_core::providers::{ChangeHub, ChangeScope, InstanceEnd};
 
 /// What was changed.
 #[derive(Debug, Default)]
@@ -13,6 +13,8 @@ pub(crate) struct Changes {
     /// Instances that went on, and those that may have ended.
     steps: Vec<String>,
     instances: Vec<String>,
+    /// How instances ended that somebody waits for.
+    ends: Vec<InstanceEnd>,
 }
 
 impl Changes {
@@ -46,6 +48,11 @@ impl Changes {
         self.steps.push(instance);
     }
 
+    /// An instance ended that somebody waits for.
+    pub(crate) fn ended(&mut self, end: InstanceEnd) {
+        self.ends.push(end);
+    }
+
     /// Another process may have changed anything.
     pub(crate) fn everything(&mut self) {
         self.everything = true;
@@ -60,6 +67,7 @@ impl Changes {
         self.everything |= other.everything;
         self.steps.extend(other.steps);
         self.instances.extend(other.instances);
+        self.ends.extend(other.ends);
     }
 
     /// Wakes whoever waits for one of these changes.
@@ -85,6 +93,9 @@ impl Changes {
         }
         for instance in &self.instances {
             hub.notify(ChangeScope::Instance(instance));
+        }
+        for end in self.ends {
+            hub.notify_ended(end);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    CommittedTurn, ExecutionMetadata, LeasedWork, ScheduledActivityIdentifier, TurnCommit,
-    WorkLease,
+    AwaitedEnd, ChangeHub, CommittedTurn, ExecutionMetadata, LeasedWork,
+    ScheduledActivityIdentifier, TurnCommit, WorkLease,
 };
 use duroxide_core::{Event, EventKind};
 use rusqlite::{OptionalExtension, params};
@@ -18,7 +18,7 @@ use crate::orchestrator_queue::NewMessage;
 use crate::stored_text::stored_integer;
 use crate::worker_queue::NewWork;
 use crate::writer::Tx;
-use crate::{history, kv, orchestrator_queue, turn_lock, worker_queue};
+use crate::{history, inspect, kv, orchestrator_queue, turn_lock, worker_queue};
 
 /// A commit whose parts are encoded: that happens outside the writer.
 #[derive(Debug)]
@@ -35,11 +35,12 @@ pub(crate) struct EncodedCommit {
     cancelled: Vec<ScheduledActivityIdentifier>,
     /// Activities that the caller starts at once.
     lease: Option<WorkLease>,
+    awaited_end: Option<AwaitedEnd>,
 }
 
 impl EncodedCommit {
     /// Encodes a commit.
-    pub(crate) fn encode(commit: &TurnCommit) -> Result<Self, JobError> {
+    pub(crate) fn encode(commit: &TurnCommit, hub: &ChangeHub) -> Result<Self, JobError> {
         let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
@@ -47,6 +48,8 @@ impl EncodedCommit {
             .iter()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
+        // Whose turn it is, only the writer knows for sure.
+        let instance = commit.history_delta.last().map_or("", |event| event.instance_id.as_str());
         Ok(Self {
             lock_token: commit.lock_token.clone(),
             execution_id: commit.execution_id,
@@ -58,6 +61,7 @@ impl EncodedCommit {
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),
             lease: commit.lease_work.clone(),
+            awaited_end: hub.awaited_end(instance, &commit.history_delta),
         })
     }
 
@@ -107,7 +111,7 @@ pub(crate) fn commit_turn(
     if more_waits {
         tx.changes.orchestrator_queue();
     }
-    note_change(tx, instance, commit);
+    note_change(tx, instance, commit)?;
     Ok(CommittedTurn { incarnation, leased, more_waits })
 }
 
@@ -127,12 +131,21 @@ fn stored_instance(tx: &Tx<'_>, instance: &str) -> Result<Option<(u64, u64)>, Jo
 }
 
 /// Tells who watches the instance, once the turn is durable.
-pub(crate) fn note_change(tx: &mut Tx<'_>, instance: String, commit: &EncodedCommit) {
-    if commit.metadata.status.is_some() {
+pub(crate) fn note_change(
+    tx: &mut Tx<'_>,
+    instance: String,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
+    let awaited = commit.awaited_end.as_ref().filter(|end| end.instance() == instance);
+    if let Some(end) = awaited {
+        let (status, version) = inspect::custom_status(tx.conn, &instance, 0)?.unwrap_or_default();
+        tx.changes.ended(end.with_custom_status(status, version));
+    } else if commit.metadata.status.is_some() {
         tx.changes.instance(instance);
     } else {
         tx.changes.step(instance);
     }
+    Ok(())
 }
 
 /// Makes the changes of a turn to an instance that is stored.

@@ -3,7 +3,7 @@
 //! The caller ran it on what it holds, without a lease on the instance. It counts only if nothing
 //! has happened to the instance meanwhile, which is judged in the transaction that stores it.
 
-use duroxide_core::providers::{CommittedTurn, DirectTurn, HistoryMark};
+use duroxide_core::providers::{ChangeHub, CommittedTurn, DirectTurn, HistoryMark};
 use rusqlite::{OptionalExtension, params};
 
 use crate::commit::{self, EncodedCommit};
@@ -23,12 +23,12 @@ pub(crate) struct EncodedDirectTurn {
 
 impl EncodedDirectTurn {
     /// Encodes a turn.
-    pub(crate) fn encode(turn: &DirectTurn) -> Result<Self, JobError> {
+    pub(crate) fn encode(turn: &DirectTurn, hub: &ChangeHub) -> Result<Self, JobError> {
         Ok(Self {
             instance: turn.instance.clone(),
             mark: turn.mark,
             finished_work: turn.finished_work.clone(),
-            commit: EncodedCommit::encode(&turn.commit)?,
+            commit: EncodedCommit::encode(&turn.commit, hub)?,
         })
     }
 }
@@ -49,7 +49,7 @@ pub(crate) fn commit_direct_turn(
         commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = commit::apply(tx, &turn.instance, &turn.commit)?;
-    commit::note_change(tx, turn.instance.clone(), &turn.commit);
+    commit::note_change(tx, turn.instance.clone(), &turn.commit)?;
     Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
 }
 

@@ -138,7 +138,7 @@ impl SqliteProvider {
         operation: &'static str,
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
-        let encoded = EncodedCommit::encode(turn).during(operation)?;
+        let encoded = EncodedCommit::encode(turn, &self.hub).during(operation)?;
         self.writer.run(operation, move |tx| commit::commit_turn(tx, &encoded)).await
     }
 }
@@ -404,7 +404,7 @@ impl Provider for SqliteProvider {
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
         let operation = "commit_direct_turn";
-        let encoded = EncodedDirectTurn::encode(&turn).during(operation)?;
+        let encoded = EncodedDirectTurn::encode(&turn, &self.hub).during(operation)?;
         drop(turn);
         self.writer.run(operation, move |tx| direct_turn::commit_direct_turn(tx, &encoded)).await
     }

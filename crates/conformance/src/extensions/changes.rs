@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{ChangeScope, ChangeWatch};
+use duroxide_core::EventKind;
+use duroxide_core::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
 
 use crate::ProviderFactory;
 use crate::limits::WAKE_TIME_MAX;
 use crate::support::{
-    Must, Store, activity, commit, completed, heard, signal, start_item, started,
+    End, Must, Store, activity, commit, completed, heard, signal, start_item, started,
 };
 
 fn watch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, scope: ChangeScope<'_>) -> ChangeWatch {
@@ -87,4 +88,33 @@ pub async fn a_watch_sees_every_commit_of_its_instance<F: ProviderFactory + ?Siz
         store.ack(commit(&turn, vec![heard("a", 1, event_id)])).await.must("a commit");
         must_see(&mut seen, "a commit of its instance").await;
     }
+}
+
+/// What a watch says of an end is what is stored, custom status and all. A store need not say it,
+/// and says nothing to those who came when it was over.
+pub async fn a_watch_tells_an_end_as_it_is_stored<F: ProviderFactory + ?Sized>(factory: &F) {
+    const SCOPE: ChangeScope<'_> = ChangeScope::Outcome("a");
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let mut seen = watch(&store, SCOPE);
+    let said = |text: &str| EventKind::CustomStatusUpdated { status: Some(text.to_owned()) };
+    store.record("a", vec![said("half")]).await;
+    assert_eq!(seen.ending(), None, "a step is no end");
+    store.end_with("a", End::Completed("done"), vec![said("ready")]).await;
+    must_see(&mut seen, "the end of its instance").await;
+    let stored = store.provider.read_status("a").await.must("reading a status");
+    assert!(matches!(stored.outcome, InstanceOutcome::Ended(_)));
+    assert!(seen.ending().is_none_or(|told| told == stored), "told otherwise: {seen:?}");
+    assert_eq!(watch(&store, SCOPE).ending(), None, "who comes later has to look");
+}
+
+/// An execution that is followed by another one is not the end.
+pub async fn a_watch_tells_no_end_of_a_continued_instance<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let seen = watch(&store, ChangeScope::Outcome("a"));
+    store.continue_as_new("a").await;
+    assert_eq!(seen.ending(), None, "the next execution follows");
 }

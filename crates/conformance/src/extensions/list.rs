@@ -59,6 +59,8 @@ macro_rules! __extensions {
             a_watch_sees_what_makes_turns_fetchable needs(watching);
             a_watch_sees_what_makes_work_fetchable needs(watching);
             a_watch_sees_every_commit_of_its_instance needs(watching);
+            a_watch_tells_an_end_as_it_is_stored needs(watching);
+            a_watch_tells_no_end_of_a_continued_instance needs(watching);
             a_held_work_lock_is_not_lost;
             a_cancelled_work_lock_is_told needs(watching);
             a_stolen_work_lock_is_told needs(watching);

@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 use super::status::status_of;
 use super::{Client, ClientError};
 use crate::model::{OrchestrationStatus, codec};
-use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome};
+use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome, InstanceStatus};
 use crate::runtime::limits::{
     CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL,
 };
@@ -28,6 +28,9 @@ impl Client {
                 return status_of(status);
             }
             wait.for_change().await?;
+            if let Some(status) = wait.ending() {
+                return status_of(status);
+            }
         }
     }
 
@@ -111,6 +114,11 @@ impl Wait {
             None => sleep(self.pauses.next().min(remaining)).await,
         }
         Ok(())
+    }
+
+    /// How the instance ended, if the change has told.
+    fn ending(&self) -> Option<InstanceStatus> {
+        self.watch.as_ref()?.ending()
     }
 
     fn remaining(&self) -> Duration {

@@ -1,9 +1,13 @@
 //! Waiting for a change instead of asking again and again.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
+
+use super::{InstanceOutcome, InstanceStatus};
+use crate::model::{Event, EventKind};
 
 /// What a watcher is interested in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,19 +31,85 @@ pub enum ChangeScope<'a> {
 /// is missed.
 #[derive(Debug)]
 pub struct ChangeWatch {
-    changes: watch::Receiver<()>,
+    news: News,
     // Keeps the entry of an instance alive in the hub; the last one out removes it.
     _interest: Option<Interest>,
+}
+
+#[derive(Debug)]
+enum News {
+    Changes(watch::Receiver<()>),
+    Ends { ends: watch::Receiver<Option<Arc<Ending>>>, number: u64 },
 }
 
 impl ChangeWatch {
     /// Ends at the next change, at once if there was one since the last call.
     pub async fn changed(&mut self) {
-        if self.changes.changed().await.is_err() {
+        let changed = match &mut self.news {
+            News::Changes(changes) => changes.changed().await,
+            News::Ends { ends, .. } => ends.changed().await,
+        };
+        if changed.is_err() {
             // The hub is gone: nothing will ever change, and the caller's own limit ends the wait.
             std::future::pending::<()>().await;
         }
     }
+
+    /// How the watched instance ended, if the last change said so. Otherwise look.
+    pub fn ending(&self) -> Option<InstanceStatus> {
+        let News::Ends { ends, number } = &self.news else { return None };
+        let ending = ends.borrow();
+        ending.as_ref().filter(|it| *number <= it.since).map(|it| it.status.clone())
+    }
+}
+
+/// The end of an instance that somebody waits for, about to be committed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedEnd {
+    instance: String,
+    event: Event,
+    /// Watches with a higher number were made later.
+    since: u64,
+}
+
+impl AwaitedEnd {
+    /// The instance that is about to end.
+    pub fn instance(&self) -> &str {
+        &self.instance
+    }
+
+    /// What those who wait are told, with the custom status that was stored by the commit.
+    pub fn with_custom_status(&self, custom_status: Option<String>, version: u64) -> InstanceEnd {
+        let status = InstanceStatus {
+            outcome: InstanceOutcome::Ended(Box::new(self.event.clone())),
+            custom_status,
+            custom_status_version: version,
+        };
+        InstanceEnd {
+            instance: self.instance.clone(),
+            ending: Ending { status, since: self.since },
+        }
+    }
+}
+
+/// How an instance ended, for those who already waited when the commit was begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstanceEnd {
+    instance: String,
+    ending: Ending,
+}
+
+impl InstanceEnd {
+    /// The instance that ended.
+    pub fn instance(&self) -> &str {
+        &self.instance
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Ending {
+    status: InstanceStatus,
+    since: u64,
 }
 
 /// Tells watchers of changes. Each backend owns one.
@@ -54,6 +124,8 @@ struct Shared {
     worker: watch::Sender<()>,
     start_limits: watch::Sender<()>,
     work_locks: watch::Sender<()>,
+    /// Watches of ends that were made so far.
+    watches: AtomicU64,
     instances: Mutex<HashMap<String, Watched>>,
 }
 
@@ -62,7 +134,7 @@ struct Shared {
 struct Watched {
     changes: watch::Sender<()>,
     /// Those who only wait for the end need not be woken by every step.
-    outcome: watch::Sender<()>,
+    outcome: watch::Sender<Option<Arc<Ending>>>,
 }
 
 impl Watched {
@@ -96,24 +168,25 @@ impl Drop for Interest {
 impl ChangeHub {
     /// A watch that sees every change from now on.
     pub fn watch(&self, scope: ChangeScope<'_>) -> ChangeWatch {
+        let shared = &self.shared;
+        let queue = |changes: &watch::Sender<()>| ChangeWatch {
+            news: News::Changes(changes.subscribe()),
+            _interest: None,
+        };
         match scope {
-            ChangeScope::OrchestratorQueue => {
-                ChangeWatch { changes: self.shared.orchestrator.subscribe(), _interest: None }
-            }
-            ChangeScope::WorkerQueue => {
-                ChangeWatch { changes: self.shared.worker.subscribe(), _interest: None }
-            }
-            ChangeScope::StartLimits => {
-                ChangeWatch { changes: self.shared.start_limits.subscribe(), _interest: None }
-            }
-            ChangeScope::WorkLocks => {
-                ChangeWatch { changes: self.shared.work_locks.subscribe(), _interest: None }
-            }
+            ChangeScope::OrchestratorQueue => queue(&shared.orchestrator),
+            ChangeScope::WorkerQueue => queue(&shared.worker),
+            ChangeScope::StartLimits => queue(&shared.start_limits),
+            ChangeScope::WorkLocks => queue(&shared.work_locks),
             ChangeScope::Instance(instance) => {
-                self.watch_instance(instance, |watched| watched.changes.subscribe())
+                self.watch_instance(instance, |watched| News::Changes(watched.changes.subscribe()))
             }
             ChangeScope::Outcome(instance) => {
-                self.watch_instance(instance, |watched| watched.outcome.subscribe())
+                let number = shared.watches.fetch_add(1, Ordering::SeqCst) + 1;
+                self.watch_instance(instance, |watched| News::Ends {
+                    ends: watched.outcome.subscribe(),
+                    number,
+                })
             }
         }
     }
@@ -121,11 +194,38 @@ impl ChangeHub {
     fn watch_instance(
         &self,
         instance: &str,
-        subscribe: impl FnOnce(&Watched) -> watch::Receiver<()>,
+        subscribe: impl FnOnce(&Watched) -> News,
     ) -> ChangeWatch {
-        let changes = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
+        let news = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
         let interest = Interest { shared: Arc::clone(&self.shared), instance: instance.to_owned() };
-        ChangeWatch { changes, _interest: Some(interest) }
+        ChangeWatch { news, _interest: Some(interest) }
+    }
+
+    /// The event of `delta` that ends an instance, if somebody waits for it. Asked before the
+    /// commit is begun: whoever comes later has to look, because someone may have deleted the
+    /// instance since and used its id again.
+    pub fn awaited_end(&self, instance: &str, delta: &[Event]) -> Option<AwaitedEnd> {
+        let ends = |event: &&Event| {
+            matches!(
+                event.kind,
+                EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. }
+            )
+        };
+        let event = delta.iter().rev().find(ends)?;
+        let is_awaited = |watched: &Watched| watched.outcome.receiver_count() > 0;
+        if !self.shared.instances().get(instance).is_some_and(is_awaited) {
+            return None;
+        }
+        let since = self.shared.watches.load(Ordering::SeqCst);
+        Some(AwaitedEnd { instance: instance.to_owned(), event: event.clone(), since })
+    }
+
+    /// Reports how an instance ended, so that those who wait for that need not look.
+    pub fn notify_ended(&self, end: InstanceEnd) {
+        if let Some(watched) = self.shared.instances().get(&end.instance) {
+            watched.changes.send_replace(());
+            watched.outcome.send_replace(Some(Arc::new(end.ending)));
+        }
     }
 
     /// Reports a change. A change of an instance may always have been its end; see
@@ -139,12 +239,12 @@ impl ChangeHub {
             ChangeScope::Instance(instance) => {
                 if let Some(watched) = self.shared.instances().get(instance) {
                     watched.changes.send_replace(());
-                    watched.outcome.send_replace(());
+                    watched.outcome.send_replace(None);
                 }
             }
             ChangeScope::Outcome(instance) => {
                 if let Some(watched) = self.shared.instances().get(instance) {
-                    watched.outcome.send_replace(());
+                    watched.outcome.send_replace(None);
                 }
             }
         }
@@ -170,7 +270,7 @@ impl ChangeHub {
     pub fn notify_instances(&self) {
         for watched in self.shared.instances().values() {
             watched.changes.send_replace(());
-            watched.outcome.send_replace(());
+            watched.outcome.send_replace(None);
         }
     }
 
@@ -202,13 +302,67 @@ mod tests {
         let mut any = hub.watch(ChangeScope::Instance("a"));
         let mut end = hub.watch(ChangeScope::Outcome("a"));
         hub.notify_step("a");
-        assert!(any.changes.has_changed().unwrap());
-        assert!(!end.changes.has_changed().unwrap());
+        assert!(is_told(&any));
+        assert!(!is_told(&end));
         hub.notify(ChangeScope::Instance("a"));
         any.changed().await;
         end.changed().await;
         drop((any, end));
         assert_eq!(hub.watched_instances(), 0);
+    }
+
+    fn is_told(watch: &ChangeWatch) -> bool {
+        match &watch.news {
+            News::Changes(changes) => changes.has_changed().unwrap(),
+            News::Ends { ends, .. } => ends.has_changed().unwrap(),
+        }
+    }
+
+    fn delta() -> Vec<Event> {
+        let kind = EventKind::OrchestrationCompleted { output: "done".to_owned() };
+        vec![Event::with_event_id(2, "a", 1, None, kind)]
+    }
+
+    fn commit_the_end(hub: &ChangeHub, end: &AwaitedEnd) -> InstanceStatus {
+        let told = end.with_custom_status(Some("ready".to_owned()), 3);
+        hub.notify_ended(told.clone());
+        told.ending.status
+    }
+
+    #[tokio::test]
+    async fn who_waits_for_the_end_is_told_how_it_was() {
+        let hub = ChangeHub::default();
+        let mut early = hub.watch(ChangeScope::Outcome("a"));
+        assert_eq!(early.ending(), None);
+        let status = commit_the_end(&hub, &hub.awaited_end("a", &delta()).unwrap());
+        early.changed().await;
+        assert_eq!(early.ending(), Some(status));
+        hub.notify(ChangeScope::Instance("a"));
+        assert_eq!(early.ending(), None, "something happened since");
+    }
+
+    #[test]
+    fn who_came_after_the_commit_was_begun_has_to_look() {
+        let hub = ChangeHub::default();
+        let early = hub.watch(ChangeScope::Outcome("a"));
+        let end = hub.awaited_end("a", &delta()).unwrap();
+        let late = hub.watch(ChangeScope::Outcome("a"));
+        let status = commit_the_end(&hub, &end);
+        assert!(is_told(&late));
+        assert_eq!((early.ending(), late.ending()), (Some(status), None));
+    }
+
+    #[test]
+    fn an_end_is_only_kept_for_somebody_who_waits_for_it() {
+        let hub = ChangeHub::default();
+        assert_eq!(hub.awaited_end("a", &delta()), None);
+        let any = hub.watch(ChangeScope::Instance("a"));
+        assert_eq!(hub.awaited_end("a", &delta()), None);
+        let end = hub.watch(ChangeScope::Outcome("a"));
+        assert!(hub.awaited_end("a", &delta()).is_some());
+        assert_eq!(hub.awaited_end("a", &[]), None);
+        drop((any, end));
+        assert_eq!(hub.awaited_end("a", &delta()), None);
     }
 
     #[test]

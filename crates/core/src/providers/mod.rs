@@ -23,7 +23,7 @@ pub use crate::model::WorkItem;
 pub use crate::runtime::limits::MAX_WORKER_TAGS;
 pub use admin::{ManagementProvider, ProviderAdmin};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
-pub use change::{ChangeHub, ChangeScope, ChangeWatch};
+pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
 pub use error::ProviderError;
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, KvEntry, OrchestrationItem,
