@@ -5,8 +5,9 @@
 --
 -- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
 -- follow what is stored; it is null if all are committed. `o_turns` and `o_incarnations` name the
--- instances as they are stored now, `o_work_*` the activities that were leased. `o_ready`: a
--- committed instance has messages left. `o_lost`: an activity was cancelled which somebody runs.
+-- instances as they are stored now, beginning with those of `o_customs` and `o_custom_versions`;
+-- `o_work_*` are the activities that were leased. `o_ready`: a committed instance has messages
+-- left. `o_lost`: an activity was cancelled which somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
 -- mark and nobody and nothing stands before it. `f_*` are the activities that direct turns answer,
@@ -29,7 +30,8 @@ CREATE FUNCTION {schema}.commit_turns(
     -- may have to be written.
     p_fetched INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
     OUT o_now BIGINT, OUT o_codes INTEGER[], OUT o_turns INTEGER[], OUT o_incarnations BIGINT[],
-    OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready BOOLEAN, OUT o_lost BOOLEAN
+    OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready BOOLEAN, OUT o_lost BOOLEAN,
+    OUT o_customs TEXT[], OUT o_custom_versions BIGINT[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -45,6 +47,8 @@ DECLARE
     v_all BOOLEAN;
     v_turns INTEGER[];
     v_incarnations BIGINT[];
+    v_customs TEXT[];
+    v_custom_versions BIGINT[];
     v_ended BIGINT;
     v_sessions TEXT[];
     v_lost BIGINT;
@@ -54,6 +58,8 @@ BEGIN
     o_lost := FALSE;
     o_turns := '{}';
     o_incarnations := '{}';
+    o_customs := '{}';
+    o_custom_versions := '{}';
     IF p_fetched > 0 OR v_rehearsal THEN
         -- Only what the lease holds is consumed: later arrivals belong to the next turn.
         WITH live AS (
@@ -97,11 +103,12 @@ BEGIN
                 custom_status_version = i.custom_status_version + excluded.custom_status_version,
                 warm_node = excluded.warm_node,
                 last_turn = excluded.last_turn
-            RETURNING i.last_turn, i.incarnation
+            RETURNING i.last_turn, i.incarnation, i.custom_status, i.custom_status_version
         )
         SELECT coalesce(array_agg(array_position(t_token, w.last_turn)), '{}'),
-            coalesce(array_agg(w.incarnation), '{}')
-        INTO o_turns, o_incarnations FROM written w;
+            coalesce(array_agg(w.incarnation), '{}'), coalesce(array_agg(w.custom_status), '{}'),
+            coalesce(array_agg(w.custom_status_version), '{}')
+        INTO o_turns, o_incarnations, o_customs, o_custom_versions FROM written w;
     END IF;
     IF p_fetched < v_count THEN
         -- Until the end of the transaction nobody hands the instance out. Somebody who is about to
@@ -150,12 +157,16 @@ BEGIN
                             AND NOT q.parked
                         LIMIT 1) IS NULL
                 END
-            RETURNING t.turn::INTEGER, i.incarnation
+            RETURNING t.turn::INTEGER, i.incarnation, i.custom_status, i.custom_status_version
         )
-        SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}')
-        INTO v_turns, v_incarnations FROM updated u;
+        SELECT coalesce(array_agg(u.turn), '{}'), coalesce(array_agg(u.incarnation), '{}'),
+            coalesce(array_agg(u.custom_status), '{}'),
+            coalesce(array_agg(u.custom_status_version), '{}')
+        INTO v_turns, v_incarnations, v_customs, v_custom_versions FROM updated u;
         o_turns := o_turns || v_turns;
         o_incarnations := o_incarnations || v_incarnations;
+        o_customs := o_customs || v_customs;
+        o_custom_versions := o_custom_versions || v_custom_versions;
     END IF;
     v_all := cardinality(o_turns) = v_count;
     IF v_all THEN

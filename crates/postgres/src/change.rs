@@ -1,8 +1,8 @@
 //! What a call changed, told to waiters on this node and on others once it is durable.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
-use duroxide_core::providers::{ChangeHub, ChangeScope};
+use duroxide_core::providers::{ChangeHub, ChangeScope, InstanceEnd};
 
 use crate::limits;
 
@@ -19,6 +19,8 @@ pub(crate) struct Changes {
     pub(crate) instances: BTreeSet<String>,
     /// Instances that went on.
     pub(crate) steps: BTreeSet<String>,
+    /// How instances ended that somebody here waits for.
+    ends: Vec<InstanceEnd>,
 }
 
 impl Changes {
@@ -60,6 +62,17 @@ impl Changes {
         }
     }
 
+    /// An instance ended that somebody here waits for.
+    pub(crate) fn ended(&mut self, end: InstanceEnd) {
+        self.instance(end.instance());
+        self.ends.push(end);
+    }
+
+    /// What other nodes have to know of it.
+    pub(crate) fn for_others(self) -> Self {
+        Self { ends: Vec::new(), ..self }
+    }
+
     fn make_room(&mut self) {
         if self.instances.len() + self.steps.len() >= limits::CHANGED_INSTANCES_MAX {
             self.instances.clear();
@@ -87,6 +100,7 @@ impl Changes {
         self.start_limits |= other.start_limits;
         self.work_locks |= other.work_locks;
         self.every_instance |= other.every_instance;
+        self.ends.extend(other.ends);
         for instance in &other.steps {
             self.step(instance);
         }
@@ -130,8 +144,12 @@ impl Changes {
         for instance in &self.steps {
             hub.notify_step(instance);
         }
-        for instance in &self.instances {
+        let told: HashSet<&str> = self.ends.iter().map(InstanceEnd::instance).collect();
+        for instance in self.instances.iter().filter(|it| !told.contains(it.as_str())) {
             hub.notify(ChangeScope::Instance(instance));
+        }
+        for end in &self.ends {
+            hub.notify_ended(end.clone());
         }
     }
 }

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use deadpool_postgres::Object;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
-    WorkItem,
+    SemverRange, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use futures_util::future::try_join_all;
 use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
 
 use crate::error::JobError;
 use crate::number::{attempts, from_db, lease_length, to_db};
@@ -19,7 +21,7 @@ use crate::stored_text::from_stored;
 use crate::token::TurnToken;
 use crate::turn_lock::GiveBack;
 use crate::version_key::version_key;
-use crate::{history, limits, turn_lock};
+use crate::{connection, history, limits, turn_lock};
 
 /// What a dispatcher asks for.
 pub(crate) struct TurnRequest {
@@ -30,13 +32,20 @@ pub(crate) struct TurnRequest {
 }
 
 /// What a fetch found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct TurnBatch {
     pub(crate) turns: Vec<RawTurn>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
     /// The call stopped before it had looked at everything.
     pub(crate) unfinished: bool,
+}
+
+impl TurnBatch {
+    /// Whether a turn of this instance, in its stored form, is among them.
+    pub(crate) fn has(&self, instance: &str) -> bool {
+        self.turns.iter().any(|turn| turn.token.instance == instance)
+    }
 }
 
 /// A locked turn whose texts are not decoded yet.
@@ -75,33 +84,80 @@ pub(crate) async fn fetch_turns(
     store: &Store,
     request: &TurnRequest,
 ) -> Result<TurnBatch, JobError> {
-    let ranges = request.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
-    if ranges.is_some_and(Vec::is_empty) {
-        return Ok(TurnBatch { turns: Vec::new(), next_due: None, unfinished: false });
+    if request.replays_nothing() {
+        return Ok(TurnBatch::default());
     }
-    let keys = |end: fn(&duroxide_core::providers::SemverRange) -> &semver::Version| {
-        ranges.map(|ranges| ranges.iter().map(|range| version_key(end(range))).collect::<Vec<_>>())
-    };
-    let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
-    let rows = store
-        .change(
-            FETCH_SQL,
-            &[
-                &store.now(),
-                &i32::try_from(turns_max).unwrap_or(i32::MAX),
-                &request.lock_for,
-                &keys(|range| &range.min),
-                &keys(|range| &range.max),
-                &store.node,
-                &lease_length(store.settings.warm_grace),
-                &limits::INLINE_EVENTS_MAX,
-            ],
-        )
-        .await?;
-    let mut batch = TurnBatch { turns: Vec::new(), next_due: None, unfinished: false };
+    let rows = store.change(FETCH_SQL, &Parameters::of(store, request).list()).await?;
+    complete(store, request, read_batch(store, &rows)).await
+}
+
+/// Runs the statements of a fetch on nothing.
+pub(crate) async fn rehearse(store: &Store, client: &Object) -> Result<(), JobError> {
+    let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter: None, known: None };
+    let parameters = Parameters::of(store, &nothing);
+    connection::query(client, &store.schema.sql(FETCH_SQL), &parameters.list()).await?;
+    Ok(())
+}
+
+impl TurnRequest {
+    /// How many turns are handed out at the most.
+    pub(crate) fn turns_max_in_db(&self) -> i32 {
+        let turns_max = self.turns_max.min(limits::TURNS_PER_FETCH_MAX);
+        i32::try_from(turns_max).unwrap_or(i32::MAX)
+    }
+
+    /// Whether there is nothing that the caller could take.
+    pub(crate) fn replays_nothing(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty())
+    }
+}
+
+struct Parameters {
+    now: Option<i64>,
+    turns_max: i32,
+    lock_for: i64,
+    from: Option<Vec<Vec<u8>>>,
+    to: Option<Vec<Vec<u8>>>,
+    node: i64,
+    grace: i64,
+}
+
+impl Parameters {
+    fn of(store: &Store, request: &TurnRequest) -> Self {
+        let ranges = request.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
+        let keys = |end: fn(&SemverRange) -> &semver::Version| {
+            ranges.map(|ranges| ranges.iter().map(|range| version_key(end(range))).collect())
+        };
+        Self {
+            now: store.now(),
+            turns_max: request.turns_max_in_db(),
+            lock_for: request.lock_for,
+            from: keys(|range| &range.min),
+            to: keys(|range| &range.max),
+            node: store.node,
+            grace: lease_length(store.settings.warm_grace),
+        }
+    }
+
+    fn list(&self) -> [&(dyn ToSql + Sync); 8] {
+        [
+            &self.now,
+            &self.turns_max,
+            &self.lock_for,
+            &self.from,
+            &self.to,
+            &self.node,
+            &self.grace,
+            &limits::INLINE_EVENTS_MAX,
+        ]
+    }
+}
+
+fn read_batch(store: &Store, rows: &[Row]) -> TurnBatch {
+    let mut batch = TurnBatch::default();
     for row in rows {
         match row.get::<_, Option<String>>(0) {
-            Some(instance) => batch.turns.push(raw_turn(&row, instance)),
+            Some(instance) => batch.turns.push(raw_turn(row, instance)),
             None => {
                 store.told(row.get(14));
                 batch.next_due = row.get::<_, Option<i64>>(15).map(from_db);
@@ -109,6 +165,15 @@ pub(crate) async fn fetch_turns(
             }
         }
     }
+    batch
+}
+
+/// Adds the histories that neither came with the turns nor are held by the caller.
+pub(crate) async fn complete(
+    store: &Store,
+    request: &TurnRequest,
+    mut batch: TurnBatch,
+) -> Result<TurnBatch, JobError> {
     for turn in &mut batch.turns {
         let instance = from_stored(turn.token.instance.clone());
         let known = request.known.as_ref().and_then(|known| known.mark(&instance));
@@ -126,6 +191,28 @@ pub(crate) async fn fetch_turns(
         return Err(error);
     }
     Ok(batch)
+}
+
+impl RawTurn {
+    /// The first turn of a new instance.
+    pub(crate) fn first(
+        token: TurnToken,
+        messages: Vec<(i64, String)>,
+        attempt_count: u32,
+    ) -> Self {
+        Self {
+            token,
+            named: None,
+            execution_id: None,
+            incarnation: None,
+            last_event: None,
+            messages,
+            attempt_count,
+            kv_snapshot: HashMap::new(),
+            history: StoredHistory::Whole(Vec::new()),
+            mark: None,
+        }
+    }
 }
 
 fn raw_turn(row: &Row, instance: String) -> RawTurn {

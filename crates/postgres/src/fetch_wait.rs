@@ -15,10 +15,10 @@ use duroxide_core::providers::{
 use tokio::time::Instant;
 
 use crate::error::{During, JobError};
-use crate::fetch::{self, TurnRequest};
+use crate::fetch::{self, TurnBatch, TurnRequest};
 use crate::lease;
 use crate::limits;
-use crate::number::lease_length;
+use crate::number::{from_db, lease_length};
 use crate::store::Store;
 use crate::worker_queue::{self, RawWork, WorkRequest};
 
@@ -32,41 +32,96 @@ pub(crate) async fn fetch_turns(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(store, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
-    if let Some(quiet) = store.quiet.take(&fetch) {
-        wait.changes = quiet.changes;
-        if !wait.until(quiet.due).await {
-            return Ok(Vec::new());
-        }
-    }
     let request = Arc::new(TurnRequest {
         turns_max: fetch.turns_max,
         lock_for: lease_length(fetch.lock_timeout),
         filter: fetch.filter.cloned().map(Arc::new),
         known: fetch.known.clone(),
     });
+    let mut batch = match store.quiet.take(&fetch) {
+        Some(quiet) => {
+            wait.changes = quiet.changes;
+            TurnBatch { next_due: quiet.due, ..TurnBatch::default() }
+        }
+        None => look(store, &request).await.during(operation)?,
+    };
     loop {
-        let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
-        let take = async move { fetch::fetch_turns(&shared, &asked).await };
-        let batch =
-            lease::taken(
-                store,
-                take,
-                |store, batch| async move { fetch::undo(&store, batch).await },
-            );
-        let batch = batch.await.during(operation)?;
         if !batch.turns.is_empty() {
             if batch.turns.len() < request.turns_max && !batch.unfinished {
                 store.quiet.keep(&fetch, wait.changes, batch.next_due);
             }
             return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
         }
-        if batch.unfinished {
-            continue;
-        }
-        if !wait.until(batch.next_due).await {
-            return Ok(Vec::new());
-        }
+        let woken = if batch.unfinished {
+            Woken::Look
+        } else {
+            wait_for_ride(store, &request, &mut wait, batch.next_due).await.during(operation)?
+        };
+        batch = match woken {
+            Woken::TimeIsUp => return Ok(Vec::new()),
+            Woken::Look => look(store, &request).await.during(operation)?,
+            Woken::Brought(brought) => brought,
+        };
     }
+}
+
+/// Fetches turns that are there.
+async fn look(store: &Arc<Store>, request: &Arc<TurnRequest>) -> Result<TurnBatch, JobError> {
+    let (asked, shared) = (Arc::clone(request), Arc::clone(store));
+    let take = async move { fetch::fetch_turns(&shared, &asked).await };
+    lease::taken(store, take, undo_turns).await
+}
+
+async fn undo_turns(store: Arc<Store>, batch: TurnBatch) -> Result<(), JobError> {
+    fetch::undo(&store, batch).await
+}
+
+/// Why a wait for turns is over.
+enum Woken {
+    TimeIsUp,
+    Look,
+    /// Instances were started on this node, and their turns are here.
+    Brought(TurnBatch),
+}
+
+async fn wait_for_ride(
+    store: &Arc<Store>,
+    request: &Arc<TurnRequest>,
+    wait: &mut Wait<'_>,
+    due: Option<u64>,
+) -> Result<Woken, JobError> {
+    if request.replays_nothing() {
+        return Ok(if wait.until(due).await { Woken::Look } else { Woken::TimeIsUp });
+    }
+    let (ticket, arrival) = store.rides.wait(request);
+    let (asked, shared) = (Arc::clone(request), Arc::clone(store));
+    let take = async move {
+        match arrival.await {
+            Ok(batch) => fetch::complete(&shared, &asked, batch).await.map(Some),
+            Err(_no_ride) => Ok(None),
+        }
+    };
+    let undo = |store, batch| async move {
+        match batch {
+            Some(batch) => undo_turns(store, batch).await,
+            None => Ok(()),
+        }
+    };
+    let mut ride = std::pin::pin!(lease::taken(store, take, undo));
+    let brought = tokio::select! {
+        brought = &mut ride => brought?,
+        time_is_left = wait.until(due) => {
+            if ticket.give_up() {
+                return Ok(if time_is_left { Woken::Look } else { Woken::TimeIsUp });
+            }
+            ride.await?
+        }
+    };
+    let Some(mut brought) = brought else { return Ok(Woken::Look) };
+    // Nobody looked for anything but starts. The new leases may run out.
+    let lease = store.clock().now_ms().saturating_add(from_db(request.lock_for));
+    brought.next_due = Some(due.map_or(lease, |due| due.min(lease)));
+    Ok(Woken::Brought(brought))
 }
 
 /// Fetches activities, waiting up to the poll timeout for the first.

@@ -74,6 +74,13 @@ pub(crate) struct DelayedMessage {
     pub(crate) delay: i64,
 }
 
+impl DelayedMessage {
+    /// Whether it starts an instance at once.
+    pub(crate) fn is_start(&self) -> bool {
+        self.message.kind == KIND_START && self.delay == 0
+    }
+}
+
 /// Adds messages.
 pub(crate) async fn insert_all(
     store: &Store,

@@ -19,9 +19,10 @@ use uuid::Uuid;
 
 use crate::change::Changes;
 use crate::clock::DatabaseClock;
-use crate::commit::EncodedCommit;
 use crate::connection::Connections;
+use crate::encoded_commit::EncodedCommit;
 use crate::error::{During, JobError};
+use crate::group::Work;
 use crate::history::NewEvent;
 use crate::lease::Returning;
 use crate::notify::Outbox;
@@ -30,13 +31,14 @@ use crate::options::{Migrations, PostgresProviderBuilder, Settings};
 use crate::orchestrator_queue::{DelayedMessage, NewMessage};
 use crate::quiet::Quiet;
 use crate::reader::Reader;
+use crate::rides::Rides;
 use crate::schema::Schema;
 use crate::store::Store;
 use crate::token::{TurnToken, WorkToken};
 use crate::turn_lock::GiveBack;
 use crate::url::Location;
 use crate::worker_queue::{Finished, NewWork};
-use crate::writer::{Work, Writer};
+use crate::writer::Writer;
 use crate::{
     PostgresError, connection, fetch_wait, history, inspect, kv, migrations, notify, progress,
     rehearsal, sessions, turn_lock, worker_queue, workers,
@@ -126,6 +128,7 @@ impl PostgresProvider {
             outbox: Outbox::default(),
             returning: Returning::default(),
             quiet: Quiet::default(),
+            rides: Rides::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
         rehearsal::rehearse(&store).await;
@@ -147,7 +150,7 @@ impl PostgresProvider {
         operation: &'static str,
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
-        let encoded = EncodedCommit::encode(turn).during(operation)?;
+        let encoded = EncodedCommit::encode(turn, &self.store.hub).during(operation)?;
         let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
         Ok(committed.unwrap_or_default())
     }
@@ -398,7 +401,7 @@ impl Provider for PostgresProvider {
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
         const OPERATION: &str = "commit_direct_turn";
-        let encoded = EncodedCommit::encode_direct(&turn).during(OPERATION)?;
+        let encoded = EncodedCommit::encode_direct(&turn, &self.store.hub).during(OPERATION)?;
         self.writer.run(Work::Commit(Box::new(encoded))).await.during(OPERATION)
     }
 

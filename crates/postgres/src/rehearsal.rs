@@ -8,8 +8,9 @@ use futures_util::future::{join, join_all};
 use tokio_postgres::types::ToSql;
 
 use crate::error::JobError;
+use crate::fetch::{self, TurnRequest};
 use crate::store::Store;
-use crate::{commit, connection, fetch, history, limits, orchestrator_queue, worker_queue};
+use crate::{commit, connection, history, limits, orchestrator_queue, rides, worker_queue, writer};
 
 /// Makes the connections ready that a node uses all the time. What fails here is said by the call
 /// that needs it.
@@ -38,17 +39,13 @@ async fn rehearse_writing(store: &Store, client: &Object) -> Result<(), JobError
     commit::commit_turns(store, client, &[]).await?;
     orchestrator_queue::insert_all(store, client, &[]).await?;
     worker_queue::finish_all(store, client, &[]).await?;
-    Ok(())
+    let nobody = TurnRequest { turns_max: 0, lock_for: 0, filter: None, known: None };
+    rides::start_turns(store, client, &[], &nobody, true).await?;
+    writer::flush(client).await
 }
 
 async fn rehearse_reading(store: &Store, client: &Object) -> Result<(), JobError> {
-    let nothing: Option<Vec<Vec<u8>>> = None;
-    connection::query(
-        client,
-        &store.schema.sql(fetch::FETCH_SQL),
-        &[&store.now(), &0_i32, &0_i64, &nothing, &nothing, &store.node, &0_i64, &0_i64],
-    )
-    .await?;
+    fetch::rehearse(store, client).await?;
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
     let routes = Some(vec![worker_queue::route(None)]);
     connection::query(

@@ -18,6 +18,7 @@ use crate::notify::Outbox;
 use crate::number::{from_db, to_db};
 use crate::options::Settings;
 use crate::quiet::Quiet;
+use crate::rides::Rides;
 use crate::schema::Schema;
 
 /// The shared part of a provider.
@@ -32,6 +33,7 @@ pub(crate) struct Store {
     pub(crate) outbox: Outbox,
     pub(crate) returning: Returning,
     pub(crate) quiet: Quiet,
+    pub(crate) rides: Rides,
     /// Told the time by every answer that holds it.
     pub(crate) database_clock: Arc<DatabaseClock>,
 }
@@ -63,7 +65,7 @@ impl Store {
             return;
         }
         changes.publish(&self.hub);
-        self.outbox.add(changes);
+        self.outbox.add(changes.for_others());
     }
 
     /// A connection for fetches and reads.

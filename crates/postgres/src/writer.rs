@@ -16,34 +16,10 @@ use tokio::sync::{Notify, oneshot};
 use uuid::Uuid;
 
 use crate::change::Changes;
-use crate::commit::{self, EncodedCommit};
 use crate::error::JobError;
-use crate::limits;
-use crate::orchestrator_queue::{self, DelayedMessage};
+use crate::group::{Group, Outcome, Work, no_answer};
 use crate::store::{Store, Tries};
-use crate::worker_queue::{self, Finished, NewWork};
-
-/// Something that is written in a group.
-#[derive(Debug)]
-pub(crate) enum Work {
-    Commit(Box<EncodedCommit>),
-    Finish(Finished),
-    Message(DelayedMessage),
-    Activity(NewWork),
-}
-
-impl Work {
-    /// An earlier try may have been done. False if it could not be told from a new one, so that it
-    /// must not be tried again.
-    fn expect_traces(&mut self) -> bool {
-        match self {
-            Self::Commit(commit) => commit.again = true,
-            Self::Finish(finished) => finished.again = true,
-            Self::Message(_) | Self::Activity(_) => return false,
-        }
-        true
-    }
-}
+use crate::{connection, limits};
 
 /// What became of it. Only a commit has something to say.
 pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
@@ -184,8 +160,7 @@ impl Lane {
     }
 
     async fn write_all(&self, jobs: Vec<Job>, writing: Writing<'_>) {
-        let written = self.write_group(&jobs).await;
-        drop(writing);
+        let written = self.write_group(&jobs, Some(writing)).await;
         match written {
             Ok(outcomes) => self.answer_all(jobs, outcomes),
             // Others need not wait for tries that may take long.
@@ -209,7 +184,7 @@ impl Lane {
             if error.is_uncertain() || error.is_unavailable() {
                 tries.pause_or_give_up(error).await?;
             }
-            match self.write_group(std::slice::from_ref(job)).await {
+            match self.write_group(std::slice::from_ref(job), None).await {
                 Ok(mut outcomes) => return outcomes.pop().unwrap_or(Err(no_answer())),
                 Err(again) if again.is_uncertain() || again.is_unavailable() => error = again,
                 Err(other) => return Err(other),
@@ -218,23 +193,34 @@ impl Lane {
     }
 
     /// Writes jobs in one transaction. `Err` means that none was written, unless it is uncertain.
-    async fn write_group(&self, jobs: &[Job]) -> Result<Vec<Outcome>, JobError> {
+    async fn write_group(
+        &self,
+        jobs: &[Job],
+        writing: Option<Writing<'_>>,
+    ) -> Result<Vec<Outcome>, JobError> {
         let client = self.store.connections.writers.get().await?;
-        let group = Group::of(jobs);
-        if group.kinds() <= 1 {
-            return group.write(&self.store, &client, jobs.len()).await;
+        let starts = writing.is_some() && jobs.iter().any(|job| job.work.is_start());
+        let passenger = if starts { self.store.rides.take_along() } else { None };
+        let ride = passenger.as_ref().map(|passenger| Arc::clone(&passenger.request));
+        let group = Group::of(jobs.iter().map(|job| &job.work), ride);
+        let written = Box::pin(async {
+            let (outcomes, turns) = group.write(&self.store, &client).await?;
+            // The turns may be committed before a flush has ended.
+            drop(writing);
+            if let Some(passenger) = passenger {
+                passenger.arrive(&self.store, turns);
+            }
+            Ok(outcomes)
+        });
+        if !group.may_be_lazy() {
+            return written.await;
         }
-        // Preparing takes a round trip, and would let the end of the transaction overtake it.
+        // Preparing takes a round trip, and would let the flush overtake what it is to flush.
         group.prepare(&self.store, &client).await?;
-        // One after the other without waiting: the whole transaction is one round trip.
-        let (begun, written, committed) = tokio::join!(
-            client.batch_execute("BEGIN"),
-            group.write(&self.store, &client, jobs.len()),
-            client.batch_execute("COMMIT"),
-        );
-        begun?;
+        client.prepare_cached(FLUSH_SQL).await?;
+        let (written, flushed) = tokio::join!(written, flush(&client));
         let outcomes = written?;
-        committed?;
+        flushed?;
         Ok(outcomes)
     }
 
@@ -278,128 +264,14 @@ impl Lane {
     }
 }
 
-type Outcome = Result<(Option<CommittedTurn>, Changes), JobError>;
-
-fn no_answer() -> JobError {
-    JobError::Broken("the database gave no answer for a job".to_owned())
-}
-
-/// Jobs by kind, each with its place.
-#[derive(Default)]
-struct Group<'a> {
-    commits: Vec<(usize, &'a EncodedCommit)>,
-    finished: Vec<(usize, &'a Finished)>,
-    messages: Vec<(usize, &'a DelayedMessage)>,
-    activities: Vec<(usize, &'a NewWork)>,
-}
-
-impl<'a> Group<'a> {
-    fn of(jobs: &'a [Job]) -> Self {
-        let mut group = Self::default();
-        for (index, job) in jobs.iter().enumerate() {
-            match &job.work {
-                Work::Commit(commit) => group.commits.push((index, commit)),
-                Work::Finish(finished) => group.finished.push((index, finished)),
-                Work::Message(message) => group.messages.push((index, message)),
-                Work::Activity(work) => group.activities.push((index, work)),
-            }
-        }
-        group
-    }
-
-    fn kinds(&self) -> usize {
-        [
-            self.commits.is_empty(),
-            self.finished.is_empty(),
-            self.messages.is_empty(),
-            self.activities.is_empty(),
-        ]
-        .iter()
-        .filter(|empty| !**empty)
-        .count()
-    }
-
-    async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
-        let statements = [
-            (self.commits.is_empty(), commit::COMMIT_SQL),
-            (self.finished.is_empty(), worker_queue::FINISH_SQL),
-            (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
-            (self.activities.is_empty(), worker_queue::INSERT_SQL),
-        ];
-        for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
-            client.prepare_cached(&store.schema.sql(template)).await?;
-        }
-        Ok(())
-    }
-
-    async fn write(
-        &self,
-        store: &Store,
-        client: &Object,
-        jobs: usize,
-    ) -> Result<Vec<Outcome>, JobError> {
-        let (finished, messages, activities, commits) = tokio::join!(
-            self.write_finished(store, client),
-            self.write_messages(store, client),
-            self.write_activities(store, client),
-            self.write_commits(store, client),
-        );
-        let mut outcomes: Vec<Outcome> = Vec::with_capacity(jobs);
-        outcomes.resize_with(jobs, || Err(no_answer()));
-        let written = [finished?, messages?, activities?, commits?];
-        for (index, outcome) in written.into_iter().flatten() {
-            if let Some(place) = outcomes.get_mut(index) {
-                *place = outcome;
-            }
-        }
-        Ok(outcomes)
-    }
-
-    async fn write_finished(&self, store: &Store, client: &Object) -> Written {
-        if self.finished.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (places, finished) = unzip(&self.finished);
-        let outcomes = worker_queue::finish_all(store, client, &finished).await?;
-        let outcomes = outcomes.into_iter().map(|outcome| Ok((None, outcome?)));
-        Ok(places.into_iter().zip(outcomes).collect())
-    }
-
-    async fn write_messages(&self, store: &Store, client: &Object) -> Written {
-        if self.messages.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (places, messages) = unzip(&self.messages);
-        let changes = orchestrator_queue::insert_all(store, client, &messages).await?;
-        Ok(all_good(places, &changes))
-    }
-
-    async fn write_activities(&self, store: &Store, client: &Object) -> Written {
-        if self.activities.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (places, activities) = unzip(&self.activities);
-        let changes = worker_queue::insert_all(store, client, &activities).await?;
-        Ok(all_good(places, &changes))
-    }
-
-    async fn write_commits(&self, store: &Store, client: &Object) -> Written {
-        if self.commits.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (places, commits) = unzip(&self.commits);
-        let outcomes = commit::commit_turns(store, client, &commits).await?;
-        Ok(places.into_iter().zip(outcomes).collect())
+/// Waits until everything that was committed before is on disk. `Err` says nothing of what was
+/// committed: it may last or not.
+pub(crate) async fn flush(client: &Object) -> Result<(), JobError> {
+    match connection::query(client, FLUSH_SQL, &[]).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(JobError::Uncertain(format!("Not known to be on disk: {error}"))),
     }
 }
 
-type Written = Result<Vec<(usize, Outcome)>, JobError>;
-
-fn unzip<'a, T>(placed: &[(usize, &'a T)]) -> (Vec<usize>, Vec<&'a T>) {
-    placed.iter().copied().unzip()
-}
-
-fn all_good(places: Vec<usize>, changes: &Changes) -> Vec<(usize, Outcome)> {
-    let good = |index| (index, Ok((None, changes.clone())));
-    places.into_iter().map(good).collect()
-}
+/// A commit is waited for only if it wrote something: a mark that means nothing to anybody.
+const FLUSH_SQL: &str = "SELECT pg_logical_emit_message(true, 'duroxide', '')";

@@ -8,6 +8,7 @@ mod nodes;
 mod plans;
 mod proxy;
 mod restore;
+mod rides;
 mod schemas;
 mod support;
 mod texts;

@@ -1,0 +1,240 @@
+//! Jobs that are written in one transaction.
+
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use duroxide_core::providers::CommittedTurn;
+
+use crate::change::Changes;
+use crate::commit;
+use crate::encoded_commit::EncodedCommit;
+use crate::error::JobError;
+use crate::fetch::{TurnBatch, TurnRequest};
+use crate::orchestrator_queue::{self, DelayedMessage};
+use crate::rides;
+use crate::store::Store;
+use crate::worker_queue::{self, Finished, NewWork};
+
+/// Something that is written in a group.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Commit(Box<EncodedCommit>),
+    Finish(Finished),
+    Message(DelayedMessage),
+    Activity(NewWork),
+}
+
+impl Work {
+    /// Whether it starts an instance at once.
+    pub(crate) fn is_start(&self) -> bool {
+        matches!(self, Self::Message(message) if message.is_start())
+    }
+
+    /// An earlier try may have been done. False if it could not be told from a new one, so that it
+    /// must not be tried again.
+    pub(crate) fn expect_traces(&mut self) -> bool {
+        match self {
+            Self::Commit(commit) => commit.again = true,
+            Self::Finish(finished) => finished.again = true,
+            Self::Message(_) | Self::Activity(_) => return false,
+        }
+        true
+    }
+}
+
+/// What became of a job, and what it changed.
+pub(crate) type Outcome = Result<(Option<CommittedTurn>, Changes), JobError>;
+
+pub(crate) fn no_answer() -> JobError {
+    JobError::Broken("the database gave no answer for a job".to_owned())
+}
+
+/// Jobs by kind, each with its place.
+#[derive(Default)]
+pub(crate) struct Group<'a> {
+    commits: Vec<(usize, &'a EncodedCommit)>,
+    finished: Vec<(usize, &'a Finished)>,
+    messages: Vec<(usize, &'a DelayedMessage)>,
+    /// Messages that start instances, if somebody waits for their turns.
+    starts: Vec<(usize, &'a DelayedMessage)>,
+    ride: Option<Arc<TurnRequest>>,
+    activities: Vec<(usize, &'a NewWork)>,
+}
+
+impl<'a> Group<'a> {
+    /// Jobs in order; `ride` is a fetch that waits for turns.
+    pub(crate) fn of(jobs: impl Iterator<Item = &'a Work>, ride: Option<Arc<TurnRequest>>) -> Self {
+        let mut group = Self { ride, ..Self::default() };
+        for (index, work) in jobs.enumerate() {
+            match work {
+                Work::Commit(commit) => group.commits.push((index, commit)),
+                Work::Finish(finished) => group.finished.push((index, finished)),
+                Work::Message(message) if group.ride.is_some() && message.is_start() => {
+                    group.starts.push((index, message));
+                }
+                Work::Message(message) => group.messages.push((index, message)),
+                Work::Activity(work) => group.activities.push((index, work)),
+            }
+        }
+        group
+    }
+
+    /// How many statements it takes.
+    fn kinds(&self) -> usize {
+        [
+            self.commits.is_empty(),
+            self.finished.is_empty(),
+            self.messages.is_empty(),
+            self.starts.is_empty(),
+            self.activities.is_empty(),
+        ]
+        .iter()
+        .filter(|empty| !**empty)
+        .count()
+    }
+
+    /// Preparing takes a round trip, and would let what is sent after it overtake it.
+    pub(crate) async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
+        let statements = [
+            (self.commits.is_empty(), commit::COMMIT_SQL),
+            (self.finished.is_empty(), worker_queue::FINISH_SQL),
+            (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
+            (self.starts.is_empty(), rides::START_SQL),
+            (self.activities.is_empty(), worker_queue::INSERT_SQL),
+        ];
+        for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
+            client.prepare_cached(&store.schema.sql(template)).await?;
+        }
+        Ok(())
+    }
+
+    /// Whether there is nothing but starts, whose turns may be taken before they are on disk: what
+    /// becomes of them is committed later, and nobody sees anything of them until then.
+    pub(crate) fn may_be_lazy(&self) -> bool {
+        !self.starts.is_empty() && self.kinds() == 1
+    }
+
+    /// Writes all or nothing, and answers with the first turns of what it started. `Err` means that
+    /// nothing was written, unless it is uncertain.
+    pub(crate) async fn write(
+        &self,
+        store: &Store,
+        client: &Object,
+    ) -> Result<(Vec<Outcome>, TurnBatch), JobError> {
+        if self.kinds() <= 1 {
+            return self.run(store, client).await;
+        }
+        self.prepare(store, client).await?;
+        // One after the other without waiting: the whole transaction is one round trip.
+        let (begun, written, committed) = tokio::join!(
+            client.batch_execute("BEGIN"),
+            self.run(store, client),
+            client.batch_execute("COMMIT"),
+        );
+        begun?;
+        let written = written?;
+        committed?;
+        Ok(written)
+    }
+
+    /// Runs the statements, all under way at once.
+    async fn run(
+        &self,
+        store: &Store,
+        client: &Object,
+    ) -> Result<(Vec<Outcome>, TurnBatch), JobError> {
+        let (finished, messages, started, activities, commits) = tokio::join!(
+            self.write_finished(store, client),
+            self.write_messages(store, client),
+            self.write_starts(store, client),
+            self.write_activities(store, client),
+            self.write_commits(store, client),
+        );
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
+        outcomes.resize_with(self.jobs(), || Err(no_answer()));
+        let (started, turns) = started?;
+        let written = [finished?, messages?, started, activities?, commits?];
+        for (index, outcome) in written.into_iter().flatten() {
+            if let Some(place) = outcomes.get_mut(index) {
+                *place = outcome;
+            }
+        }
+        Ok((outcomes, turns))
+    }
+
+    fn jobs(&self) -> usize {
+        let messages = self.messages.len() + self.starts.len();
+        self.commits.len() + self.finished.len() + messages + self.activities.len()
+    }
+
+    async fn write_finished(&self, store: &Store, client: &Object) -> Written {
+        if self.finished.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, finished) = unzip(&self.finished);
+        let outcomes = worker_queue::finish_all(store, client, &finished).await?;
+        let outcomes = outcomes.into_iter().map(|outcome| Ok((None, outcome?)));
+        Ok(places.into_iter().zip(outcomes).collect())
+    }
+
+    async fn write_messages(&self, store: &Store, client: &Object) -> Written {
+        if self.messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, messages) = unzip(&self.messages);
+        let changes = orchestrator_queue::insert_all(store, client, &messages).await?;
+        Ok(all_good(places, &changes))
+    }
+
+    async fn write_starts(
+        &self,
+        store: &Store,
+        client: &Object,
+    ) -> Result<(Vec<(usize, Outcome)>, TurnBatch), JobError> {
+        let Some(request) = self.ride.as_ref().filter(|_| !self.starts.is_empty()) else {
+            return Ok((Vec::new(), TurnBatch::default()));
+        };
+        let (places, starts) = unzip(&self.starts);
+        let lazily = self.may_be_lazy();
+        let turns = rides::start_turns(store, client, &starts, request, lazily).await?;
+        let outcome = |(place, start): (usize, &DelayedMessage)| {
+            let mut changes = Changes::default();
+            // A start whose turn is taken concerns nobody else.
+            if !turns.has(&start.message.instance) {
+                changes.orchestrator_queue();
+            }
+            (place, Ok((None, changes)))
+        };
+        let outcomes = places.into_iter().zip(starts).map(outcome).collect();
+        Ok((outcomes, turns))
+    }
+
+    async fn write_activities(&self, store: &Store, client: &Object) -> Written {
+        if self.activities.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, activities) = unzip(&self.activities);
+        let changes = worker_queue::insert_all(store, client, &activities).await?;
+        Ok(all_good(places, &changes))
+    }
+
+    async fn write_commits(&self, store: &Store, client: &Object) -> Written {
+        if self.commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, commits) = unzip(&self.commits);
+        let outcomes = commit::commit_turns(store, client, &commits).await?;
+        Ok(places.into_iter().zip(outcomes).collect())
+    }
+}
+
+type Written = Result<Vec<(usize, Outcome)>, JobError>;
+
+fn unzip<'a, T>(placed: &[(usize, &'a T)]) -> (Vec<usize>, Vec<&'a T>) {
+    placed.iter().copied().unzip()
+}
+
+fn all_good(places: Vec<usize>, changes: &Changes) -> Vec<(usize, Outcome)> {
+    let good = |index| (index, Ok((None, changes.clone())));
+    places.into_iter().map(good).collect()
+}
