@@ -53,12 +53,7 @@ async fn chain_then_wait(ctx: OrchestrationContext, input: String) -> Result<Str
 async fn fan_out(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let (width, _) = two_numbers(&input)?;
     let calls = (0..width).map(|call| ctx.schedule_activity("add_one", call.to_string()));
-    let results = ctx.join(calls.collect()).await;
-    let mut sum = 0;
-    for result in results {
-        sum += number(&result?)?;
-    }
-    Ok(sum.to_string())
+    total(ctx.join(calls.collect()).await)
 }
 
 async fn tree(ctx: OrchestrationContext, input: String) -> Result<String, String> {
@@ -68,12 +63,7 @@ async fn tree(ctx: OrchestrationContext, input: String) -> Result<String, String
     }
     let below = format!("{} {width}", depth - 1);
     let children = (0..width).map(|_| ctx.schedule_sub_orchestration("tree", below.clone()));
-    let results = ctx.join(children.collect()).await;
-    let mut sum = 0;
-    for result in results {
-        sum += number(&result?)?;
-    }
-    Ok(sum.to_string())
+    total(ctx.join(children.collect()).await)
 }
 
 async fn timers(ctx: OrchestrationContext, input: String) -> Result<String, String> {
@@ -107,6 +97,14 @@ async fn payload(ctx: OrchestrationContext, input: String) -> Result<String, Str
     let mut sum = 0;
     for _ in 0..steps {
         sum += ctx.schedule_activity("echo", "x".repeat(size)).await?.len();
+    }
+    Ok(sum.to_string())
+}
+
+fn total(results: Vec<Result<String, String>>) -> Result<String, String> {
+    let mut sum = 0;
+    for result in results {
+        sum += number(&result?)?;
     }
     Ok(sum.to_string())
 }

@@ -6,7 +6,7 @@ mod count;
 mod figures;
 mod valgrind;
 
-use crate::bench::BUILT;
+use crate::bench::{self, BUILT};
 use crate::step::{Step, announce, root};
 use figures::Figures;
 
@@ -17,7 +17,7 @@ const STORED: &str = "bench/gate/figures.txt";
 pub(crate) fn run() -> Result<(), String> {
     let bless = std::env::args().skip(2).any(|argument| argument == "--bless");
     valgrind::require()?;
-    build()?;
+    Step { name: "gate", cargo: &bench::cargo("build", "gate"), env: &[] }.run()?;
     let path = root().join(STORED);
     let found = count::all(&root().join(BUILT).join("release"))?;
     if bless {
@@ -26,19 +26,4 @@ pub(crate) fn run() -> Result<(), String> {
     }
     let stored = std::fs::read_to_string(&path).map_err(|error| format!("{STORED}: {error}"))?;
     compare::all(&Figures::read(&stored)?, &found)
-}
-
-fn build() -> Result<(), String> {
-    let cargo = [
-        "build",
-        "--quiet",
-        "--release",
-        "--manifest-path",
-        "bench/Cargo.toml",
-        "--target-dir",
-        BUILT,
-        "--package",
-        "gate",
-    ];
-    Step { name: "gate", cargo: &cargo, env: &[] }.run()
 }

@@ -5,9 +5,6 @@ mod driver;
 mod duroxide_engine;
 mod engines;
 mod floor;
-mod floor_postgres;
-mod floor_postgres_rows;
-mod floor_rows;
 mod postgres;
 mod seed;
 mod template;
@@ -48,19 +45,16 @@ fn main() -> ExitCode {
 
 fn run(arguments: Vec<String>) -> Result<String, String> {
     let run = Run::read(arguments)?;
-    if run.engine == floor::NAME {
-        return line(&floor::sample(run.case)?);
+    match floor::ALL.iter().find(|floor| floor.name == run.engine) {
+        Some(floor) => line(&(floor.sample)(run.case)?),
+        None => line(&run.sample(engines::ALL)?),
     }
-    if run.engine == floor_postgres::NAME {
-        return line(&floor_postgres::sample(run.case)?);
-    }
-    line(&run.sample(engines::ALL)?)
 }
 
 fn list() -> String {
     let engines = engines::ALL.iter().map(|opener| opener.name());
     let workloads = Workload::ALL.iter().map(|workload| workload.name());
-    let names: Vec<&str> =
-        engines.chain([floor::NAME, floor_postgres::NAME]).chain(workloads).collect();
+    let floors = floor::ALL.iter().map(|floor| floor.name);
+    let names: Vec<&str> = engines.chain(floors).chain(workloads).collect();
     names.join("\n")
 }

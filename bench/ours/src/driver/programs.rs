@@ -8,7 +8,7 @@ use bench_harness::{Case, Sample, postgres};
 use duroxide_pg_server::{Server, Setup};
 
 use super::arguments::Arguments;
-use crate::engines;
+use crate::{engines, floor};
 
 /// A run that takes longer is ended and counted as failed.
 const RUN_MAX: Duration = Duration::from_secs(240);
@@ -88,8 +88,8 @@ pub(crate) fn target_folder() -> PathBuf {
 }
 
 fn is_ours(engine: &str) -> bool {
-    let floors = [crate::floor::NAME, crate::floor_postgres::NAME];
-    floors.contains(&engine) || engines::ALL.iter().any(|opener| opener.name() == engine)
+    floor::ALL.iter().any(|floor| floor.name == engine)
+        || engines::ALL.iter().any(|opener| opener.name() == engine)
 }
 
 // Commits wait for the disk: `fsync` and `synchronous_commit` are on, as they are by default.

@@ -8,7 +8,7 @@ use super::figures::Figures;
 use super::programs::Programs;
 use super::targets::{Target, postgres_targets, targets};
 use super::{growth, json, rounds, table, targets as target_table};
-use crate::{floor, floor_postgres};
+use crate::floor;
 
 /// Runs the driver.
 pub(crate) fn main(arguments: Vec<String>) -> ExitCode {
@@ -26,7 +26,7 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     let arguments = Arguments::read(arguments)?;
     let programs = Programs::find(&arguments)?;
     let on_postgres = arguments.on_postgres();
-    let names = if on_postgres { ("ours-pg", floor_postgres::NAME) } else { ("ours", floor::NAME) };
+    let names = if on_postgres { ("ours-pg", floor::POSTGRES) } else { ("ours", floor::SQLITE) };
     let mut figures = Figures::new(names.0, names.1);
     rounds::run(&arguments, &programs, &mut figures);
     growth::run(&arguments, &programs, &mut figures);

@@ -93,7 +93,7 @@ fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
     }
     if arguments.on_postgres() {
         if FLOOR_ROWS.contains(&row.name) {
-            engines.push(crate::floor_postgres::NAME.to_owned());
+            engines.push(crate::floor::POSTGRES.to_owned());
         }
         return engines;
     }
@@ -101,7 +101,7 @@ fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
         engines.push(COUNTING.to_owned());
     }
     if FLOOR_ROWS.contains(&row.name) {
-        engines.push(crate::floor::NAME.to_owned());
+        engines.push(crate::floor::SQLITE.to_owned());
     }
     if row.name == "memory-4000" {
         engines.push(EVICTING.to_owned());

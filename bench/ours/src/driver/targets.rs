@@ -22,70 +22,115 @@ enum Bound {
     AtMost(f64),
 }
 
-const LEGACY: &str = "duroxide-0.1.32";
-const DURARE: &str = "durare";
-const LEGACY_PG: &str = "duroxide-0.1.32-pg";
-const DBOS: &str = "dbos";
+/// What is asked of ours beside one peer, in the main rows.
+struct Peer {
+    engine: &'static str,
+    name: &'static str,
+    small: f64,
+    latency: f64,
+    chain: f64,
+    /// `None` where nothing is asked.
+    fan_out: Option<f64>,
+}
+
+const SQLITE_PEERS: &[Peer] = &[
+    Peer {
+        engine: "duroxide-0.1.32",
+        name: "0.1.32",
+        small: 50.0,
+        latency: 0.02,
+        chain: 100.0,
+        fan_out: Some(30.0),
+    },
+    Peer {
+        engine: "durare",
+        name: "durare FULL",
+        small: 3.0,
+        latency: 1.0,
+        chain: 1.2,
+        fan_out: Some(2.0),
+    },
+];
+
+const POSTGRES_PEERS: &[Peer] = &[
+    Peer {
+        engine: "duroxide-0.1.32-pg",
+        name: "0.1.32",
+        small: 15.0,
+        latency: 0.025,
+        chain: 100.0,
+        fan_out: Some(15.0),
+    },
+    Peer { engine: "dbos", name: "dbos", small: 1.5, latency: 1.0, chain: 1.0, fan_out: None },
+];
+
+/// A row with targets beside the peers, its title, and what is asked of it.
+type MainRow = (&'static str, &'static str, fn(&Peer) -> Option<Bound>);
+
+const MAIN_ROWS: &[MainRow] = &[
+    ("small-50", "5-step, 50 at a time, ×", |peer| Some(Bound::AtLeast(peer.small))),
+    ("latency", "latency of one step /", |peer| Some(Bound::AtMost(peer.latency))),
+    ("chain-1000", "chain of 1,000, ×", |peer| Some(Bound::AtLeast(peer.chain))),
+    ("fan-out-1000", "fan-out 1,000, ×", |peer| peer.fan_out.map(Bound::AtLeast)),
+];
+
+/// What of the floor is asked.
+const FLOOR_SHARE: f64 = 0.4;
 
 /// Memory below this is none: less than an id.
 const BYTES_NONE: f64 = 16.0;
 
 /// The table of targets on PostgreSQL.
 pub(crate) fn postgres_targets(figures: &Figures) -> Vec<Target> {
-    use Bound::{AtLeast, AtMost};
-    let ratio = |row, engine| ratio(figures, row, engine);
-    let target = |name: &str, bound, measured| Target { name: name.to_owned(), bound, measured };
-    let mut all = vec![
-        target("5-step, 50 at a time, × 0.1.32", AtLeast(15.0), ratio("small-50", LEGACY_PG)),
-        target("5-step, 50 at a time, × dbos", AtLeast(1.5), ratio("small-50", DBOS)),
-        target("latency of one step / 0.1.32", AtMost(0.025), ratio("latency", LEGACY_PG)),
-        target("latency of one step / dbos", AtMost(1.0), ratio("latency", DBOS)),
-        target("chain of 1,000, × 0.1.32", AtLeast(100.0), ratio("chain-1000", LEGACY_PG)),
-        target("chain of 1,000, × dbos", AtLeast(1.0), ratio("chain-1000", DBOS)),
-        target("fan-out 1,000, × 0.1.32", AtLeast(15.0), ratio("fan-out-1000", LEGACY_PG)),
-        target("cost per step at 10,000 / at 100", AtMost(1.3), long_chain(figures)),
-    ];
-    for row in ["small-50", "chain-1000", "fan-out-1000"] {
-        let share = ratio(row, figures.floor);
-        all.push(target(&format!("share of the floor, {row}"), AtLeast(0.4), share));
-    }
+    let mut all = beside(figures, POSTGRES_PEERS);
+    all.push(long_chain(figures));
+    all.extend(floor_shares(figures));
     all
 }
 
 /// The table of targets on SQLite.
 pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
-    use Bound::{AtLeast, AtMost};
-    let ratio = |row, engine| ratio(figures, row, engine);
-    let target = |name: &str, bound, measured| Target { name: name.to_owned(), bound, measured };
-    let mut all = vec![
-        target("5-step, 50 at a time, × 0.1.32", AtLeast(50.0), ratio("small-50", LEGACY)),
-        target("5-step, 50 at a time, × durare FULL", AtLeast(3.0), ratio("small-50", DURARE)),
-        target("latency of one step / 0.1.32", AtMost(0.02), ratio("latency", LEGACY)),
-        target("latency of one step / durare FULL", AtMost(1.0), ratio("latency", DURARE)),
-        target("chain of 1,000, × 0.1.32", AtLeast(100.0), ratio("chain-1000", LEGACY)),
-        target("chain of 1,000, × durare FULL", AtLeast(1.2), ratio("chain-1000", DURARE)),
-        target("fan-out 1,000, × 0.1.32", AtLeast(30.0), ratio("fan-out-1000", LEGACY)),
-        target("fan-out 1,000, × durare FULL", AtLeast(2.0), ratio("fan-out-1000", DURARE)),
-        target("cost per step at 10,000 / at 100", AtMost(1.3), long_chain(figures)),
-        target(
-            "5-step with 1,000,000 finished / with ten",
-            AtMost(1.3),
-            figures.growth(FINISHED).and_then(super::figures::Growth::factor),
-        ),
-    ];
-    for row in ["small-50", "chain-1000", "fan-out-1000"] {
-        let share = ratio(row, figures.floor);
-        all.push(target(&format!("share of the floor, {row}"), AtLeast(0.4), share));
-    }
+    let mut all = beside(figures, SQLITE_PEERS);
+    all.push(long_chain(figures));
+    let finished = figures.growth(FINISHED).and_then(super::figures::Growth::factor);
+    let name = "5-step with 1,000,000 finished / with ten";
+    all.push(Target::new(name, Bound::AtMost(1.3), finished));
+    all.extend(floor_shares(figures));
     for row in ["idle-0", "idle-100000"] {
-        let figure = |engine, name| figures.cell(row, engine).and_then(|cell| cell.figure(name));
-        let core = figure("ours", "core_percent");
-        let statements = figure("ours-counting", "statements_per_second");
-        all.push(target(&format!("{row}: percent of a core"), AtMost(0.5), core));
-        all.push(target(&format!("{row}: statements/s"), AtMost(2.0), statements));
+        all.extend(idle(figures, row));
     }
-    all.push(target("bytes per waiting, evicted instance", AtMost(BYTES_NONE), evicted(figures)));
+    let name = "bytes per waiting, evicted instance";
+    all.push(Target::new(name, Bound::AtMost(BYTES_NONE), evicted(figures)));
     all
+}
+
+fn beside(figures: &Figures, peers: &[Peer]) -> Vec<Target> {
+    let mut all = Vec::new();
+    for (row, title, bound) in MAIN_ROWS {
+        for peer in peers {
+            let Some(bound) = bound(peer) else { continue };
+            let name = format!("{title} {}", peer.name);
+            all.push(Target::new(&name, bound, ratio(figures, row, peer.engine)));
+        }
+    }
+    all
+}
+
+fn floor_shares(figures: &Figures) -> impl Iterator<Item = Target> {
+    ["small-50", "chain-1000", "fan-out-1000"].into_iter().map(|row| {
+        let share = ratio(figures, row, figures.floor);
+        Target::new(&format!("share of the floor, {row}"), Bound::AtLeast(FLOOR_SHARE), share)
+    })
+}
+
+fn idle(figures: &Figures, row: &str) -> [Target; 2] {
+    let figure = |engine, name| figures.cell(row, engine).and_then(|cell| cell.figure(name));
+    let core = figure("ours", "core_percent");
+    let statements = figure("ours-counting", "statements_per_second");
+    [
+        Target::new(&format!("{row}: percent of a core"), Bound::AtMost(0.5), core),
+        Target::new(&format!("{row}: statements/s"), Bound::AtMost(2.0), statements),
+    ]
 }
 
 fn ratio(figures: &Figures, row: &str, engine: &str) -> Option<f64> {
@@ -100,13 +145,18 @@ fn evicted(figures: &Figures) -> Option<f64> {
     Some((resident("idle-400000")? - resident("idle-100000")?) / 300_000.0)
 }
 
-fn long_chain(figures: &Figures) -> Option<f64> {
-    let long = figures.cell("chain-10000", figures.ours)?.rate();
-    let short = figures.cell("chain-100", figures.ours)?.rate();
-    (long > 0.0).then(|| short / long)
+fn long_chain(figures: &Figures) -> Target {
+    let rate = |row| figures.cell(row, figures.ours).map(|cell| cell.rate());
+    let long = rate("chain-10000").filter(|rate| *rate > 0.0);
+    let factor = rate("chain-100").zip(long).map(|(short, long)| short / long);
+    Target::new("cost per step at 10,000 / at 100", Bound::AtMost(1.3), factor)
 }
 
 impl Target {
+    fn new(name: &str, bound: Bound, measured: Option<f64>) -> Self {
+        Self { name: name.to_owned(), bound, measured }
+    }
+
     /// Whether it is reached; `None` if it was not measured.
     pub(crate) fn met(&self) -> Option<bool> {
         let measured = self.measured?;

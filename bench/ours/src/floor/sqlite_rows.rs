@@ -2,25 +2,32 @@
 
 use rusqlite::{Connection, params};
 
+use super::batches::{MESSAGE, NOW_MS, WORK};
 use crate::template;
 
-const NOW_MS: i64 = 1_700_000_000_000;
 const LEASE_MS: i64 = 30_000;
 
 /// Texts of the rows, from an instance that was run for real.
 #[derive(Debug)]
-pub(crate) struct Rows {
+pub(super) struct Rows {
     started: String,
     scheduled: String,
     completed: String,
     ended: String,
-    message: String,
-    work: String,
+}
+
+/// An activity that has ended, and the event that says so.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ended {
+    /// The event that scheduled it.
+    pub(super) call: u64,
+    /// The event of its end.
+    pub(super) event: u64,
 }
 
 impl Rows {
     /// Reads the texts.
-    pub(crate) fn read(conn: &Connection) -> rusqlite::Result<Self> {
+    pub(super) fn read(conn: &Connection) -> rusqlite::Result<Self> {
         let text = |event_type: &str| {
             conn.query_row(
                 "SELECT event_data FROM history WHERE instance_id = ?1 AND event_type = ?2",
@@ -33,28 +40,21 @@ impl Rows {
             scheduled: text("ActivityScheduled")?,
             completed: text("ActivityCompleted")?,
             ended: text("OrchestrationCompleted")?,
-            message: r#"{"StartOrchestration":{"instance":"template","orchestration":"chain","#
-                .to_owned()
-                + r#""input":"5 0","version":null,"parent_instance":null,"parent_id":null,"#
-                + r#""execution_id":1}}"#,
-            work: r#"{"ActivityExecute":{"instance":"template","execution_id":1,"id":2,"#
-                .to_owned()
-                + r#""name":"add_one","input":"0"}}"#,
         })
     }
 
     /// The start is accepted.
-    pub(crate) fn start(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
+    pub(super) fn start(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
         conn.prepare_cached(
             "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at)
              VALUES (?1, ?2, ?3, ?3)",
         )?
-        .execute(params![id, self.message, NOW_MS])?;
+        .execute(params![id, MESSAGE, NOW_MS])?;
         Ok(())
     }
 
     /// The first turn schedules `calls` activities, leased by the commit that schedules them.
-    pub(crate) fn first_turn(
+    pub(super) fn first_turn(
         &self,
         conn: &Connection,
         id: &str,
@@ -85,22 +85,21 @@ impl Rows {
     }
 
     /// A turn in the middle of a chain: one activity has ended, the next begins.
-    pub(crate) fn step(&self, conn: &Connection, id: &str, step: u64) -> rusqlite::Result<()> {
-        self.completed(conn, id, step * 2, step * 2 + 1)?;
+    pub(super) fn step(&self, conn: &Connection, id: &str, step: u64) -> rusqlite::Result<()> {
+        self.completed(conn, id, Ended { call: step * 2, event: step * 2 + 1 })?;
         self.scheduled(conn, id, step * 2 + 2)?;
         self.touch(conn, id)
     }
 
     /// The last turn: this activity has ended with this event, and so has the workflow.
-    pub(crate) fn last_turn(
+    pub(super) fn last_turn(
         &self,
         conn: &Connection,
         id: &str,
-        call: u64,
-        event: u64,
+        ended: Ended,
     ) -> rusqlite::Result<()> {
-        self.completed(conn, id, call, event)?;
-        self.event(conn, id, event + 1, "OrchestrationCompleted", &self.ended)?;
+        self.completed(conn, id, ended)?;
+        self.event(conn, id, ended.event + 1, "OrchestrationCompleted", &self.ended)?;
         conn.prepare_cached(
             "UPDATE executions SET status = 'Completed', output = '5', completed_at = ?2
              WHERE instance_id = ?1 AND execution_id = 1",
@@ -110,26 +109,25 @@ impl Rows {
     }
 
     /// Every turn says when it was.
-    pub(crate) fn touch(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
+    pub(super) fn touch(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
         conn.prepare_cached("UPDATE instances SET updated_at = ?2 WHERE instance_id = ?1")?
             .execute(params![id, NOW_MS])?;
         Ok(())
     }
 
     /// An activity has ended: it leaves the queue, and history says so.
-    pub(crate) fn completed(
+    pub(super) fn completed(
         &self,
         conn: &Connection,
         id: &str,
-        call: u64,
-        event: u64,
+        ended: Ended,
     ) -> rusqlite::Result<()> {
         conn.prepare_cached(
             "DELETE FROM worker_queue
              WHERE instance_id = ?1 AND execution_id = 1 AND activity_id = ?2",
         )?
-        .execute(params![id, to_db(call)])?;
-        self.event(conn, id, event, "ActivityCompleted", &self.completed)
+        .execute(params![id, to_db(ended.call)])?;
+        self.event(conn, id, ended.event, "ActivityCompleted", &self.completed)
     }
 
     fn scheduled(&self, conn: &Connection, id: &str, event: u64) -> rusqlite::Result<()> {
@@ -140,7 +138,7 @@ impl Rows {
              VALUES (?1, ?2, ?3, 1, ?4, ?5, ?6, 1)",
         )?
         .execute(params![
-            self.work,
+            WORK,
             NOW_MS,
             id,
             to_db(event),
@@ -168,7 +166,7 @@ impl Rows {
     }
 
     /// Nothing is left in the queues, and every instance has ended.
-    pub(crate) fn check(&self, conn: &Connection) -> rusqlite::Result<()> {
+    pub(super) fn check(&self, conn: &Connection) -> rusqlite::Result<()> {
         let left: i64 = conn.query_row(
             "SELECT (SELECT count(*) FROM worker_queue) + (SELECT count(*) FROM orchestrator_queue)
                  + (SELECT count(*) FROM executions WHERE status <> 'Completed')",

@@ -3,9 +3,8 @@
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
+use super::batches::{MESSAGE, NOW_MS, WORK};
 use crate::template;
-
-const NOW_MS: i64 = 1_700_000_000_000;
 
 const START: &str = "INSERT INTO orchestrator_queue
     (instance_id, work_item, visible_at, created_at, kind)
@@ -77,14 +76,8 @@ const LEFT: &str = "SELECT (SELECT count(*) FROM worker_queue)
     + (SELECT count(*) FROM orchestrator_queue)
     + (SELECT count(*) FROM executions WHERE status <> 'Completed')";
 
-const MESSAGE: &str = "{\"StartOrchestration\":{\"instance\":\"template\",\
-    \"orchestration\":\"chain\",\"input\":\"5 0\",\"version\":null,\"parent_instance\":null,\
-    \"parent_id\":null,\"execution_id\":1}}";
-const WORK: &str = "{\"ActivityExecute\":{\"instance\":\"template\",\"execution_id\":1,\"id\":2,\
-    \"name\":\"add_one\",\"input\":\"0\"}}";
-
 /// A connection, its statements, and texts from an instance that was run for real.
-pub(crate) struct Rows {
+pub(super) struct Rows {
     client: Client,
     start: Statement,
     first_turn: Statement,
@@ -101,7 +94,7 @@ type Parameters<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 impl Rows {
     /// Prepares the statements and reads the texts.
-    pub(crate) async fn read(client: Client) -> Result<Self, Error> {
+    pub(super) async fn read(client: Client) -> Result<Self, Error> {
         let text = async |event_type: &str| -> Result<String, Error> {
             let sql = "SELECT event_data FROM history WHERE instance_id = $1 AND event_type = $2";
             client.query_one(sql, &[&template::ID, &event_type]).await?.try_get(0)
@@ -121,18 +114,18 @@ impl Rows {
     }
 
     /// The starts are accepted.
-    pub(crate) async fn start(&self, ids: &[String]) -> Result<(), Error> {
+    pub(super) async fn start(&self, ids: &[String]) -> Result<(), Error> {
         self.client.execute(&self.start, &[&ids, &MESSAGE, &NOW_MS]).await.map(drop)
     }
 
     /// The first turns schedule `calls` activities each; the answer is their rows.
-    pub(crate) async fn first_turn(&self, ids: &[String], calls: i64) -> Result<Vec<i64>, Error> {
+    pub(super) async fn first_turn(&self, ids: &[String], calls: i64) -> Result<Vec<i64>, Error> {
         let (started, scheduled) = (&self.text_started, &self.text_scheduled);
         self.work(&self.first_turn, &[&ids, &NOW_MS, &calls, started, scheduled, &WORK]).await
     }
 
     /// Turns in the middle of a chain: one activity has ended, the next begins.
-    pub(crate) async fn step(
+    pub(super) async fn step(
         &self,
         ids: &[String],
         work: &[i64],
@@ -144,14 +137,14 @@ impl Rows {
     }
 
     /// Activities of one instance have ended; the answer is the next event.
-    pub(crate) async fn completed(&self, id: &str, work: &[i64], event: i64) -> Result<i64, Error> {
+    pub(super) async fn completed(&self, id: &str, work: &[i64], event: i64) -> Result<i64, Error> {
         let parameters: Parameters<'_> = &[&id, &NOW_MS, &work, &event, &self.text_completed];
         self.client.execute(&self.completed, parameters).await?;
         Ok(event + i64::try_from(work.len()).unwrap_or(i64::MAX))
     }
 
     /// The last turns: these activities have ended with this event, and so have the workflows.
-    pub(crate) async fn last_turn(
+    pub(super) async fn last_turn(
         &self,
         ids: &[String],
         work: &[i64],
@@ -163,7 +156,7 @@ impl Rows {
     }
 
     /// Rows in the queues, and instances that have not ended.
-    pub(crate) async fn left(&self) -> Result<i64, Error> {
+    pub(super) async fn left(&self) -> Result<i64, Error> {
         self.client.query_one(LEFT, &[]).await?.try_get(0)
     }
 

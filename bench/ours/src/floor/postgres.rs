@@ -1,8 +1,4 @@
-//! The floor on PostgreSQL: the rows of a workload written straight to the server.
-//!
-//! As on SQLite: the same tables and indexes, the same texts, the same durability, and as few
-//! transactions as the workload allows. Each transaction is one prepared statement, so it costs
-//! one round trip.
+//! The floor on PostgreSQL. Each transaction is one prepared statement, so it costs one round trip.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,35 +8,21 @@ use bench_harness::{Case, Engine, Job, Opener, Sample, Workload};
 use tokio::runtime::Builder;
 use tokio_postgres::{Client, Error, NoTls};
 
-use crate::floor_postgres_rows::Rows;
+use super::batches::{self, AT_ONCE, SLOTS, STEPS};
+use super::postgres_rows::Rows;
 use crate::postgres::OursPostgres;
 use crate::template;
 
 /// Name beside the engines.
 pub(crate) const NAME: &str = "floor-pg";
 
-/// Workflows that share a transaction in `small-50`, which has this many at a time.
-const AT_ONCE: usize = 50;
-/// Completions of a fan-out that share a transaction: the slots of a node with two cores.
-const SLOTS: usize = 64;
-const STEPS: i64 = 5;
-
 /// Writes the rows of a case.
-pub(crate) fn sample(case: Case) -> Result<Sample, String> {
+pub(super) fn sample(case: Case) -> Result<Sample, String> {
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let seconds = runtime.block_on(measured(folder.path(), case))?;
-    Ok(Sample {
-        engine: NAME.to_owned(),
-        durability: DURABILITY.to_owned(),
-        workload: case.workload.name().to_owned(),
-        size: case.size,
-        unit: case.workload.unit().to_owned(),
-        count: case.size,
-        seconds,
-        ..Sample::default()
-    })
+    Ok(batches::sample(NAME, DURABILITY, case, seconds))
 }
 
 async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
@@ -53,8 +35,8 @@ async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
     let size = i64::try_from(case.size).map_err(|error| error.to_string())?;
     let begun = Instant::now();
     let written = match case.workload {
-        Workload::Small50 => small(&rows, size).await,
-        Workload::Chain => chain(&rows, &["single".to_owned()], size).await,
+        Workload::Small50 => small(&rows, case.size).await,
+        Workload::Chain => chain(&rows, &batches::single(), size).await,
         Workload::FanOut => fan_out(&rows, size).await,
         other => return Err(format!("no floor for {}", other.name())),
     };
@@ -75,10 +57,9 @@ async fn connect(schema: &str) -> Result<Client, String> {
 }
 
 // Everything that 50 instances do at the same time shares a transaction.
-async fn small(rows: &Rows, count: i64) -> Result<(), Error> {
-    let ids: Vec<String> = (0..count).map(|number| format!("w-{number}")).collect();
-    for batch in ids.chunks(AT_ONCE) {
-        chain(rows, batch, STEPS).await?;
+async fn small(rows: &Rows, count: u64) -> Result<(), Error> {
+    for ids in batches::ids(count).chunks(AT_ONCE) {
+        chain(rows, ids, STEPS.into()).await?;
     }
     Ok(())
 }
@@ -93,7 +74,7 @@ async fn chain(rows: &Rows, ids: &[String], steps: i64) -> Result<(), Error> {
 }
 
 async fn fan_out(rows: &Rows, width: i64) -> Result<(), Error> {
-    let ids = ["single".to_owned()];
+    let ids = batches::single();
     rows.start(&ids).await?;
     let work = rows.first_turn(&ids, width).await?;
     let Some((last, others)) = work.split_last() else { return Ok(()) };
