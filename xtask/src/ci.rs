@@ -5,8 +5,15 @@ use crate::{gate, test, tidy};
 
 const DENIED: &[(&str, &str)] = &[("RUSTDOCFLAGS", "-D warnings")];
 
+const BENCH: &str = "bench/Cargo.toml";
+
 const STEPS: &[Step<'static>] = &[
     Step { name: "format", cargo: &["fmt", "--all", "--check"], env: &[] },
+    Step {
+        name: "format of bench",
+        cargo: &["fmt", "--all", "--check", "--manifest-path", BENCH],
+        env: &[],
+    },
     Step {
         name: "lints",
         cargo: &[
@@ -14,6 +21,22 @@ const STEPS: &[Step<'static>] = &[
             "--workspace",
             "--all-targets",
             "--all-features",
+            "--",
+            "-D",
+            "warnings",
+        ],
+        env: &[],
+    },
+    Step {
+        name: "lints of bench",
+        // In the folder of the project, where most of what it needs is built already.
+        cargo: &[
+            "clippy",
+            "--all-targets",
+            "--manifest-path",
+            BENCH,
+            "--target-dir",
+            "target",
             "--",
             "-D",
             "warnings",
