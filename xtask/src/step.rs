@@ -14,12 +14,15 @@ pub(crate) struct Step<'a> {
     pub(crate) env: &'a [(&'a str, &'a str)],
 }
 
+/// Beginnings of the variables by which cargo tells a package about itself.
+const ABOUT_US: &[&str] = &["CARGO_MANIFEST_", "CARGO_PKG_"];
+
 impl Step<'_> {
     /// Runs the step; an error names it.
     pub(crate) fn run(&self) -> Result<(), String> {
         announce(&format!("{}: cargo {}", self.name, self.cargo.join(" ")));
         let begun = Instant::now();
-        let status = Command::new(cargo())
+        let status = inner_cargo()
             .args(self.cargo)
             .envs(self.env.iter().copied())
             .current_dir(root())
@@ -44,7 +47,16 @@ pub(crate) fn root() -> PathBuf {
     here.parent().expect("xtask is a directory of the workspace").to_path_buf()
 }
 
-// The cargo that runs us, so that a toolchain override stays in force.
-fn cargo() -> String {
-    std::env::var("CARGO").unwrap_or_else(|_not_run_by_cargo| "cargo".to_owned())
+// The cargo that runs us, so that a toolchain override stays in force. What it says about this
+// package is not passed on: build scripts that look at it would run again, and all that depends on
+// them would be built again, whenever a developer calls cargo by hand and by us in turn.
+fn inner_cargo() -> Command {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_not_run_by_cargo| "cargo".to_owned());
+    let mut command = Command::new(cargo);
+    for (name, _) in std::env::vars_os() {
+        if ABOUT_US.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+            command.env_remove(name);
+        }
+    }
+    command
 }
