@@ -5,7 +5,7 @@ cargo xtask <command>
 
   test               set up what the tests need, then run all of them, doc tests included
   tidy               check sizes, shapes, words and layers of the source
-  ci                 format, lints, documentation, tidy, tests: everything that must pass
+  ci                 format, lints, documentation, tidy, gate, tests: everything that must pass
   stress [seconds]   put the bundled stores under load and print what they carry
   soak [--minutes N] [--store URL]
                      run workflows while their worker processes are killed and paused;

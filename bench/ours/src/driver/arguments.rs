@@ -4,16 +4,18 @@ use std::path::PathBuf;
 
 use bench_harness::options::Options;
 
-use super::plan::POSTGRES_ROWS;
+use super::stores::Store;
 
 /// The text for `--help`.
 pub(crate) const HELP: &str = "\
-bench [options]                 run everything and compare
-  --quick                       smaller sizes and fewer rounds
-  --only chain,latency          cases or workloads whose name begins so; also floor and growth
-  --engines ours,durare         engines; ours is always among them
-  --store sqlite                the store: sqlite, or postgres, for which a server is started
-  --rounds N                    rounds of each case
+bench [options]                 run everything and compare: under 15 minutes, and first some
+                                minutes of building
+  --quick                       the main rows on SQLite, under 3 minutes once all is built;
+                                with --store postgres the main rows there
+  --only chain,latency          cases or workloads whose name begins so; also growth
+  --engines ours,durare         engines; ours of the same store is always among them
+  --store sqlite                the store: sqlite, postgres, for which a server is started, or both
+  --rounds N                    rounds of each case, however long they take
   --json PATH                   where the figures go
   --strict                      a missed target fails the command
 bench run --engine E --workload W --size N      one run, printed as a line of JSON
@@ -24,61 +26,105 @@ bench list                                      names of engines and workloads";
 pub(crate) struct Arguments {
     pub(crate) quick: bool,
     pub(crate) strict: bool,
-    pub(crate) only: Option<Vec<String>>,
-    pub(crate) store: String,
-    pub(crate) engines: Vec<String>,
     pub(crate) rounds: Option<usize>,
     pub(crate) json: PathBuf,
+    only: Option<Vec<String>>,
+    stores: Option<Vec<Store>>,
+    engines: Option<Vec<String>>,
 }
-
-/// Engines on each store: ours first.
-const STORES: &[(&str, &[&str])] = &[
-    (SQLITE, &["ours", "durare", "duroxide-0.1.32", "duroxide-0.1.32-10ms"]),
-    (POSTGRES, &["ours-pg", "dbos", "duroxide-0.1.32-pg", "ours-pg-2-nodes", "ours"]),
-];
-
-const SQLITE: &str = "sqlite";
-/// The store that needs a server.
-pub(crate) const POSTGRES: &str = "postgres";
 
 impl Arguments {
     /// Reads the command line.
     pub(crate) fn read(arguments: Vec<String>) -> Result<Self, String> {
         let mut options = Options::new(arguments);
-        let store = options.value("--store")?.unwrap_or_else(|| SQLITE.to_owned());
-        let found = STORES.iter().find(|(name, _)| *name == store);
-        let (_, standing) = found.ok_or_else(|| format!("no engines for the store {store}"))?;
-        let standing = standing.iter().map(|name| (*name).to_owned()).collect();
         let rounds = options.number("--rounds")?;
         let json = options.value("--json")?;
         let arguments = Self {
             quick: options.flag("--quick"),
             strict: options.flag("--strict"),
             only: options.list("--only")?,
-            store,
-            engines: options.list("--engines")?.unwrap_or(standing),
+            stores: options.value("--store")?.map(|name| stores(&name)).transpose()?,
+            engines: options.list("--engines")?,
             rounds: rounds.map(|rounds| usize::try_from(rounds).unwrap_or(usize::MAX)),
             json: json.map_or_else(default_json, PathBuf::from),
         };
         options.done()?;
+        arguments.check()?;
         Ok(arguments)
     }
 
-    /// Whether this is about PostgreSQL.
-    pub(crate) fn on_postgres(&self) -> bool {
-        self.store == POSTGRES
+    fn check(&self) -> Result<(), String> {
+        let (Some(stores), Some(engines)) = (&self.stores, &self.engines) else { return Ok(()) };
+        let elsewhere = engines.iter().find(|engine| !stores.contains(&Store::of(engine)));
+        elsewhere.map_or(Ok(()), |engine| Err(format!("{engine} is not on the store")))
+    }
+
+    /// Whether a store is wanted, as far as the user says.
+    pub(crate) fn asks_for(&self, store: Store) -> Option<bool> {
+        if let Some(stores) = &self.stores {
+            return Some(stores.contains(&store));
+        }
+        let engines = self.engines.as_ref()?;
+        Some(engines.iter().any(|engine| Store::of(engine) == store))
+    }
+
+    /// The engines to compare on a store: ours first.
+    pub(crate) fn engines_on(&self, store: Store) -> Vec<String> {
+        let Some(chosen) = &self.engines else {
+            return store.engines().iter().map(|engine| (*engine).to_owned()).collect();
+        };
+        let others =
+            chosen.iter().filter(|engine| Store::of(engine) == store && *engine != store.ours());
+        [store.ours().to_owned()].into_iter().chain(others.cloned()).collect()
     }
 
     /// Whether a case of this name is wanted.
     pub(crate) fn wants(&self, name: &str) -> bool {
-        if self.on_postgres() && !POSTGRES_ROWS.contains(&name) {
-            return false;
-        }
         let Some(only) = &self.only else { return true };
         only.iter().any(|wanted| name.starts_with(wanted.as_str()))
     }
 }
 
+fn stores(name: &str) -> Result<Vec<Store>, String> {
+    if name == "both" {
+        return Ok(Store::ALL.to_vec());
+    }
+    let found = Store::ALL.iter().find(|store| store.name() == name);
+    found.map(|store| vec![*store]).ok_or_else(|| format!("no engines for the store {name}"))
+}
+
 fn default_json() -> PathBuf {
     super::programs::target_folder().join("bench.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(line: &str) -> Result<Arguments, String> {
+        Arguments::read(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    #[test]
+    fn ours_is_always_among_the_engines() {
+        let arguments = read("--engines durare,dbos").unwrap();
+        assert_eq!(arguments.engines_on(Store::Sqlite), ["ours", "durare"]);
+        assert_eq!(arguments.engines_on(Store::Postgres), ["ours-pg", "dbos"]);
+        assert_eq!(read("--engines ours").unwrap().engines_on(Store::Sqlite), ["ours"]);
+    }
+
+    #[test]
+    fn a_choice_of_engines_is_a_choice_of_stores() {
+        let arguments = read("--engines ours,durare").unwrap();
+        assert_eq!(arguments.asks_for(Store::Sqlite), Some(true));
+        assert_eq!(arguments.asks_for(Store::Postgres), Some(false));
+        assert_eq!(read("--store both").unwrap().asks_for(Store::Postgres), Some(true));
+        assert_eq!(read("--quick").unwrap().asks_for(Store::Postgres), None);
+    }
+
+    #[test]
+    fn an_engine_of_another_store_is_refused() {
+        assert!(read("--store postgres --engines durare").is_err());
+        assert!(read("--store nowhere").is_err());
+    }
 }

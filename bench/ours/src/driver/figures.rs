@@ -3,17 +3,17 @@
 use bench_harness::{Sample, Workload, stats};
 use serde::Serialize;
 
+use super::stores::Store;
+
 /// Everything that was measured.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Figures {
-    /// The engine that the others are compared with.
-    pub(crate) ours: &'static str,
-    /// The rows without an engine.
-    pub(crate) floor: &'static str,
     pub(crate) cells: Vec<Cell>,
     pub(crate) growth: Vec<Growth>,
     /// Runs that gave no sample, and what was said.
     pub(crate) broken: Vec<String>,
+    /// Rows that there was no time for.
+    pub(crate) left_out: Vec<String>,
 }
 
 /// One engine in one row.
@@ -28,7 +28,9 @@ pub(crate) struct Cell {
 #[derive(Debug, Serialize)]
 pub(crate) struct Growth {
     /// Against what.
-    pub(crate) against: String,
+    pub(crate) against: &'static str,
+    /// On which store.
+    pub(crate) store: Store,
     /// How many of these, and milliseconds for one unit of work.
     pub(crate) points: Vec<(f64, f64)>,
     /// Exponent of the power law through the points.
@@ -37,9 +39,9 @@ pub(crate) struct Growth {
 
 impl Growth {
     /// Fits the points.
-    pub(crate) fn new(against: &str, points: Vec<(f64, f64)>) -> Self {
+    pub(crate) fn new(against: &'static str, store: Store, points: Vec<(f64, f64)>) -> Self {
         let exponent = stats::exponent(&points);
-        Self { against: against.to_owned(), points, exponent }
+        Self { against, store, points, exponent }
     }
 
     /// Cost at the last point as a multiple of the cost at the first.
@@ -50,11 +52,6 @@ impl Growth {
 }
 
 impl Figures {
-    /// Nothing yet.
-    pub(crate) fn new(ours: &'static str, floor: &'static str) -> Self {
-        Self { ours, floor, cells: Vec::new(), growth: Vec::new(), broken: Vec::new() }
-    }
-
     /// Adds a sample.
     pub(crate) fn add(&mut self, row: &str, sample: Sample) {
         let found = self.cells.iter_mut().find(|c| c.row == row && c.engine == sample.engine);

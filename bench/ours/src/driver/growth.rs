@@ -1,34 +1,66 @@
 //! What a unit of work costs as something else grows.
 
+use std::time::{Duration, Instant};
+
 use bench_harness::{Case, Workload, stats};
 
 use super::arguments::Arguments;
 use super::figures::{Figures, Growth};
 use super::programs::{Place, Programs};
 use super::seeded::Seed;
+use super::stores::Store;
 
-/// Names of what the cost is held against.
-pub(crate) const HISTORY: &str = "history length";
-pub(crate) const WAITING: &str = "waiting instances";
+/// What the cost is held against.
+const HISTORY: &str = "history length";
+const WAITING: &str = "waiting instances";
 pub(crate) const FINISHED: &str = "finished instances";
-pub(crate) const NODES: &str = "nodes on one store";
+const NODES: &str = "nodes on one store";
 
 /// Workflows of five steps in one measurement, and measurements of each point.
 const WORKFLOWS: u64 = 500;
 const ROUNDS: usize = 3;
 
-/// Measures all of them.
-pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figures) {
-    if !arguments.wants("growth") {
-        return;
+/// Time for all of them; filling the stores and a first round take what they take.
+const TIME: Duration = Duration::from_secs(2 * 60);
+
+/// A row and an engine in it, for so many of what the cost is held against.
+type Point = (f64, &'static str, &'static str);
+
+/// Takes what the rows of a store tell, and measures the rest.
+pub(crate) fn run(store: Store, arguments: &Arguments, programs: &Programs, figures: &mut Figures) {
+    let ours = store.ours();
+    let chains =
+        [(100.0, "chain-100", ours), (1e3, "chain-1000", ours), (1e4, "chain-10000", ours)];
+    figures.growth.extend(from_rows(HISTORY, store, &chains, figures));
+    match store {
+        Store::Sqlite if arguments.quick || !arguments.wants("growth") => {}
+        // Stores have to be filled first, which takes longer than a quick run may.
+        Store::Sqlite => measure(programs, figures),
+        Store::Postgres => {
+            let nodes = [(1.0, "small-50", ours), (2.0, "small-50", "ours-pg-2-nodes")];
+            figures.growth.extend(from_rows(NODES, store, &nodes, figures));
+        }
     }
-    let mut parts = vec![history(programs, arguments.quick)];
-    // Stores have to be filled first, which takes longer than a quick run may.
-    if !arguments.quick {
-        parts.push(seeded(programs, "finished", FINISHED, &[10, 10_000, 1_000_000]));
-        parts.push(seeded(programs, "waiting", WAITING, &[10, 1_000, 100_000]));
-        parts.push(nodes(programs));
-    }
+}
+
+fn from_rows(
+    against: &'static str,
+    store: Store,
+    points: &[Point],
+    figures: &Figures,
+) -> Option<Growth> {
+    let cost = |row, engine| figures.cell(row, engine).map(|cell| 1e3 / cell.rate());
+    let points = points.iter().map(|(count, row, engine)| Some((*count, cost(row, engine)?)));
+    Some(Growth::new(against, store, points.collect::<Option<_>>()?))
+}
+
+fn measure(programs: &Programs, figures: &mut Figures) {
+    let until = Instant::now() + TIME;
+    let parts = [
+        seeded(programs, "finished", FINISHED, &[10, 10_000, 1_000_000], until),
+        seeded(programs, "waiting", WAITING, &[10, 1_000, 100_000], until),
+        nodes(programs, until),
+    ];
     for part in parts {
         match part {
             Ok(growth) => figures.growth.push(growth),
@@ -37,69 +69,57 @@ pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figu
     }
 }
 
-fn history(programs: &Programs, quick: bool) -> Result<Growth, String> {
-    eprintln!("bench: growth against {HISTORY}");
-    let sizes: &[u64] = if quick { &[100, 1_000, 3_000] } else { &[100, 1_000, 10_000] };
-    let mut points = Vec::new();
-    for size in sizes {
-        let case = Case { workload: Workload::Chain, size: *size };
-        points.push((*size as f64, cost(programs, "ours", case, |_round| Place::default())?));
-    }
-    Ok(Growth::new(HISTORY, points))
-}
-
 // The store is made once and used for all rounds: a round adds little to what it holds.
 fn seeded(
     programs: &Programs,
     kind: &str,
-    against: &str,
+    against: &'static str,
     counts: &[u64],
+    until: Instant,
 ) -> Result<Growth, String> {
-    let case = Case { workload: Workload::Small50, size: WORKFLOWS };
     let mut stores = Vec::new();
     for count in counts {
         eprintln!("bench: growth against {against}: a store with {count}");
-        stores.push((*count, Seed::make(programs, kind, *count)?));
+        stores.push((*count as f64, Seed::make(programs, kind, *count)?));
     }
-    // In turn, so that a busy moment of the machine meets all sizes alike.
-    let mut times = vec![Vec::new(); stores.len()];
+    let points = medians(&stores, until, |seed, round| {
+        let prefix = Some(format!("r{round}"));
+        let place = Place { folder: Some(seed.folder().to_owned()), prefix };
+        once(programs, Store::Sqlite.ours(), &place)
+    });
+    Ok(Growth::new(against, Store::Sqlite, points?))
+}
+
+fn nodes(programs: &Programs, until: Instant) -> Result<Growth, String> {
+    eprintln!("bench: growth against {NODES}");
+    let engines = [(1.0, "ours"), (2.0, "ours-2-nodes"), (4.0, "ours-4-nodes")];
+    let points =
+        medians(&engines, until, |engine, _round| once(programs, engine, &Place::default()));
+    Ok(Growth::new(NODES, Store::Sqlite, points?))
+}
+
+// In turn, so that a busy moment of the machine meets all points alike.
+fn medians<T>(
+    points: &[(f64, T)],
+    until: Instant,
+    measure: impl Fn(&T, usize) -> Result<f64, String>,
+) -> Result<Vec<(f64, f64)>, String> {
+    let mut times = vec![Vec::new(); points.len()];
     for round in 0..ROUNDS {
-        for (at, (_, seed)) in stores.iter().enumerate() {
-            let prefix = Some(format!("r{round}"));
-            let place = Place { folder: Some(seed.folder().to_owned()), prefix };
-            times[at].push(once(programs, "ours", case, &place)?);
+        if round > 0 && Instant::now() >= until {
+            break;
+        }
+        for ((_, point), times) in points.iter().zip(&mut times) {
+            times.push(measure(point, round)?);
         }
     }
-    let points = stores.iter().zip(&times);
-    let points = points.map(|((count, _), times)| (*count as f64, stats::median(times)));
-    Ok(Growth::new(against, points.collect()))
+    let points = points.iter().zip(&times);
+    Ok(points.map(|((count, _), times)| (*count, stats::median(times))).collect())
 }
 
-fn nodes(programs: &Programs) -> Result<Growth, String> {
-    eprintln!("bench: growth against {NODES}");
+/// Milliseconds for one workflow.
+fn once(programs: &Programs, engine: &str, place: &Place) -> Result<f64, String> {
     let case = Case { workload: Workload::Small50, size: WORKFLOWS };
-    let mut points = Vec::new();
-    for (nodes, engine) in [(1.0, "ours"), (2.0, "ours-2-nodes"), (4.0, "ours-4-nodes")] {
-        points.push((nodes, cost(programs, engine, case, |_round| Place::default())?));
-    }
-    Ok(Growth::new(NODES, points))
-}
-
-fn cost(
-    programs: &Programs,
-    engine: &str,
-    case: Case,
-    place: impl Fn(usize) -> Place,
-) -> Result<f64, String> {
-    let mut times = Vec::new();
-    for round in 0..ROUNDS {
-        times.push(once(programs, engine, case, &place(round))?);
-    }
-    Ok(stats::median(&times))
-}
-
-/// Milliseconds for one unit.
-fn once(programs: &Programs, engine: &str, case: Case, place: &Place) -> Result<f64, String> {
     let sample = programs.run(engine, case, place)?;
     if let Some(failure) = sample.failure {
         return Err(failure);

@@ -1,6 +1,7 @@
 //! Runs all engines in turn, several times, and says how they compare.
 
 mod arguments;
+mod budget;
 mod figures;
 mod growth;
 mod json;
@@ -9,6 +10,7 @@ mod programs;
 mod report;
 mod rounds;
 mod seeded;
+mod stores;
 mod table;
 mod targets;
 

@@ -8,10 +8,12 @@ use bench_harness::{Case, Sample, postgres};
 use duroxide_pg_server::{Server, Setup};
 
 use super::arguments::Arguments;
+use super::stores::Store;
 use crate::{engines, floor};
 
 /// A run that takes longer is ended and counted as failed.
 const RUN_MAX: Duration = Duration::from_secs(240);
+const RUN_MAX_QUICK: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 const PRIORITY: &str = "-5";
 
@@ -22,6 +24,8 @@ pub(crate) struct Programs {
     peers: Option<PathBuf>,
     /// Whether runs may go before other processes of the machine.
     first: bool,
+    /// What a run may take.
+    run_max: Duration,
     /// The PostgreSQL server, which goes when this is dropped.
     server: Option<Server>,
 }
@@ -36,14 +40,22 @@ pub(crate) struct Place {
 }
 
 impl Programs {
-    /// Finds them; builds the peers if one of these engines is among them.
-    pub(crate) fn find(arguments: &Arguments) -> Result<Self, String> {
-        let engines = &arguments.engines;
+    /// Finds them; builds the peers if one of the engines is among them.
+    pub(crate) fn find(arguments: &Arguments, stores: &[Store]) -> Result<Self, String> {
         let ours = std::env::current_exe().map_err(|error| error.to_string())?;
-        let needs_peers = engines.iter().any(|engine| !is_ours(engine));
+        let mut engines = stores.iter().flat_map(|store| arguments.engines_on(*store));
+        let needs_peers = engines.any(|engine| !is_ours(&engine));
         let peers = if needs_peers { Some(build_peers(&ours)?) } else { None };
-        let server = if arguments.on_postgres() { Some(start_server()?) } else { None };
-        Ok(Self { ours, peers, first: may_go_first(), server })
+        let run_max = if arguments.quick { RUN_MAX_QUICK } else { RUN_MAX };
+        Ok(Self { ours, peers, first: may_go_first(), run_max, server: None })
+    }
+
+    /// Starts the PostgreSQL server. Commits wait for the disk: `fsync` and `synchronous_commit`
+    /// are on, as they are by default.
+    pub(crate) fn start_server(&mut self) -> Result<(), String> {
+        let settings = ["fsync=on", "synchronous_commit=on"].map(str::to_owned).to_vec();
+        self.server = Some(Server::start(&Setup { durable: true, settings, ..Setup::default() })?);
+        Ok(())
     }
 
     /// Runs one case once in a process of its own.
@@ -59,7 +71,7 @@ impl Programs {
         if let Some(prefix) = &place.prefix {
             command.args(["--prefix", prefix]);
         }
-        let line = output(command)?;
+        let line = output(command, self.run_max)?;
         serde_json::from_str(&line).map_err(|error| format!("{engine}: {error}: {line}"))
     }
 
@@ -67,7 +79,7 @@ impl Programs {
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.command(&self.ours);
         command.args(arguments);
-        output(command)
+        output(command, RUN_MAX)
     }
 
     fn command(&self, program: &Path) -> Command {
@@ -92,12 +104,6 @@ fn is_ours(engine: &str) -> bool {
         || engines::ALL.iter().any(|opener| opener.name() == engine)
 }
 
-// Commits wait for the disk: `fsync` and `synchronous_commit` are on, as they are by default.
-fn start_server() -> Result<Server, String> {
-    let settings = ["fsync=on", "synchronous_commit=on"].map(str::to_owned).to_vec();
-    Server::start(&Setup { durable: true, settings, ..Setup::default() })
-}
-
 // Beside this program, so that one folder holds what was built.
 fn build_peers(ours: &Path) -> Result<PathBuf, String> {
     let release = ours.parent().ok_or("this program is in no folder")?;
@@ -105,7 +111,15 @@ fn build_peers(ours: &Path) -> Result<PathBuf, String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("../peers/Cargo.toml");
     eprintln!("bench: building the peers");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_unset| "cargo".to_owned());
-    let status = Command::new(cargo)
+    let mut command = Command::new(cargo);
+    // Build scripts that look at what cargo says about this package would run again and again.
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") {
+            command.env_remove(name);
+        }
+    }
+    let status = command
         .args(["build", "--quiet", "--release", "--locked", "--manifest-path"])
         .arg(manifest)
         .arg("--target-dir")
@@ -124,7 +138,7 @@ fn may_go_first() -> bool {
 }
 
 // Both streams go to files: a program that says much must not wait for us to read it.
-fn output(mut command: Command) -> Result<String, String> {
+fn output(mut command: Command, run_max: Duration) -> Result<String, String> {
     let said = tempfile::tempdir().map_err(|error| error.to_string())?;
     let (stdout, stderr) = (said.path().join("stdout"), said.path().join("stderr"));
     let file = |path: &Path| std::fs::File::create(path).map_err(|error| error.to_string());
@@ -134,7 +148,7 @@ fn output(mut command: Command) -> Result<String, String> {
         .stderr(file(&stderr)?)
         .spawn()
         .map_err(|error| error.to_string())?;
-    let status = wait(&mut child)?;
+    let status = wait(&mut child, run_max)?;
     let path = if status.success() { stdout } else { stderr };
     let text = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&text);
@@ -142,16 +156,16 @@ fn output(mut command: Command) -> Result<String, String> {
     if status.success() { Ok(last) } else { Err(last) }
 }
 
-fn wait(child: &mut Child) -> Result<ExitStatus, String> {
+fn wait(child: &mut Child, run_max: Duration) -> Result<ExitStatus, String> {
     let begun = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status);
         }
-        if begun.elapsed() > RUN_MAX {
+        if begun.elapsed() > run_max {
             child.kill().map_err(|error| error.to_string())?;
             child.wait().map_err(|error| error.to_string())?;
-            return Err(format!("no end in {RUN_MAX:?}"));
+            return Err(format!("no end in {run_max:?}"));
         }
         std::thread::sleep(LOOK);
     }

@@ -6,9 +6,10 @@ use std::time::Instant;
 use super::arguments::Arguments;
 use super::figures::Figures;
 use super::programs::Programs;
-use super::targets::{Target, postgres_targets, targets};
-use super::{growth, json, rounds, table, targets as target_table};
-use crate::floor;
+use super::rounds::{Rounds, rows_on};
+use super::stores::Store;
+use super::targets::{Target, targets};
+use super::{growth, json, table, targets as target_table};
 
 /// Runs the driver.
 pub(crate) fn main(arguments: Vec<String>) -> ExitCode {
@@ -22,33 +23,65 @@ pub(crate) fn main(arguments: Vec<String>) -> ExitCode {
 }
 
 fn run(arguments: Vec<String>) -> Result<(), String> {
-    let begun = Instant::now();
     let arguments = Arguments::read(arguments)?;
-    let programs = Programs::find(&arguments)?;
-    let on_postgres = arguments.on_postgres();
-    let names = if on_postgres { ("ours-pg", floor::POSTGRES) } else { ("ours", floor::SQLITE) };
-    let mut figures = Figures::new(names.0, names.1);
-    rounds::run(&arguments, &programs, &mut figures);
-    growth::run(&arguments, &programs, &mut figures);
-    let targets = if on_postgres { postgres_targets(&figures) } else { targets(&figures) };
+    let stores: Vec<Store> =
+        Store::ALL.iter().copied().filter(|store| is_measured(*store, &arguments)).collect();
+    let begun = Instant::now();
+    let mut programs = Programs::find(&arguments, &stores)?;
+    eprintln!("bench: everything is built after {:.0} s", begun.elapsed().as_secs_f64());
+
+    let begun = Instant::now();
+    let mut figures = Figures::default();
+    for store in &stores {
+        measure(*store, &arguments, &mut programs, &mut figures);
+    }
+    let targets: Vec<Target> = stores.iter().flat_map(|store| targets(*store, &figures)).collect();
+    let seconds = begun.elapsed().as_secs_f64();
 
     println!("{}", table::rows(&figures));
     println!("{}", table::details(&figures));
     if !figures.growth.is_empty() {
         println!("{}", table::growth(&figures));
     }
+    println!("{}", table::columns(&figures));
     println!("{}", target_table::table(&targets));
     json::write(&arguments.json, &figures, &targets)?;
-    eprintln!(
-        "bench: {:.0} s; figures in {}",
-        begun.elapsed().as_secs_f64(),
-        arguments.json.display()
-    );
+    eprintln!("bench: measured in {seconds:.0} s; figures in {}", arguments.json.display());
     judge(&arguments, &figures, &targets)
+}
+
+fn is_measured(store: Store, arguments: &Arguments) -> bool {
+    if let Some(asked) = arguments.asks_for(store) {
+        return asked;
+    }
+    let why = match store {
+        Store::Sqlite => return true,
+        Store::Postgres if arguments.quick => "a quick run has no time for it",
+        Store::Postgres if duroxide_pg_server::find().is_none() => "its server is not installed",
+        Store::Postgres => return true,
+    };
+    eprintln!("bench: {} is left out: {why}; --store {} asks for it", store.title(), store.name());
+    false
+}
+
+fn measure(store: Store, arguments: &Arguments, programs: &mut Programs, figures: &mut Figures) {
+    let has_rows = !rows_on(store, arguments).is_empty();
+    if store == Store::Postgres && has_rows {
+        // Only now: a server beside it would disturb what is measured on another store.
+        if let Err(reason) = programs.start_server() {
+            figures.broken.push(format!("{} of ours: {reason}", store.title()));
+            return;
+        }
+    }
+    Rounds { store, arguments, programs }.run(figures);
+    growth::run(store, arguments, programs, figures);
 }
 
 // A peer that fails is shown; that we fail is an error.
 fn judge(arguments: &Arguments, figures: &Figures, targets: &[Target]) -> Result<(), String> {
+    for row in &figures.left_out {
+        eprintln!("bench: no time was left for {row}");
+    }
     for broken in &figures.broken {
         eprintln!("bench: no figure: {broken}");
     }

@@ -5,17 +5,12 @@ use std::time::{Duration, Instant};
 use bench_harness::{Case, Sample, Workload};
 
 use super::arguments::Arguments;
+use super::budget::Budget;
 use super::figures::Figures;
-use super::plan::{ROWS, Row};
+use super::plan::{FLOOR_ROWS, ROWS, Row};
 use super::programs::{Place, Programs};
 use super::seeded::Seed;
-
-const QUICK_ROUNDS: usize = 3;
-
-/// Time for all rows. Every row gets one round and its share of the rest, so that a busy machine
-/// gives fewer rounds and not a longer run.
-const TIME: Duration = Duration::from_secs(11 * 60);
-const TIME_QUICK: Duration = Duration::from_secs(2 * 60);
+use super::stores::Store;
 
 /// So many waiting instances are put into a store of ours instead of being started there.
 const SEEDED_MIN: u64 = 10_000;
@@ -23,93 +18,88 @@ const SEEDED_MIN: u64 = 10_000;
 /// Keeps hardly any execution between turns.
 const EVICTING: &str = "ours-evicting";
 /// Counts statements: an engine of its own, because counting costs a little.
-const COUNTING: &str = "ours-counting";
+pub(crate) const COUNTING: &str = "ours-counting";
 /// The peer in a setting that only the main rows need.
 const LEGACY_TUNED: &str = "duroxide-0.1.32-10ms";
 
-/// Rows that the floor is written for.
-const FLOOR_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000"];
 /// Rows whose statements are counted.
 const COUNTED_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000", "idle-0", "idle-100000"];
-/// Rows with targets against 0.1.32.
-const MAIN_ROWS: &[&str] = &["small-50", "latency", "chain-1000", "fan-out-1000"];
 
-/// Runs all rows that are wanted.
-pub(crate) fn run(arguments: &Arguments, programs: &Programs, figures: &mut Figures) {
-    let wanted =
-        |row: &&Row| arguments.wants(row.name) && !(arguments.quick && row.quick.is_none());
-    let rows: Vec<&Row> = ROWS.iter().filter(wanted).collect();
-    let mut left = if arguments.quick { TIME_QUICK } else { TIME };
-    for (at, row) in rows.iter().enumerate() {
+/// The rounds on one store.
+pub(crate) struct Rounds<'a> {
+    /// The store.
+    pub(crate) store: Store,
+    /// What the user asks for.
+    pub(crate) arguments: &'a Arguments,
+    /// What runs the engines.
+    pub(crate) programs: &'a Programs,
+}
+
+impl Rounds<'_> {
+    /// Runs all rows that are wanted.
+    pub(crate) fn run(&self, figures: &mut Figures) {
+        let rows = rows_on(self.store, self.arguments);
+        let budget = Budget::of(self.store, self.arguments.quick, self.arguments.rounds);
+        let left_out = budget.spend(&rows, |row, round| self.one(row, round, figures));
+        let left_out = left_out.iter().map(|row| format!("{row} on {}", self.store.title()));
+        figures.left_out.extend(left_out);
+    }
+
+    // How long it took.
+    fn one(&self, row: &Row, round: usize, figures: &mut Figures) -> Duration {
         let begun = Instant::now();
-        let share = left / u32::try_from(rows.len() - at).unwrap_or(1);
-        for round in 0..rounds_of(row, arguments) {
-            let late = begun.elapsed() >= share && arguments.rounds.is_none();
-            if late && round > 0 {
-                break;
+        let mut times = Vec::new();
+        let engines = self.engines_of(row, round);
+        // What comes first may profit from a quiet disk: nobody always comes first.
+        for turn in 0..engines.len() {
+            let engine = &engines[(turn + round) % engines.len()];
+            let Some(size) = row.size_for(engine, self.arguments.quick) else { continue };
+            let case = Case { workload: row.workload, size };
+            let begun = Instant::now();
+            match self.run_case(engine, case) {
+                Ok(sample) => figures.add(row.name, sample),
+                Err(reason) => figures.broken.push(format!("{} {engine}: {reason}", row.name)),
             }
-            eprintln!("bench: {} round {}", row.name, round + 1);
-            one_round(row, round, arguments, programs, figures);
+            times.push(format!("{engine} {:.1}", begun.elapsed().as_secs_f64()));
         }
-        left = left.saturating_sub(begun.elapsed());
+        let elapsed = begun.elapsed();
+        let (seconds, times) = (elapsed.as_secs_f64(), times.join(", "));
+        eprintln!("bench: {} round {}: {seconds:.1} s ({times})", row.name, round + 1);
+        elapsed
     }
-}
 
-fn one_round(
-    row: &Row,
-    round: usize,
-    arguments: &Arguments,
-    programs: &Programs,
-    figures: &mut Figures,
-) {
-    let engines = engines_of(row, arguments, round);
-    // What comes first may profit from a quiet disk: nobody always comes first.
-    for turn in 0..engines.len() {
-        let engine = &engines[(turn + round) % engines.len()];
-        let Some(size) = row.size_for(engine, arguments.quick) else { continue };
-        let case = Case { workload: row.workload, size };
-        match run_case(programs, engine, case) {
-            Ok(sample) => figures.add(row.name, sample),
-            Err(reason) => figures.broken.push(format!("{} {engine}: {reason}", row.name)),
+    fn run_case(&self, engine: &str, case: Case) -> Result<Sample, String> {
+        let seeded = case.workload == Workload::Idle && case.size >= SEEDED_MIN;
+        if !seeded {
+            return self.programs.run(engine, case, &Place::default());
         }
+        let seed = Seed::make(self.programs, "waiting", case.size)?;
+        let place = Place { folder: Some(seed.folder().to_owned()), prefix: None };
+        let sample = self.programs.run(engine, Case { size: 0, ..case }, &place)?;
+        Ok(Sample { size: case.size, count: case.size, ..sample })
     }
-}
 
-fn run_case(programs: &Programs, engine: &str, case: Case) -> Result<Sample, String> {
-    let seeded = case.workload == Workload::Idle && case.size >= SEEDED_MIN;
-    if !seeded {
-        return programs.run(engine, case, &Place::default());
-    }
-    let seed = Seed::make(programs, "waiting", case.size)?;
-    let place = Place { folder: Some(seed.folder().to_owned()), prefix: None };
-    let sample = programs.run(engine, Case { size: 0, ..case }, &place)?;
-    Ok(Sample { size: case.size, count: case.size, ..sample })
-}
-
-fn engines_of(row: &Row, arguments: &Arguments, round: usize) -> Vec<String> {
-    let mut engines = arguments.engines.clone();
-    if !MAIN_ROWS.contains(&row.name) {
-        engines.retain(|engine| engine != LEGACY_TUNED);
-    }
-    if arguments.on_postgres() {
+    fn engines_of(&self, row: &Row, round: usize) -> Vec<String> {
+        let mut engines = self.arguments.engines_on(self.store);
+        if !row.is_main() {
+            engines.retain(|engine| engine != LEGACY_TUNED);
+        }
         if FLOOR_ROWS.contains(&row.name) {
-            engines.push(crate::floor::POSTGRES.to_owned());
+            engines.push(self.store.floor().to_owned());
         }
-        return engines;
+        if self.store == Store::Sqlite && COUNTED_ROWS.contains(&row.name) && round == 0 {
+            engines.push(COUNTING.to_owned());
+        }
+        if row.name == "memory-4000" {
+            engines.push(EVICTING.to_owned());
+        }
+        engines
     }
-    if COUNTED_ROWS.contains(&row.name) && round == 0 {
-        engines.push(COUNTING.to_owned());
-    }
-    if FLOOR_ROWS.contains(&row.name) {
-        engines.push(crate::floor::SQLITE.to_owned());
-    }
-    if row.name == "memory-4000" {
-        engines.push(EVICTING.to_owned());
-    }
-    engines
 }
 
-fn rounds_of(row: &Row, arguments: &Arguments) -> usize {
-    let quick = if arguments.quick { QUICK_ROUNDS } else { usize::MAX };
-    arguments.rounds.unwrap_or_else(|| row.rounds.min(quick))
+/// The rows that are wanted on a store.
+pub(crate) fn rows_on(store: Store, arguments: &Arguments) -> Vec<&'static Row> {
+    let is_in_time = |row: &Row| !arguments.quick || row.quick.is_some();
+    let is_wanted = |row: &&Row| row.is_on(store) && arguments.wants(row.name) && is_in_time(row);
+    ROWS.iter().filter(is_wanted).collect()
 }

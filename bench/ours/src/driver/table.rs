@@ -1,7 +1,39 @@
 //! The figures as tables in Markdown.
 
 use super::figures::{Cell, Figures, Growth};
-use super::plan::ROWS;
+use super::plan::{ROWS, STORE_ROWS};
+use super::rounds::COUNTING;
+use super::stores::Store;
+
+/// One column for each engine, stores beside each other, for the rows that all stores have.
+pub(crate) fn columns(figures: &Figures) -> String {
+    let engines = compared(figures);
+    let titles: Vec<String> = engines.iter().map(|engine| format!(" {engine} |")).collect();
+    let mut text = format!("| workload | unit |{}\n", titles.concat());
+    text.push_str(&format!("|---|---|{}\n", "---|".repeat(engines.len())));
+    for row in ROWS.iter().filter(|row| STORE_ROWS.contains(&row.name)) {
+        let Some(first) = figures.cells.iter().find(|cell| cell.row == row.name) else { continue };
+        text.push_str(&format!("| {} | {} |", row.name, first.unit().0));
+        for engine in &engines {
+            let median = figures.cell(row.name, engine).map(|cell| readable(cell.headline()));
+            text.push_str(&format!(" {} |", median.unwrap_or_default()));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+// Ours that counts statements is there for its counts.
+fn compared(figures: &Figures) -> Vec<&str> {
+    let mut engines: Vec<&str> = Vec::new();
+    for cell in &figures.cells {
+        let is_column = STORE_ROWS.contains(&cell.row.as_str()) && cell.engine != COUNTING;
+        if is_column && !engines.contains(&cell.engine.as_str()) {
+            engines.push(&cell.engine);
+        }
+    }
+    engines
+}
 
 /// One line for each row and engine, with the ratio of ours to it.
 pub(crate) fn rows(figures: &Figures) -> String {
@@ -34,13 +66,14 @@ fn line(figures: &Figures, cell: &Cell) -> String {
 
 // How many times better ours is than this engine; a share for the floor.
 fn comparison(figures: &Figures, cell: &Cell) -> String {
-    let Some(ours) = figures.cell(&cell.row, figures.ours) else { return String::new() };
-    if cell.engine == figures.ours || cell.headline() == 0.0 || ours.headline() == 0.0 {
+    let store = Store::of(&cell.engine);
+    let Some(ours) = figures.cell(&cell.row, store.ours()) else { return String::new() };
+    if cell.engine == store.ours() || cell.headline() == 0.0 || ours.headline() == 0.0 {
         return String::new();
     }
     let (_, more_is_better) = cell.unit();
     let ratio = ours.headline() / cell.headline();
-    if cell.engine == figures.floor {
+    if cell.engine == store.floor() {
         return format!("{:.0} % of it", ratio * 100.0);
     }
     format!("{}×", readable(if more_is_better { ratio } else { 1.0 / ratio }))
@@ -72,12 +105,17 @@ fn per_unit(cell: &Cell, of: impl Fn(&bench_harness::Sample) -> f64) -> String {
 
 /// Growth with its fit.
 pub(crate) fn growth(figures: &Figures) -> String {
-    let mut text =
-        String::from("| cost against | points (count: ms) | exponent |\n|---|---|---|\n");
-    for Growth { against, points, exponent } in &figures.growth {
+    let mut text = String::from(
+        "| cost against | store | points (count: ms) | exponent |\n|---|---|---|---|\n",
+    );
+    for Growth { against, store, points, exponent } in &figures.growth {
         let points: Vec<String> =
             points.iter().map(|(count, cost)| format!("{count}: {}", readable(*cost))).collect();
-        text.push_str(&format!("| {against} | {} | {exponent:.3} |\n", points.join(", ")));
+        text.push_str(&format!(
+            "| {against} | {} | {} | {exponent:.3} |\n",
+            store.title(),
+            points.join(", ")
+        ));
     }
     text
 }

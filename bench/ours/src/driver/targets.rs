@@ -2,13 +2,17 @@
 
 use serde::Serialize;
 
-use super::figures::Figures;
+use super::figures::{Cell, Figures, Growth};
 use super::growth::FINISHED;
+use super::plan::FLOOR_ROWS;
+use super::rounds::COUNTING;
+use super::stores::Store;
 use super::table::readable;
 
 /// One line of the target table.
 #[derive(Debug, Serialize)]
 pub(crate) struct Target {
+    store: Store,
     name: String,
     bound: Bound,
     /// `None` if the run did not measure it.
@@ -65,14 +69,17 @@ const POSTGRES_PEERS: &[Peer] = &[
 ];
 
 /// A row with targets beside the peers, its title, and what is asked of it.
-type MainRow = (&'static str, &'static str, fn(&Peer) -> Option<Bound>);
+type Compared = (&'static str, &'static str, fn(&Peer) -> Option<Bound>);
 
-const MAIN_ROWS: &[MainRow] = &[
+const COMPARED: &[Compared] = &[
     ("small-50", "5-step, 50 at a time, ×", |peer| Some(Bound::AtLeast(peer.small))),
     ("latency", "latency of one step /", |peer| Some(Bound::AtMost(peer.latency))),
     ("chain-1000", "chain of 1,000, ×", |peer| Some(Bound::AtLeast(peer.chain))),
     ("fan-out-1000", "fan-out 1,000, ×", |peer| peer.fan_out.map(Bound::AtLeast)),
 ];
+
+/// A second node on the same cores.
+const TWO_NODES: &str = "ours-pg-2-nodes";
 
 /// What of the floor is asked.
 const FLOOR_SHARE: f64 = 0.4;
@@ -80,63 +87,76 @@ const FLOOR_SHARE: f64 = 0.4;
 /// Memory below this is none: less than an id.
 const BYTES_NONE: f64 = 16.0;
 
-/// The table of targets on PostgreSQL.
-pub(crate) fn postgres_targets(figures: &Figures) -> Vec<Target> {
-    let mut all = beside(figures, POSTGRES_PEERS);
-    all.push(long_chain(figures));
-    all.extend(floor_shares(figures));
-    all
+/// The targets on a store.
+pub(crate) fn targets(store: Store, figures: &Figures) -> Vec<Target> {
+    let found = match store {
+        Store::Sqlite => on_sqlite(figures),
+        Store::Postgres => on_postgres(figures),
+    };
+    found
+        .into_iter()
+        .map(|(name, bound, measured)| Target { store, name, bound, measured })
+        .collect()
 }
 
-/// The table of targets on SQLite.
-pub(crate) fn targets(figures: &Figures) -> Vec<Target> {
-    let mut all = beside(figures, SQLITE_PEERS);
-    all.push(long_chain(figures));
-    let finished = figures.growth(FINISHED).and_then(super::figures::Growth::factor);
-    let name = "5-step with 1,000,000 finished / with ten";
-    all.push(Target::new(name, Bound::AtMost(1.3), finished));
-    all.extend(floor_shares(figures));
+/// Name, bound, and what was measured.
+type Found = (String, Bound, Option<f64>);
+
+fn on_sqlite(figures: &Figures) -> Vec<Found> {
+    let mut all = beside(figures, Store::Sqlite, SQLITE_PEERS);
+    let name = "5-step with 1,000,000 finished / with ten".to_owned();
+    all.push((name, Bound::AtMost(1.3), figures.growth(FINISHED).and_then(Growth::factor)));
     for row in ["idle-0", "idle-100000"] {
         all.extend(idle(figures, row));
     }
-    let name = "bytes per waiting, evicted instance";
-    all.push(Target::new(name, Bound::AtMost(BYTES_NONE), evicted(figures)));
+    let name = "bytes per waiting, evicted instance".to_owned();
+    all.push((name, Bound::AtMost(BYTES_NONE), evicted(figures)));
     all
 }
 
-fn beside(figures: &Figures, peers: &[Peer]) -> Vec<Target> {
-    let mut all = Vec::new();
-    for (row, title, bound) in MAIN_ROWS {
-        for peer in peers {
-            let Some(bound) = bound(peer) else { continue };
-            let name = format!("{title} {}", peer.name);
-            all.push(Target::new(&name, bound, ratio(figures, row, peer.engine)));
-        }
+fn on_postgres(figures: &Figures) -> Vec<Found> {
+    let mut all = beside(figures, Store::Postgres, POSTGRES_PEERS);
+    for row in FLOOR_ROWS {
+        let one = figures.cell(row, Store::Postgres.ours());
+        let two = figures.cell(row, TWO_NODES);
+        let factor = one.zip(two).and_then(|(one, two)| quotient(two, one));
+        all.push((format!("two nodes / one, {row}"), Bound::AtLeast(1.0), factor));
     }
     all
 }
 
-fn floor_shares(figures: &Figures) -> impl Iterator<Item = Target> {
-    ["small-50", "chain-1000", "fan-out-1000"].into_iter().map(|row| {
-        let share = ratio(figures, row, figures.floor);
-        Target::new(&format!("share of the floor, {row}"), Bound::AtLeast(FLOOR_SHARE), share)
-    })
+// What is asked on every store.
+fn beside(figures: &Figures, store: Store, peers: &[Peer]) -> Vec<Found> {
+    let ours = |row, engine| quotient(figures.cell(row, store.ours())?, figures.cell(row, engine)?);
+    let mut all = Vec::new();
+    for (row, title, bound) in COMPARED {
+        for peer in peers {
+            let Some(bound) = bound(peer) else { continue };
+            all.push((format!("{title} {}", peer.name), bound, ours(row, peer.engine)));
+        }
+    }
+    let name = "cost per step at 10,000 / at 100".to_owned();
+    all.push((name, Bound::AtMost(1.3), long_chain(figures, store)));
+    for row in FLOOR_ROWS {
+        let name = format!("share of the floor, {row}");
+        all.push((name, Bound::AtLeast(FLOOR_SHARE), ours(row, store.floor())));
+    }
+    all
 }
 
-fn idle(figures: &Figures, row: &str) -> [Target; 2] {
+fn idle(figures: &Figures, row: &str) -> [Found; 2] {
     let figure = |engine, name| figures.cell(row, engine).and_then(|cell| cell.figure(name));
     let core = figure("ours", "core_percent");
-    let statements = figure("ours-counting", "statements_per_second");
+    let statements = figure(COUNTING, "statements_per_second");
     [
-        Target::new(&format!("{row}: percent of a core"), Bound::AtMost(0.5), core),
-        Target::new(&format!("{row}: statements/s"), Bound::AtMost(2.0), statements),
+        (format!("{row}: percent of a core"), Bound::AtMost(0.5), core),
+        (format!("{row}: statements/s"), Bound::AtMost(2.0), statements),
     ]
 }
 
-fn ratio(figures: &Figures, row: &str, engine: &str) -> Option<f64> {
-    let ours = figures.cell(row, figures.ours)?.headline();
-    let other = figures.cell(row, engine)?.headline();
-    (other > 0.0).then(|| ours / other)
+fn quotient(one: &Cell, other: &Cell) -> Option<f64> {
+    let (one, other) = (one.headline(), other.headline());
+    (one > 0.0 && other > 0.0).then(|| one / other)
 }
 
 // Growth from 100,000 to 400,000: a page cache with a bound is full in both.
@@ -145,18 +165,12 @@ fn evicted(figures: &Figures) -> Option<f64> {
     Some((resident("idle-400000")? - resident("idle-100000")?) / 300_000.0)
 }
 
-fn long_chain(figures: &Figures) -> Target {
-    let rate = |row| figures.cell(row, figures.ours).map(|cell| cell.rate());
-    let long = rate("chain-10000").filter(|rate| *rate > 0.0);
-    let factor = rate("chain-100").zip(long).map(|(short, long)| short / long);
-    Target::new("cost per step at 10,000 / at 100", Bound::AtMost(1.3), factor)
+fn long_chain(figures: &Figures, store: Store) -> Option<f64> {
+    let chain = |row| figures.cell(row, store.ours());
+    quotient(chain("chain-100")?, chain("chain-10000")?)
 }
 
 impl Target {
-    fn new(name: &str, bound: Bound, measured: Option<f64>) -> Self {
-        Self { name: name.to_owned(), bound, measured }
-    }
-
     /// Whether it is reached; `None` if it was not measured.
     pub(crate) fn met(&self) -> Option<bool> {
         let measured = self.measured?;
@@ -169,7 +183,8 @@ impl Target {
 
 /// The targets as a table in Markdown.
 pub(crate) fn table(targets: &[Target]) -> String {
-    let mut text = String::from("| target | wanted | measured | |\n|---|---|---|---|\n");
+    let mut text =
+        String::from("| target | store | wanted | measured | |\n|---|---|---|---|---|\n");
     for target in targets {
         let wanted = match target.bound {
             Bound::AtLeast(bound) => format!("at least {bound}"),
@@ -181,7 +196,73 @@ pub(crate) fn table(targets: &[Target]) -> String {
             Some(false) => "missed",
             None => "not measured",
         };
-        text.push_str(&format!("| {} | {wanted} | {measured} | {met} |\n", target.name));
+        text.push_str(&format!(
+            "| {} | {} | {wanted} | {measured} | {met} |\n",
+            target.name,
+            target.store.title()
+        ));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_harness::{Sample, Workload};
+
+    use super::*;
+
+    fn figures(cells: &[(&str, Workload, &str, f64)]) -> Figures {
+        let mut figures = Figures::default();
+        for (row, workload, engine, value) in cells {
+            let sample = Sample {
+                engine: (*engine).to_owned(),
+                workload: workload.name().to_owned(),
+                count: 1000,
+                seconds: 1000.0 / value,
+                ..Sample::default()
+            };
+            figures.add(row, sample.with("p50_ms", *value));
+        }
+        figures
+    }
+
+    fn verdicts(store: Store, figures: &Figures) -> Vec<(String, bool)> {
+        let targets = targets(store, figures).into_iter();
+        targets.filter_map(|target| target.met().map(|met| (target.name, met))).collect()
+    }
+
+    #[test]
+    fn more_is_better_but_for_latency() {
+        let figures = figures(&[
+            ("small-50", Workload::Small50, "ours-pg", 900.0),
+            ("small-50", Workload::Small50, "dbos", 600.0),
+            ("small-50", Workload::Small50, "floor-pg", 2400.0),
+            ("small-50", Workload::Small50, "ours-pg-2-nodes", 890.0),
+            ("latency", Workload::Latency, "ours-pg", 4.0),
+            ("latency", Workload::Latency, "dbos", 3.0),
+            ("latency", Workload::Latency, "duroxide-0.1.32-pg", 160.0),
+        ]);
+        let expected = [
+            ("5-step, 50 at a time, × dbos", true),
+            ("latency of one step / 0.1.32", true),
+            ("latency of one step / dbos", false),
+            ("share of the floor, small-50", false),
+            ("two nodes / one, small-50", false),
+        ];
+        let expected = expected.map(|(name, met)| (name.to_owned(), met));
+        assert_eq!(verdicts(Store::Postgres, &figures), expected);
+        assert_eq!(verdicts(Store::Sqlite, &figures), []);
+    }
+
+    #[test]
+    fn a_step_of_a_long_chain_may_cost_a_little_more() {
+        for (long, met) in [(1000.0, true), (800.0, true), (700.0, false)] {
+            let chains = [
+                ("chain-100", Workload::Chain, "ours", 1000.0),
+                ("chain-10000", Workload::Chain, "ours", long),
+            ];
+            let expected = [("cost per step at 10,000 / at 100".to_owned(), met)];
+            assert_eq!(verdicts(Store::Sqlite, &figures(&chains)), expected, "{long}");
+        }
+    }
 }
