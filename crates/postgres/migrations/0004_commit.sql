@@ -6,8 +6,8 @@
 -- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
 -- follow what is stored; it is null if all are committed. `o_turns` and `o_incarnations` name the
 -- instances as they are stored now, beginning with those of `o_customs` and `o_custom_versions`;
--- `o_work_*` are the activities that were leased. `o_ready`: a committed instance has messages
--- left. `o_lost`: an activity was cancelled which somebody runs.
+-- `o_work_*` are the activities that were leased. `o_ready`: committed turns whose instances have
+-- messages left, or null. `o_lost`: an activity was cancelled which somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
 -- mark and nobody and nothing stands before it. `f_*` are the activities that direct turns answer,
@@ -30,7 +30,7 @@ CREATE FUNCTION {schema}.commit_turns(
     -- may have to be written.
     p_fetched INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
     OUT o_now BIGINT, OUT o_codes INTEGER[], OUT o_turns INTEGER[], OUT o_incarnations BIGINT[],
-    OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready BOOLEAN, OUT o_lost BOOLEAN,
+    OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready INTEGER[], OUT o_lost BOOLEAN,
     OUT o_customs TEXT[], OUT o_custom_versions BIGINT[]
 )
 LANGUAGE plpgsql
@@ -54,7 +54,6 @@ DECLARE
     v_lost BIGINT;
 BEGIN
     o_now := v_now;
-    o_ready := FALSE;
     o_lost := FALSE;
     o_turns := '{}';
     o_incarnations := '{}';
@@ -295,11 +294,12 @@ BEGIN
         END IF;
         IF p_fetched > 0 OR v_rehearsal THEN
             -- What came for an instance while it was leased was passed over by every fetch.
-            SELECT EXISTS (
-                SELECT 1 FROM unnest(v_live) AS v (turn)
-                JOIN {schema}.orchestrator_queue q ON q.instance_id = t_instance[v.turn]
-                WHERE q.visible_at <= v_now AND NOT q.parked
-            ) INTO o_ready;
+            SELECT array_agg(v.turn) INTO o_ready FROM unnest(v_live) AS v (turn)
+            WHERE (
+                SELECT 1 FROM {schema}.orchestrator_queue q
+                WHERE q.instance_id = t_instance[v.turn] AND q.visible_at <= v_now
+                    AND NOT q.parked
+                LIMIT 1) = 1;
         END IF;
     END IF;
 

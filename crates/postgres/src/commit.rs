@@ -50,17 +50,19 @@ fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Comm
     let ids: Vec<i64> = row.get::<_, Option<_>>(4).unwrap_or_default();
     let tokens: Vec<Uuid> = row.get::<_, Option<_>>(5).unwrap_or_default();
     let leased: HashMap<Uuid, i64> = tokens.into_iter().zip(ids).collect();
+    let ready: Vec<i32> = row.get::<_, Option<_>>(6).unwrap_or_default();
     let outcome = |(index, commit): (usize, &&EncodedCommit)| {
         let code = codes.get(index).copied().unwrap_or_default();
         let mut outcome = commit.outcome(code, instances.remove(&place(index)));
         if let Ok((Some(committed), _)) = &mut outcome {
             committed.leased = commit.leased(&leased);
+            committed.more_waits = ready.contains(&place(index));
         }
         outcome
     };
     let mut outcomes: Vec<Committed> = commits.iter().enumerate().map(outcome).collect();
     if let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
-        changes.orchestrator_queue |= row.get::<_, bool>(6);
+        changes.orchestrator_queue |= !ready.is_empty();
         changes.work_locks |= row.get::<_, bool>(7);
     }
     outcomes

@@ -1,5 +1,5 @@
-//! First turns that need no fetch of their own: the transaction that stores the start of an instance
-//! hands its first turn to a fetch that waits for turns. That saves a round trip.
+//! First turns that need no fetch of their own: the transaction that stores the start of an
+//! instance hands its first turn to a fetch that waits for turns. That saves a round trip.
 
 use std::collections::VecDeque;
 use std::fmt;

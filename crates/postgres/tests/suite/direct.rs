@@ -112,3 +112,26 @@ async fn of_two_turns_that_follow_the_same_event_one_counts() {
         assert_eq!(nodes[0].read(&instance).await.unwrap().len(), 3);
     }
 }
+
+#[tokio::test]
+async fn a_commit_says_whether_a_direct_turn_would_be_refused() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    create(&*node, "b").await;
+    node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    node.enqueue_for_orchestrator(signal("b", "1"), None).await.unwrap();
+    let turns = node.fetch_orchestration_items(wish(2)).await.unwrap();
+    node.enqueue_for_orchestrator(signal("b", "2"), None).await.unwrap();
+    let commits = turns.iter().map(|turn| {
+        let events = vec![heard(&turn.item.instance, 2)];
+        node.store_turn(commit(&turn.lock_token, events))
+    });
+    let committed = futures_util::future::try_join_all(commits).await.unwrap();
+    let more: Vec<(&str, bool)> = turns
+        .iter()
+        .zip(&committed)
+        .map(|(turn, committed)| (turn.item.instance.as_str(), committed.more_waits))
+        .collect();
+    assert_eq!(more, [("a", false), ("b", true)]);
+}
