@@ -3,11 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+/// Names the folder of the programs, to try another version than the newest that is installed.
+pub const PROGRAMS_VARIABLE: &str = "DUROXIDE_PG_BIN";
+
 /// Where Debian and others put one folder per major version.
 const VERSION_FOLDERS: [&str; 2] = ["/usr/lib/postgresql", "/usr/pgsql"];
 
-/// The folder that holds `initdb` and `postgres`, the newest if there are several.
+/// The folder that holds `initdb` and `postgres`: the one that [`PROGRAMS_VARIABLE`] names, or the
+/// newest if there are several.
 pub fn find() -> Option<PathBuf> {
+    if let Some(named) = std::env::var_os(PROGRAMS_VARIABLE) {
+        return Some(PathBuf::from(named)).filter(|folder| has_programs(folder));
+    }
     let mut found: Vec<(u32, PathBuf)> = Vec::new();
     for root in VERSION_FOLDERS {
         let Ok(versions) = std::fs::read_dir(root) else { continue };
@@ -38,6 +45,10 @@ fn has_programs(folder: &Path) -> bool {
 pub fn install() -> Result<PathBuf, String> {
     if let Some(folder) = find() {
         return Ok(folder);
+    }
+    if let Some(named) = std::env::var_os(PROGRAMS_VARIABLE) {
+        let named = named.display();
+        return Err(format!("{PROGRAMS_VARIABLE} names {named}, which holds no server programs"));
     }
     let mut tried = false;
     for args in [&["update"][..], &["install", "-y", "--no-install-recommends", "postgresql"]] {

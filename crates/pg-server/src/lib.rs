@@ -9,5 +9,5 @@ mod keeper;
 mod server;
 mod user;
 
-pub use binaries::{find, install};
+pub use binaries::{PROGRAMS_VARIABLE, find, install};
 pub use server::{Server, Setup, URL_VARIABLE, shared_url};
