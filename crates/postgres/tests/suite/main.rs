@@ -1,6 +1,7 @@
 //! What the conformance suite cannot show: servers that go away, many nodes, schemas, TLS, clocks.
 
 mod clocks;
+mod command;
 mod direct;
 mod idle;
 mod manual;

@@ -1,5 +1,7 @@
 //! What was asked for on the command line.
 
+use std::ffi::OsString;
+
 /// How to call it.
 pub(crate) const USAGE: &str = "\
 usage: duroxide-pg COMMAND [OPTION]...
@@ -33,15 +35,17 @@ pub(crate) struct Args {
 
 impl Args {
     /// Reads the arguments; the error says which one is wrong.
-    pub(crate) fn parse(mut given: impl Iterator<Item = String>) -> Result<Self, String> {
-        let name = given.next().unwrap_or_else(|| "help".to_owned());
+    pub(crate) fn parse(given: impl Iterator<Item = OsString>) -> Result<Self, String> {
+        let mut given = given.map(text);
+        let name = given.next().transpose()?.unwrap_or_else(|| "help".to_owned());
         let mut schema = "duroxide".to_owned();
         let mut url = None;
-        while let Some(word) = given.next() {
-            let value = given.next().ok_or_else(|| format!("{word} needs a value"));
+        while let Some(word) = given.next().transpose()? {
+            let mut value = || given.next().ok_or_else(|| format!("{word} needs a value"))?;
             match word.as_str() {
-                "--schema" => schema = value?,
-                "--url" => url = Some(value?),
+                "--schema" => schema = value()?,
+                "--url" => url = Some(value()?),
+                "--help" | "-h" => return Ok(Self { command: Command::Help, schema }),
                 other => return Err(format!("'{other}' is not understood")),
             }
         }
@@ -58,4 +62,8 @@ impl Args {
         };
         Ok(Self { command, schema })
     }
+}
+
+fn text(word: OsString) -> Result<String, String> {
+    word.into_string().map_err(|word| format!("'{}' is not UTF-8", word.display()))
 }

@@ -2,6 +2,8 @@
 
 mod args;
 
+use std::error::Error;
+use std::io::Write;
 use std::process::ExitCode;
 
 use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
@@ -11,7 +13,7 @@ use crate::args::{Args, Command, USAGE};
 const USAGE_ERROR: u8 = 2;
 
 fn main() -> ExitCode {
-    let args = match Args::parse(std::env::args().skip(1)) {
+    let args = match Args::parse(std::env::args_os().skip(1)) {
         Ok(args) => args,
         Err(wrong) => {
             eprintln!("{wrong}\n\n{USAGE}");
@@ -28,20 +30,30 @@ fn main() -> ExitCode {
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn perform(args: Args) -> Result<(), PostgresError> {
+async fn perform(args: Args) -> Result<(), Box<dyn Error>> {
     match args.command {
-        Command::Help => print!("{USAGE}"),
-        Command::Schema => print!("{}", PostgresProvider::schema_sql(&args.schema)?),
+        Command::Help => print(USAGE),
+        Command::Schema => print(&PostgresProvider::schema_sql(&args.schema)?),
         Command::Migrate { url } => {
             open(&url, &args.schema, Migrations::Run).await?;
-            println!("schema '{}' is up to date", args.schema);
+            print(&up_to_date(&args.schema))
         }
         Command::Verify { url } => {
             open(&url, &args.schema, Migrations::Verify).await?;
-            println!("schema '{}' is up to date", args.schema);
+            print(&up_to_date(&args.schema))
         }
     }
-    Ok(())
+}
+
+fn up_to_date(schema: &str) -> String {
+    format!("schema '{schema}' is up to date\n")
+}
+
+/// Unlike `print!`, does not panic when the reader has gone, as `head` does.
+fn print(text: &str) -> Result<(), Box<dyn Error>> {
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    written.map_err(|error| format!("the answer cannot be written: {error}").into())
 }
 
 async fn open(url: &str, schema: &str, migrations: Migrations) -> Result<(), PostgresError> {
