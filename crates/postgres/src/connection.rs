@@ -43,12 +43,8 @@ impl Connections {
         config.keepalives_idle(Duration::from_secs(30));
         config.tcp_user_timeout(Duration::from_secs(30));
         config.ssl_mode(tls::driver_mode(location.tls.mode));
-        let options = format!(
-            "{} -c statement_timeout={} -c client_min_messages=warning",
-            config.get_options().unwrap_or_default(),
-            settings.statement_timeout.as_millis()
-        );
-        config.options(options.trim());
+        let options = options(config.get_options().unwrap_or_default(), settings);
+        config.options(options);
         let pool = make_pool(&location, settings, settings.connections)?;
         let writers = make_pool(&location, settings, settings.writers)?;
         Ok(Self { location, pool, writers })
@@ -58,6 +54,20 @@ impl Connections {
     pub(crate) fn location(&self) -> &Location {
         &self.location
     }
+}
+
+/// What the server is asked for when a connection begins. Those of the URL win over the limits in
+/// front of them.
+fn options(of_url: &str, settings: &Settings) -> String {
+    format!(
+        "-c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
+         -c tcp_keepalives_interval={} {of_url} -c statement_timeout={} \
+         -c client_min_messages=warning",
+        limits::SILENCE_IN_TRANSACTION_MAX.as_millis(),
+        limits::SERVER_KEEPALIVE_IDLE.as_secs(),
+        limits::SERVER_KEEPALIVE_INTERVAL.as_secs(),
+        settings.statement_timeout.as_millis()
+    )
 }
 
 fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Pool, PostgresError> {
@@ -100,4 +110,19 @@ pub(crate) fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError
         return Ok(());
     };
     Err(PostgresError::Unsuitable { reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_url_says_of_silent_nodes_comes_last_and_wins() {
+        let settings = Settings::default();
+        let ours = "-c idle_in_transaction_session_timeout=10000 ";
+        assert!(options("", &settings).starts_with(ours));
+        let of_url = "-c idle_in_transaction_session_timeout=300";
+        let both = options(of_url, &settings);
+        assert!(both.find(ours) < both.find(of_url), "{both}");
+    }
 }

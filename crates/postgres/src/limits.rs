@@ -26,6 +26,18 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A statement that takes longer is cancelled by the server: something is wrong.
 pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// A transaction whose next statement does not come is ended by the server: the node was paused or
+/// cut off in the middle of a commit, and others wait for its locks. A node that lives sends a
+/// commit in one go.
+pub(crate) const SILENCE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(10);
+
+/// The server asks after this long whether a node that says nothing is there. By default it would
+/// keep the connections of one that vanished for hours.
+pub(crate) const SERVER_KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+
+/// How long the server waits before it asks again.
+pub(crate) const SERVER_KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+
 /// Tries of one call, for errors that pass.
 pub(crate) const TRIES_MAX: u32 = 5;
 

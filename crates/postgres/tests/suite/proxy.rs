@@ -1,4 +1,4 @@
-//! A way to the server that can lose answers.
+//! A way to the server that can lose answers and requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,7 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 /// Forwards connections. Once told to, it takes the next request with a given word to the server,
-/// waits for the answer and cuts the connection instead of passing it on.
+/// waits for the answer and cuts the connection instead of passing it on. Or it passes on what
+/// comes before the request and falls silent, as if the node were paused in the middle.
 pub(crate) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -17,7 +18,9 @@ struct Shared {
     server: String,
     armed: AtomicBool,
     lost: AtomicUsize,
-    /// What a request must hold to have its answer lost.
+    armed_to_hold: AtomicBool,
+    held: AtomicUsize,
+    /// What a request must hold to be lost or to have its answer lost.
     word: &'static str,
 }
 
@@ -30,6 +33,8 @@ impl Proxy {
             server,
             armed: AtomicBool::new(false),
             lost: AtomicUsize::new(0),
+            armed_to_hold: AtomicBool::new(false),
+            held: AtomicUsize::new(0),
             word,
         });
         let accepting = Arc::clone(&shared);
@@ -53,6 +58,28 @@ impl Proxy {
     pub(crate) fn answers_lost(&self) -> usize {
         self.shared.lost.load(Ordering::SeqCst)
     }
+
+    /// The next fitting request is held back, with everything after it.
+    pub(crate) fn hold_next_request(&self) {
+        self.shared.armed_to_hold.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn requests_held(&self) -> usize {
+        self.shared.held.load(Ordering::SeqCst)
+    }
+}
+
+/// What stands before the text of a simple statement: its kind and its length.
+const HEAD_BYTES: usize = 5;
+
+/// Sends the last that the server hears of the node. The node hears what the server said once that
+/// has had enough.
+async fn hold(last: &[u8], mut server: TcpStream, mut client: TcpStream, shared: &Shared) {
+    server.write_all(last).await.unwrap();
+    shared.held.fetch_add(1, Ordering::SeqCst);
+    let mut answers = Vec::new();
+    server.read_to_end(&mut answers).await.unwrap();
+    client.write_all(&answers).await.unwrap();
 }
 
 async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
@@ -63,9 +90,12 @@ async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
         tokio::select! {
             read = client.read(&mut asked) => {
                 let Ok(length @ 1..) = read else { return };
-                let holds = asked[..length].windows(shared.word.len())
-                    .any(|part| part == shared.word.as_bytes());
-                losing |= holds && shared.armed.swap(false, Ordering::SeqCst);
+                let word = asked[..length].windows(shared.word.len())
+                    .position(|part| part == shared.word.as_bytes());
+                if let Some(word) = word && shared.armed_to_hold.swap(false, Ordering::SeqCst) {
+                    return hold(&asked[..word - HEAD_BYTES], server, client, &shared).await;
+                }
+                losing |= word.is_some() && shared.armed.swap(false, Ordering::SeqCst);
                 if server.write_all(&asked[..length]).await.is_err() {
                     return;
                 }

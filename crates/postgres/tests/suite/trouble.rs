@@ -72,6 +72,50 @@ async fn a_message_whose_answer_was_lost_is_not_sent_again_behind_the_callers_ba
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 2);
 }
 
+/// Only a group of several kinds is a transaction of several statements, and whether jobs meet in
+/// a group is up to the moment: tried until the proxy has seen the end of one.
+#[tokio::test]
+async fn a_node_that_falls_silent_within_a_transaction_holds_nobody_up_for_long() {
+    let (proxy, store) = proxied("COMMIT").await;
+    let options = "?options=-c%20idle_in_transaction_session_timeout%3D200";
+    let direct = Store { url: Store::live().url, schema: store.schema.clone(), clock: None };
+    let silent = Store { url: format!("{}{options}", store.url), ..store }.node().await;
+    let other = direct.node().await;
+    proxy.hold_next_request();
+    for number in 0..1000 {
+        let name = format!("i-{number}");
+        let both = async {
+            tokio::join!(
+                silent.enqueue_for_orchestrator(start(&name), None),
+                silent.enqueue_for_worker(activity(&name, 1)),
+            )
+        };
+        tokio::pin!(both);
+        let held = async {
+            while proxy.requests_held() == 0 {
+                tokio::task::yield_now().await
+            }
+        };
+        tokio::select! {
+            written = &mut both => {
+                written.0.unwrap();
+                written.1.unwrap();
+                continue;
+            }
+            () = held => {}
+        }
+        // A start waits for the start of the same instance that is not committed.
+        let waiting = other.enqueue_for_orchestrator(start(&name), None);
+        tokio::time::timeout(PATIENCE, waiting).await.expect("the server ends it").unwrap();
+        // The server undid everything, so that it is simply written again.
+        let written = tokio::time::timeout(PATIENCE, both).await.expect("it is tried again");
+        written.0.unwrap();
+        written.1.unwrap();
+        return;
+    }
+    panic!("no two jobs met in a group");
+}
+
 #[tokio::test]
 async fn sessions_ended_by_an_administrator_are_made_anew() {
     let mut server = Server::start(&Setup::default()).unwrap();
