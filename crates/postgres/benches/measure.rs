@@ -11,7 +11,7 @@ use duroxide_core::runtime::{ActivityRegistry, OrchestrationRegistry, Runtime};
 use duroxide_core::{ActivityContext, OrchestrationContext};
 use duroxide_pg::PostgresProvider;
 use duroxide_pg_server::{Server, Setup};
-use tokio_postgres::NoTls;
+use tokio_postgres::{NoTls, SimpleQueryMessage};
 
 const LEASE: Duration = Duration::from_secs(30);
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -135,11 +135,33 @@ async fn fetch_times(provider: &PostgresProvider, label: &str) {
     println!("fetch of no activity {label}: {:?}", begun.elapsed() / 100);
 }
 
+/// Times scatter with whatever else the machine does; pages do not.
+async fn fetch_pages(client: &tokio_postgres::Client, label: &str) {
+    let sql = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+         SELECT * FROM flat.fetch_turns(NULL, 1, 1000, NULL, NULL, 0, 0, 0)";
+    // The first one on a connection reads the catalogue, and notes which rows it found dead.
+    client.simple_query(sql).await.unwrap();
+    let said = client.simple_query(sql).await.unwrap();
+    let row = said.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    let explained: serde_json::Value = serde_json::from_str(row.unwrap()).unwrap();
+    let plan = &explained[0]["Plan"];
+    let pages =
+        ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| plan[name].as_u64().unwrap());
+    let sql = "SELECT sum(n_dead_tup)::BIGINT FROM pg_stat_user_tables
+         WHERE schemaname = 'flat' AND relname IN ('orchestrator_queue', 'instance_locks')";
+    let dead: i64 = client.query_one(sql, &[]).await.unwrap().get(0);
+    println!("fetch of none {label}: {} pages, about {dead} dead rows", pages[0] + pages[1]);
+}
+
 async fn flat_queues(url: &str) {
     let provider = PostgresProvider::new_with_schema(url, "flat").await.unwrap();
-    fetch_times(&provider, "in an empty store").await;
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
+    fetch_pages(&client, "in an empty store").await;
+    fetch_times(&provider, "in an empty store").await;
     let sql =
         "INSERT INTO flat.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
          SELECT 'w-' || i, '{}', 9000000000000, 0, 0 FROM generate_series(1, 1000000) i;
@@ -147,6 +169,7 @@ async fn flat_queues(url: &str) {
              current_execution_id, created_at, updated_at, incarnation)
          SELECT 'f-' || i, 'n', '1.0.0', 1, 0, 0, i FROM generate_series(1, 1000000) i;";
     client.batch_execute(sql).await.unwrap();
+    fetch_pages(&client, "with a million waiting and a million finished").await;
     fetch_times(&provider, "with a million waiting and a million finished").await;
     let provider = Arc::new(provider);
     let begun = Instant::now();
@@ -178,6 +201,7 @@ async fn flat_queues(url: &str) {
         task.await.unwrap();
     }
     println!("200000 messages passed in {:?}", begun.elapsed());
+    fetch_pages(&client, "after 200000 messages").await;
     fetch_times(&provider, "after 200000 messages").await;
 }
 
