@@ -90,6 +90,9 @@ async fn wait_for_ride(
     wait: &mut Wait<'_>,
     due: Option<u64>,
 ) -> Result<Woken, JobError> {
+    if wait.is_over() {
+        return Ok(Woken::TimeIsUp);
+    }
     if request.replays_nothing() {
         return Ok(if wait.until(due).await { Woken::Look } else { Woken::TimeIsUp });
     }
@@ -198,6 +201,10 @@ impl<'a> Wait<'a> {
     fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
         let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
         Self { store, changes: store.hub.watch(scope), deadline }
+    }
+
+    fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
     }
 
     /// Waits for a change or for `due`; false if the caller's time is up.
