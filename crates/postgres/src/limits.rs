@@ -8,9 +8,6 @@ pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 /// Jobs that are worth a transaction of their own while another one is under way.
 pub(crate) const JOBS_FOR_ANOTHER_WRITER: usize = 64;
 
-/// How often those who are ready to run come first before a group is taken.
-pub(crate) const YIELDS_BEFORE_COMMIT: usize = 1;
-
 /// Commits under way at once. While one waits for the disk, the next is being written.
 pub(crate) const WRITERS: usize = 2;
 

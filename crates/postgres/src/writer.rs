@@ -73,10 +73,8 @@ impl Queue {
     async fn take(&self) -> Option<(Vec<Job>, Writing<'_>)> {
         loop {
             let arrived = self.arrived.notified();
-            // Whoever is ready to run may have a job that fits into the same group.
-            for _ in 0..limits::YIELDS_BEFORE_COMMIT {
-                tokio::task::yield_now().await;
-            }
+            // No yielding here, to gather more jobs: a task that yields stays with its thread, and code
+            // of a user may keep that thread for long.
             {
                 let mut waiting = self.lock();
                 let count = waiting.jobs.len();

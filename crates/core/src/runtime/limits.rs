@@ -87,6 +87,9 @@ pub const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
 /// Turns taken by one fetch: one fetch is one transaction, which others wait for.
 pub const ITEMS_PER_FETCH_MAX: usize = 64;
 
+/// The shortest pause of a dispatcher between two fetches that found nothing.
+pub const FETCH_PAUSE_MIN: Duration = Duration::from_millis(1);
+
 /// Step of the pause after a fetch that failed for a passing reason; doubled with each failure.
 pub const FETCH_RETRY_STEP: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use tracing::{error, warn};
 
 use crate::providers::{ChangeWatch, ProviderError};
-use crate::runtime::limits::{FETCH_RETRY_MAX, FETCH_RETRY_STEP};
+use crate::runtime::limits::{FETCH_PAUSE_MIN, FETCH_RETRY_MAX, FETCH_RETRY_STEP};
 use crate::runtime::tasks::Tasks;
 
 /// Pauses between fetches.
@@ -30,10 +30,9 @@ impl Pacing {
     /// Nothing was found: a provider that cannot wait is not asked again at once. A watch that was
     /// made before asking ends the pause when there is reason to ask.
     pub(super) async fn idle(&self, asked: Instant, changes: Option<ChangeWatch>, tasks: &Tasks) {
-        let left = self.interval_min.saturating_sub(asked.elapsed());
-        if left.is_zero() {
-            return tokio::task::yield_now().await;
-        }
+        // Never none at all: who asks without end lets nothing else run. Yielding is not enough, it
+        // leaves us to our thread, which code of a user may keep for long.
+        let left = self.interval_min.saturating_sub(asked.elapsed()).max(FETCH_PAUSE_MIN);
         let changed = async {
             match changes {
                 Some(mut changes) => changes.changed().await,

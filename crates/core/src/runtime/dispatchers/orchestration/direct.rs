@@ -49,17 +49,15 @@ pub(crate) async fn take_direct_turns(
         }
         assigned = take_turn(node, leading.instance(), ended, own.take()).await;
     }
-    let next = (!assigned.is_empty()).then(|| assigned.remove(0));
-    if assigned.is_empty() {
-        return next;
+    if assigned.len() <= 1 {
+        return assigned.pop();
     }
+    // Each is a task of its own. The last one that was begun stays with this thread, the others may
+    // go to another: what we go on with ourselves would keep both here, perhaps for long.
     for assignment in assigned {
         begin(node, assignment);
     }
-    // A task that was spawned a moment ago runs on this thread and on no other one until we yield.
-    // What we go on with may keep the thread for long.
-    tokio::task::yield_now().await;
-    next
+    None
 }
 
 /// Takes one turn with the results of activities.
