@@ -73,8 +73,8 @@ impl Queue {
     async fn take(&self) -> Option<(Vec<Job>, Writing<'_>)> {
         loop {
             let arrived = self.arrived.notified();
-            // No yielding here, to gather more jobs: a task that yields stays with its thread, and code
-            // of a user may keep that thread for long.
+            // No yielding here, to gather more jobs: a task that yields stays with its thread, and
+            // code of a user may keep that thread for long.
             {
                 let mut waiting = self.lock();
                 let count = waiting.jobs.len();
