@@ -111,16 +111,18 @@ async fn wait_for_ride(
         }
     };
     let mut ride = std::pin::pin!(lease::taken(store, take, undo));
-    let brought = tokio::select! {
-        brought = &mut ride => brought?,
+    let (brought, unfinished) = tokio::select! {
+        brought = &mut ride => (brought?, false),
         time_is_left = wait.until(due) => {
             if ticket.give_up() {
                 return Ok(if time_is_left { Woken::Look } else { Woken::TimeIsUp });
             }
-            ride.await?
+            // What we were woken for is still to be looked at.
+            (ride.await?, true)
         }
     };
     let Some(mut brought) = brought else { return Ok(Woken::Look) };
+    brought.unfinished = unfinished;
     // Nobody looked for anything but starts. The new leases may run out.
     let lease = store.clock().now_ms().saturating_add(from_db(request.lock_for));
     brought.next_due = Some(due.map_or(lease, |due| due.min(lease)));

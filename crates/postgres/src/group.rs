@@ -79,6 +79,11 @@ impl<'a> Group<'a> {
         group
     }
 
+    /// Whether turns are committed.
+    pub(crate) fn has_commits(&self) -> bool {
+        !self.commits.is_empty()
+    }
+
     /// How many statements it takes.
     fn kinds(&self) -> usize {
         [

@@ -313,7 +313,7 @@ fn hear(store: &Store, payload: &str) {
     if asked {
         store.outbox.say(I_AM);
     }
-    changes.publish(&store.hub);
+    store.publish_here(&changes);
 }
 
 #[cfg(test)]

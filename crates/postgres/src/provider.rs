@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -129,6 +130,7 @@ impl PostgresProvider {
             returning: Returning::default(),
             quiet: Quiet::default(),
             rides: Rides::default(),
+            queue_news: AtomicU64::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
         rehearsal::rehearse(&store).await;

@@ -1,11 +1,12 @@
 //! What all parts of a provider share: connections, schema, clock, changes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
 use duroxide_core::clock::Clock;
-use duroxide_core::providers::ChangeHub;
+use duroxide_core::providers::{ChangeHub, ChangeScope};
 use tokio_postgres::Row;
 
 use crate::change::Changes;
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) returning: Returning,
     pub(crate) quiet: Quiet,
     pub(crate) rides: Rides,
+    /// How often this node was told that messages may have become fetchable.
+    pub(crate) queue_news: AtomicU64,
     /// Told the time by every answer that holds it.
     pub(crate) database_clock: Arc<DatabaseClock>,
 }
@@ -64,8 +67,31 @@ impl Store {
         if changes.is_empty() {
             return;
         }
-        changes.publish(&self.hub);
+        self.publish_here(&changes);
         self.outbox.add(changes.for_others());
+    }
+
+    /// Tells waiters on this node.
+    pub(crate) fn publish_here(&self, changes: &Changes) {
+        if changes.orchestrator_queue {
+            self.queue_news.fetch_add(1, Ordering::SeqCst);
+        }
+        changes.publish(&self.hub);
+    }
+
+    /// What is to be compared after turns are committed: see [`look_again`](Self::look_again).
+    pub(crate) fn queue_news(&self) -> u64 {
+        self.queue_news.load(Ordering::SeqCst)
+    }
+
+    /// Turns were committed by a transaction that was begun at this state of the news, or at a time
+    /// that nobody knows. Whoever has looked since passed their instances over, and the transaction
+    /// may not have seen what was looked for. This is no news by itself, or two who commit would
+    /// wake each other for ever.
+    pub(crate) fn look_again(&self, since: Option<u64>) {
+        if since != Some(self.queue_news()) {
+            self.hub.notify(ChangeScope::OrchestratorQueue);
+        }
     }
 
     /// A connection for fetches and reads.

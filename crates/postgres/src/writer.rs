@@ -197,12 +197,18 @@ impl Lane {
         writing: Option<Writing<'_>>,
     ) -> Result<Vec<Outcome>, JobError> {
         let client = self.store.connections.writers.get().await?;
+        // By itself it is done again, and an earlier try may have ended at any time.
+        let news = writing.is_some().then(|| self.store.queue_news());
         let starts = writing.is_some() && jobs.iter().any(|job| job.work.is_start());
         let passenger = if starts { self.store.rides.take_along() } else { None };
         let ride = passenger.as_ref().map(|passenger| Arc::clone(&passenger.request));
         let group = Group::of(jobs.iter().map(|job| &job.work), ride);
         let written = Box::pin(async {
-            let (outcomes, turns) = group.write(&self.store, &client).await?;
+            let written = group.write(&self.store, &client).await;
+            if group.has_commits() {
+                self.store.look_again(news.filter(|_| written.is_ok()));
+            }
+            let (outcomes, turns) = written?;
             // The turns may be committed before a flush has ended.
             drop(writing);
             if let Some(passenger) = passenger {

@@ -4,6 +4,7 @@ mod clocks;
 mod command;
 mod direct;
 mod idle;
+mod in_flight;
 mod manual;
 mod nodes;
 mod plans;

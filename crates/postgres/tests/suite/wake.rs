@@ -11,13 +11,13 @@ use crate::support::*;
 /// Long enough that nobody wakes by himself.
 const NEVER: Duration = Duration::from_secs(3600);
 
-async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
+pub(crate) async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
     let open = || store.builder().safety_poll_interval(NEVER).open();
     [open().await.unwrap(), open().await.unwrap()]
 }
 
 /// Both nodes have heard of each other.
-async fn acquainted(store: &Store, nodes: &[duroxide_pg::PostgresProvider; 2]) {
+pub(crate) async fn acquainted(store: &Store, nodes: &[duroxide_pg::PostgresProvider; 2]) {
     let mut watch = nodes[1].watch(ChangeScope::Instance("hello")).unwrap();
     let told = async {
         loop {

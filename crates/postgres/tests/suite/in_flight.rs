@@ -1,0 +1,132 @@
+//! What arrives while something is under way is not overlooked: nobody waits for a slow look, and
+//! nobody for the end of a lease.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::providers::{ChangeScope, FetchedTurn, Provider, TurnFetch};
+use duroxide_pg::PostgresProvider;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+use crate::direct::{direct, running};
+use crate::support::*;
+use crate::wake::{acquainted, pair};
+
+/// No lease of these tests runs out.
+const LONG: Duration = Duration::from_secs(3600);
+
+fn fetch(node: &Arc<PostgresProvider>) -> JoinHandle<Vec<FetchedTurn>> {
+    let node = Arc::clone(node);
+    let wish = TurnFetch { poll_timeout: Duration::from_secs(5), lock_timeout: LONG, ..wish(4) };
+    tokio::spawn(async move { node.fetch_orchestration_items(wish).await.unwrap() })
+}
+
+async fn two_nodes(store: &Store) -> [Arc<PostgresProvider>; 2] {
+    let nodes = pair(store).await;
+    acquainted(store, &nodes).await;
+    nodes.map(Arc::new)
+}
+
+/// A transaction waits for a lock that we hold.
+async fn until_blocked(sql: &Sql) {
+    let waiting = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE NOT l.granted AND a.query LIKE '%$%'";
+    let blocked = async { while sql.count(waiting).await == 0 {} };
+    timeout(PATIENCE, blocked).await.expect("a transaction is blocked");
+}
+
+/// A message of the other node, which those who wait on this one hear of and look for.
+async fn send_and_look(nodes: &[Arc<PostgresProvider>; 2], sql: &Sql, instance: &str) {
+    let mut told = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
+    nodes[1].enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
+    timeout(PATIENCE, told.changed()).await.expect("the node hears of it");
+    let looking = "SELECT count(*) FROM pg_stat_activity
+        WHERE state = 'active' AND query LIKE '%$%fetch_turns%' AND pid <> pg_backend_pid()";
+    // Our own look is later than theirs.
+    assert!(try_turn(&*nodes[0]).await.is_none(), "it cannot be had now");
+    while sql.count(looking).await > 0 {}
+}
+
+/// Every commit of turns waits for us before it ends, after all its statements are done.
+async fn hold_commits(sql: &Sql) {
+    sql.run(
+        "CREATE FUNCTION $.linger() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_advisory_xact_lock(hashtext(''$'')); RETURN NULL; END';
+         CREATE CONSTRAINT TRIGGER linger AFTER INSERT ON $.history
+             DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION $.linger();
+         SELECT pg_advisory_lock(hashtext('$'))",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_change_is_looked_at_although_a_ride_came_at_the_same_time() {
+    let store = Store::live();
+    let nodes = two_nodes(&store).await;
+    create(&*nodes[0], "b").await;
+    let sql = store.sql().await;
+    let waiting = fetch(&nodes[0]);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    sql.run("SELECT pg_advisory_lock($.instance_key('a'))").await;
+    let starter = Arc::clone(&nodes[0]);
+    let sent = tokio::spawn(async move {
+        starter.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    });
+    until_blocked(&sql).await;
+    // The ride is under way, and the fetch cannot go to look.
+    let mut told = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
+    nodes[1].enqueue_for_orchestrator(signal("b", "1"), None).await.unwrap();
+    timeout(PATIENCE, told.changed()).await.expect("the node hears of it");
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    sql.run("SELECT pg_advisory_unlock($.instance_key('a'))").await;
+    sent.await.unwrap();
+    let brought = waiting.await.unwrap();
+    assert_eq!(brought.iter().map(|turn| &turn.item.instance).collect::<Vec<_>>(), ["a"]);
+    let next = fetch(&nodes[0]).await.unwrap();
+    assert_eq!(next.first().expect("a turn").item.instance, "b");
+}
+
+#[tokio::test]
+async fn a_message_that_came_while_a_turn_was_committed_is_found_after_it() {
+    let store = Store::live();
+    let nodes = two_nodes(&store).await;
+    create(&*nodes[0], "a").await;
+    nodes[0].enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
+    let held = fetch(&nodes[0]).await.unwrap().pop().expect("a turn");
+    let sql = store.sql().await;
+    hold_commits(&sql).await;
+    let committer = Arc::clone(&nodes[0]);
+    let committed = tokio::spawn(async move {
+        committer.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap()
+    });
+    until_blocked(&sql).await;
+    let waiting = fetch(&nodes[0]);
+    send_and_look(&nodes, &sql, "a").await;
+    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    assert!(!committed.await.unwrap().more_waits, "it could not know");
+    let next = waiting.await.unwrap();
+    assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
+}
+
+#[tokio::test]
+async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
+    let store = Store::live();
+    let nodes = two_nodes(&store).await;
+    let (mark, token) = running(&nodes[0], "a").await;
+    let sql = store.sql().await;
+    hold_commits(&sql).await;
+    let committer = Arc::clone(&nodes[0]);
+    let committed = tokio::spawn(async move {
+        committer.commit_direct_turn(Arc::new(direct("a", mark, &token))).await.unwrap()
+    });
+    until_blocked(&sql).await;
+    let waiting = fetch(&nodes[0]);
+    send_and_look(&nodes, &sql, "a").await;
+    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    assert!(committed.await.unwrap().is_some(), "it was first");
+    let next = waiting.await.unwrap();
+    assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
+}
