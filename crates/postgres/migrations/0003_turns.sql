@@ -187,61 +187,34 @@ BEGIN
 END
 $body$;
 
--- Adds messages that start instances, and hands out the turns of those that are new, as a fetch
--- would. The last row says the time. Only if nothing else is in the transaction, it may be lazy:
--- then the caller waits for the disk by itself.
-CREATE FUNCTION {schema}.start_turns(
-    p_now BIGINT, m_instance TEXT[], m_item TEXT[], p_turns_max INTEGER, p_lock_for BIGINT,
-    p_lazily BOOLEAN
-) RETURNS TABLE (
-    o_instance TEXT, o_token UUID, o_message_ids BIGINT[], o_messages TEXT[], o_attempts INTEGER,
-    o_now BIGINT
-)
+-- Adds messages that start instances whose first turns are out already, with the leases of those
+-- that are new. Such a turn knows of nothing but its start: what else waits is left to the next one.
+CREATE FUNCTION {schema}.enqueue_leased_starts(
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_token UUID[], m_lock_for BIGINT[]
+) RETURNS BIGINT
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
-SET enable_sort = off
+SET enable_bitmapscan = off
 AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
 BEGIN
-    IF p_lazily THEN
-        PERFORM set_config('synchronous_commit', 'off', TRUE);
-    END IF;
     -- Also keeps others from handing the instances out until the end of the transaction.
     PERFORM {schema}.put_messages(
         v_now, m_instance, m_item, NULL, array_fill(1::SMALLINT, ARRAY[cardinality(m_instance)]));
-    RETURN QUERY
-    WITH locked AS (
-        INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-        SELECT s.instance_id, gen_random_uuid(), v_now + p_lock_for, ARRAY(
-            SELECT q.id FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = s.instance_id AND q.visible_at <= v_now AND NOT q.parked
-            ORDER BY q.id)
-        FROM unnest(m_instance) AS s (instance_id)
-        WHERE (
-                SELECT 1 FROM {schema}.instances i WHERE i.instance_id = s.instance_id) IS NULL
-            AND (
-                SELECT 1 FROM {schema}.history h WHERE h.instance_id = s.instance_id
-                LIMIT 1) IS NULL
-        LIMIT p_turns_max
-        ON CONFLICT DO NOTHING
-        RETURNING instance_locks.instance_id, instance_locks.lock_token, instance_locks.message_ids
-    )
-    SELECT k.instance_id, k.lock_token, k.message_ids, m.items, m.attempts + 1, NULL::BIGINT
-    FROM locked k
+    INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
+    SELECT s.instance_id, s.token, v_now + s.lock_for, m.starts
+    FROM unnest(m_instance, m_token, m_lock_for) AS s (instance_id, token, lock_for)
     CROSS JOIN LATERAL (
-        -- The index gives them in order.
-        SELECT array_agg(o.work_item) AS items, max(o.attempt_count) AS attempts
-        FROM (
-            SELECT q.work_item, q.attempt_count FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = k.instance_id AND q.id = ANY (k.message_ids)
-            ORDER BY q.id
-        ) AS o
-    ) AS m;
-    o_instance := NULL;
-    o_now := v_now;
-    RETURN NEXT;
+        SELECT array_agg(q.id) AS starts FROM {schema}.orchestrator_queue q
+        WHERE q.instance_id = s.instance_id AND q.kind = 1
+    ) AS m
+    WHERE cardinality(m.starts) = 1
+        AND (SELECT 1 FROM {schema}.instances i WHERE i.instance_id = s.instance_id) IS NULL
+        AND (
+            SELECT 1 FROM {schema}.history h WHERE h.instance_id = s.instance_id LIMIT 1) IS NULL
+    ON CONFLICT DO NOTHING;
+    RETURN v_now;
 END
 $body$;
 

@@ -4,18 +4,18 @@
 -- on nothing, so that its plan is made before it is needed.
 --
 -- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
--- follow what is stored; it is null if all are committed. `o_turns` and `o_incarnations` name the
+-- follow what is stored, 4 is not the first; it is null if all are committed. `o_turns` and `o_incarnations` name the
 -- instances as they are stored now, beginning with those of `o_customs` and `o_custom_versions`;
 -- `o_work_*` are the activities that were leased. `o_ready`: committed turns whose instances have
 -- messages left, or null. `o_lost`: an activity was cancelled which somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
 -- mark and nobody and nothing stands before it. `f_*` are the activities that direct turns answer,
--- in the order of their rows.
+-- in the order of their rows. Of a turn that is the first nothing is stored, and nothing may be.
 CREATE FUNCTION {schema}.commit_turns(
     p_now BIGINT, p_node BIGINT,
-    t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_execution BIGINT[], t_name TEXT[],
-    t_version TEXT[], t_parent TEXT[], t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
+    t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_first BOOLEAN[],
+    t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[], t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
     t_status TEXT[], t_output TEXT[], t_ends BOOLEAN[], t_custom_set BOOLEAN[], t_custom TEXT[],
     d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
     f_turn INTEGER[], f_id BIGINT[], f_token UUID[],
@@ -26,9 +26,9 @@ CREATE FUNCTION {schema}.commit_turns(
     w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[],
-    -- Turns that were fetched, whether one of them names no orchestration, and whether executions
-    -- may have to be written.
-    p_fetched INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
+    -- How many turns were fetched and how many are the first, whether one names no orchestration,
+    -- and whether executions may have to be written.
+    p_fetched INTEGER, p_first INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
     OUT o_now BIGINT, OUT o_codes INTEGER[], OUT o_turns INTEGER[], OUT o_incarnations BIGINT[],
     OUT o_work_ids BIGINT[], OUT o_work_tokens UUID[], OUT o_ready INTEGER[], OUT o_lost BOOLEAN,
     OUT o_customs TEXT[], OUT o_custom_versions BIGINT[]
@@ -43,6 +43,9 @@ DECLARE
     v_rehearsal BOOLEAN := v_count = 0;
     -- Turns that were fetched and whose lease lives, then all that are committed.
     v_live INTEGER[] := '{}';
+    v_first INTEGER[] := '{}';
+    v_first_tokens UUID[] := '{}';
+    v_first_instances TEXT[] := '{}';
     v_tried INTEGER[] := '{}';
     v_all BOOLEAN;
     v_turns INTEGER[];
@@ -73,6 +76,29 @@ BEGIN
             WHERE q.instance_id = live.instance_id AND q.id = ANY (live.message_ids)
         )
         SELECT coalesce(array_agg(live.turn), '{}') INTO v_live FROM live;
+    END IF;
+    IF p_first > 0 OR v_rehearsal THEN
+        -- Until the end of the transaction nobody else starts the instance, and nobody sets
+        -- messages for it aside. Somebody who is about to do that now comes first. What is there
+        -- is looked at by the next statement, which sees what others did before we had the lock.
+        FOR v_turn IN 1..v_count LOOP
+            IF t_first[v_turn]
+                AND pg_try_advisory_xact_lock({schema}.instance_key(t_instance[v_turn]))
+            THEN
+                v_first := v_first || v_turn;
+                v_first_tokens := v_first_tokens || t_token[v_turn];
+                v_first_instances := v_first_instances || t_instance[v_turn];
+            END IF;
+        END LOOP;
+        SELECT coalesce(array_agg(f.turn), '{}') INTO v_first FROM unnest(v_first) AS f (turn)
+        WHERE (
+                SELECT 1 FROM {schema}.history h WHERE h.instance_id = t_instance[f.turn]
+                LIMIT 1) IS NULL
+            AND (
+                SELECT 1 FROM {schema}.orchestrator_queue q
+                WHERE q.instance_id = t_instance[f.turn] AND NOT q.parked LIMIT 1) IS NULL;
+    END IF;
+    IF p_fetched > 0 OR p_first > 0 OR v_rehearsal THEN
         -- Instances that their turns name are made or go on. A parent that was deleted meanwhile is
         -- left out: the child could not be deleted otherwise. One that is being deleted is waited
         -- for.
@@ -90,7 +116,7 @@ BEGIN
                     t_incarnation, t_custom_set, t_custom) WITH ORDINALITY
                 AS t (instance_id, token, execution_id, name, version, parent, incarnation,
                     custom_set, custom, turn)
-            WHERE t.turn = ANY (v_live) AND t.name IS NOT NULL
+            WHERE (t.turn = ANY (v_live) OR t.turn = ANY (v_first)) AND t.name IS NOT NULL
             ON CONFLICT (instance_id) DO UPDATE SET
                 orchestration_name = excluded.orchestration_name,
                 orchestration_version = excluded.orchestration_version,
@@ -102,14 +128,19 @@ BEGIN
                 custom_status_version = i.custom_status_version + excluded.custom_status_version,
                 warm_node = excluded.warm_node,
                 last_turn = excluded.last_turn
+            -- One that is there is not begun again.
+            WHERE excluded.last_turn <> ALL (v_first_tokens)
             RETURNING i.last_turn, i.incarnation, i.custom_status, i.custom_status_version
         )
         SELECT coalesce(array_agg(array_position(t_token, w.last_turn)), '{}'),
             coalesce(array_agg(w.incarnation), '{}'), coalesce(array_agg(w.custom_status), '{}'),
             coalesce(array_agg(w.custom_status_version), '{}')
         INTO o_turns, o_incarnations, o_customs, o_custom_versions FROM written w;
+        IF cardinality(v_first_instances) > 0 OR v_rehearsal THEN
+            PERFORM {schema}.unpark(v_first_instances);
+        END IF;
     END IF;
-    IF p_fetched < v_count THEN
+    IF p_fetched + p_first < v_count THEN
         -- Until the end of the transaction nobody hands the instance out. Somebody who is about to
         -- do that now comes first. What stands before a turn is looked at by the next statement,
         -- which sees what others did before we had the lock.
@@ -121,7 +152,7 @@ BEGIN
             END IF;
         END LOOP;
     END IF;
-    IF p_fetched < v_count OR p_nameless OR v_rehearsal THEN
+    IF p_fetched + p_first < v_count OR p_nameless OR v_rehearsal THEN
         WITH updated AS (
             UPDATE {schema}.instances i SET
                 orchestration_name = coalesce(t.name, i.orchestration_name),
@@ -292,7 +323,7 @@ BEGIN
                 ) AS m;
             END IF;
         END IF;
-        IF p_fetched > 0 OR v_rehearsal THEN
+        IF p_fetched > 0 OR p_first > 0 OR v_rehearsal THEN
             -- What came for an instance while it was leased was passed over by every fetch.
             SELECT array_agg(v.turn) INTO o_ready FROM unnest(v_live) AS v (turn)
             WHERE (
@@ -308,7 +339,7 @@ BEGIN
             o_turns || coalesce(array_agg(s.o_turn) FILTER (WHERE s.o_known), '{}'),
             o_incarnations || coalesce(array_agg(s.o_incarnation) FILTER (WHERE s.o_known), '{}')
         INTO o_codes, o_turns, o_incarnations
-        FROM {schema}.why_refused(t_instance, t_token, t_again, d_event, v_live) AS s;
+        FROM {schema}.why_refused(t_instance, t_token, t_again, t_first, d_event, v_live) AS s;
     END IF;
 END
 $body$;
@@ -316,7 +347,8 @@ $body$;
 -- What became of each turn of a commit. One that was committed by an earlier try is known by the
 -- last turn that its instance names.
 CREATE FUNCTION {schema}.why_refused(
-    t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], d_event BIGINT[], p_live INTEGER[]
+    t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_first BOOLEAN[], d_event BIGINT[],
+    p_live INTEGER[]
 ) RETURNS TABLE (o_turn INTEGER, o_code INTEGER, o_known BOOLEAN, o_incarnation BIGINT)
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -325,6 +357,7 @@ BEGIN
         CASE
             WHEN t.turn = ANY (p_live) OR before.incarnation IS NOT NULL THEN 0
             WHEN t.held_event IS NOT NULL THEN 3
+            WHEN t.first THEN 4
             WHEN (
                 SELECT 1 FROM {schema}.instance_locks l
                 WHERE l.instance_id = t.instance_id AND l.lock_token = t.token) = 1 THEN 2
@@ -332,8 +365,8 @@ BEGIN
         END,
         NOT t.turn = ANY (p_live) AND before.incarnation IS NOT NULL,
         before.incarnation
-    FROM unnest(t_instance, t_token, t_again, d_event) WITH ORDINALITY
-        AS t (instance_id, token, again, held_event, turn)
+    FROM unnest(t_instance, t_token, t_again, t_first, d_event) WITH ORDINALITY
+        AS t (instance_id, token, again, first, held_event, turn)
     LEFT JOIN LATERAL (
         SELECT i.incarnation FROM {schema}.instances i
         WHERE t.again AND i.instance_id = t.instance_id AND i.last_turn = t.token

@@ -28,13 +28,16 @@ pub(crate) async fn commit_turns(
 ) -> Result<Vec<Committed>, JobError> {
     let columns = Columns::of(commits);
     let now = store.now();
-    let fetched = commits.iter().filter(|commit| commit.direct.is_none()).count();
-    let fetched = i32::try_from(fetched).unwrap_or(i32::MAX);
+    let count = |are: fn(&EncodedCommit) -> bool| {
+        place(commits.iter().filter(|commit| are(commit)).count()) - 1
+    };
+    let fetched = count(|commit| commit.direct.is_none() && !commit.is_first);
+    let first = count(|commit| commit.is_first);
     let nameless = commits.iter().any(|commit| commit.metadata.name.is_none());
     let executions = commits.iter().any(|commit| commit.concerns_execution());
     let mut params: Vec<&(dyn ToSql + Sync)> = vec![&now, &store.node];
     columns.append_to(&mut params);
-    params.extend::<[&(dyn ToSql + Sync); 3]>([&fetched, &nameless, &executions]);
+    params.extend::<[&(dyn ToSql + Sync); 4]>([&fetched, &first, &nameless, &executions]);
     let rows = connection::query(client, &store.schema.sql(COMMIT_SQL), &params).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("commit_turns gave no answer".to_owned()));
@@ -85,4 +88,4 @@ fn stored_instances(row: &Row) -> HashMap<i32, StoredInstance> {
 pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
-    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54)";
+    $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56)";

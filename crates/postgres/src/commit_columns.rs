@@ -38,6 +38,7 @@ struct TurnColumns<'a> {
     instances: Vec<&'a str>,
     tokens: Vec<Uuid>,
     again: Vec<bool>,
+    first: Vec<bool>,
     executions: Vec<i64>,
     names: Vec<Option<&'a str>>,
     versions: Vec<Option<&'a str>>,
@@ -149,10 +150,11 @@ impl<'a> Columns<'a> {
     /// In the order of the function's parameters.
     pub(crate) fn append_to<'p>(&'p self, params: &mut Vec<&'p (dyn ToSql + Sync)>) {
         let turns = &self.turns;
-        params.extend::<[&'p (dyn ToSql + Sync); 15]>([
+        params.extend::<[&'p (dyn ToSql + Sync); 16]>([
             &turns.instances,
             &turns.tokens,
             &turns.again,
+            &turns.first,
             &turns.executions,
             &turns.names,
             &turns.versions,
@@ -213,6 +215,7 @@ impl<'a> TurnColumns<'a> {
         self.instances.push(&commit.token.instance);
         self.tokens.push(commit.token.id);
         self.again.push(commit.again);
+        self.first.push(commit.is_first);
         self.executions.push(commit.execution_id);
         self.names.push(metadata.name.as_deref());
         self.versions.push(metadata.version.as_deref());

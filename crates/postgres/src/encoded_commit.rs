@@ -39,6 +39,8 @@ pub(crate) struct EncodedCommit {
     pub(crate) metadata: StoredMetadata,
     pub(crate) cancelled: Vec<ScheduledActivityIdentifier>,
     pub(crate) incarnation: i64,
+    /// Nothing of the instance is stored yet.
+    pub(crate) is_first: bool,
     pub(crate) direct: Option<Direct>,
     /// The event that ends the instance, if somebody here waits for that.
     awaited_end: Option<AwaitedEnd>,
@@ -144,6 +146,7 @@ impl EncodedCommit {
             metadata: StoredMetadata::of(&commit.metadata),
             cancelled: commit.cancelled_activities.clone(),
             incarnation: new_incarnation(),
+            is_first: false,
             direct: None,
             awaited_end: hub.awaited_end(&instance, &commit.history_delta),
         })

@@ -41,13 +41,6 @@ pub(crate) struct TurnBatch {
     pub(crate) unfinished: bool,
 }
 
-impl TurnBatch {
-    /// Whether a turn of this instance, in its stored form, is among them.
-    pub(crate) fn has(&self, instance: &str) -> bool {
-        self.turns.iter().any(|turn| turn.token.instance == instance)
-    }
-}
-
 /// A locked turn whose texts are not decoded yet.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
@@ -101,7 +94,7 @@ pub(crate) async fn rehearse(store: &Store, client: &Object) -> Result<(), JobEr
 
 impl TurnRequest {
     /// How many turns are handed out at the most.
-    pub(crate) fn turns_max_in_db(&self) -> i32 {
+    fn turns_max_in_db(&self) -> i32 {
         let turns_max = self.turns_max.min(limits::TURNS_PER_FETCH_MAX);
         i32::try_from(turns_max).unwrap_or(i32::MAX)
     }
@@ -169,7 +162,7 @@ fn read_batch(store: &Store, rows: &[Row]) -> TurnBatch {
 }
 
 /// Adds the histories that neither came with the turns nor are held by the caller.
-pub(crate) async fn complete(
+async fn complete(
     store: &Store,
     request: &TurnRequest,
     mut batch: TurnBatch,
@@ -195,11 +188,7 @@ pub(crate) async fn complete(
 
 impl RawTurn {
     /// The first turn of a new instance.
-    pub(crate) fn first(
-        token: TurnToken,
-        messages: Vec<(i64, String)>,
-        attempt_count: u32,
-    ) -> Self {
+    pub(crate) fn first(token: TurnToken, messages: Vec<(i64, String)>) -> Self {
         Self {
             token,
             named: None,
@@ -207,7 +196,7 @@ impl RawTurn {
             incarnation: None,
             last_event: None,
             messages,
-            attempt_count,
+            attempt_count: 1,
             kv_snapshot: HashMap::new(),
             history: StoredHistory::Whole(Vec::new()),
             mark: None,

@@ -18,7 +18,7 @@ use crate::error::{During, JobError};
 use crate::fetch::{self, TurnBatch, TurnRequest};
 use crate::lease;
 use crate::limits;
-use crate::number::{from_db, lease_length};
+use crate::number::lease_length;
 use crate::store::Store;
 use crate::worker_queue::{self, RawWork, WorkRequest};
 
@@ -31,6 +31,7 @@ pub(crate) async fn fetch_turns(
     if fetch.turns_max == 0 {
         return Ok(Vec::new());
     }
+    let _fetching = store.starts.fetching();
     let mut wait = Wait::new(store, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
     let request = Arc::new(TurnRequest {
         turns_max: fetch.turns_max,
@@ -46,22 +47,24 @@ pub(crate) async fn fetch_turns(
         None => look(store, &request).await.during(operation)?,
     };
     loop {
+        let room = request.turns_max.saturating_sub(batch.turns.len());
+        batch.turns.extend(store.starts.take(room, &request));
         if !batch.turns.is_empty() {
-            if batch.turns.len() < request.turns_max && !batch.unfinished {
+            // Nobody waits between here and the end: what is taken is handed out.
+            if room > 0 && !batch.unfinished {
                 store.quiet.keep(&fetch, wait.changes, batch.next_due);
             }
             return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
         }
-        let woken = if batch.unfinished {
-            Woken::Look
-        } else {
-            wait_for_ride(store, &request, &mut wait, batch.next_due).await.during(operation)?
-        };
-        batch = match woken {
-            Woken::TimeIsUp => return Ok(Vec::new()),
-            Woken::Look => look(store, &request).await.during(operation)?,
-            Woken::Brought(brought) => brought,
-        };
+        if !batch.unfinished {
+            tokio::select! {
+                () = store.starts.arrived() => continue,
+                time_is_left = wait.until(batch.next_due) => if !time_is_left {
+                    return Ok(Vec::new());
+                }
+            }
+        }
+        batch = look(store, &request).await.during(operation)?;
     }
 }
 
@@ -74,59 +77,6 @@ async fn look(store: &Arc<Store>, request: &Arc<TurnRequest>) -> Result<TurnBatc
 
 async fn undo_turns(store: Arc<Store>, batch: TurnBatch) -> Result<(), JobError> {
     fetch::undo(&store, batch).await
-}
-
-/// Why a wait for turns is over.
-enum Woken {
-    TimeIsUp,
-    Look,
-    /// Instances were started on this node, and their turns are here.
-    Brought(TurnBatch),
-}
-
-async fn wait_for_ride(
-    store: &Arc<Store>,
-    request: &Arc<TurnRequest>,
-    wait: &mut Wait<'_>,
-    due: Option<u64>,
-) -> Result<Woken, JobError> {
-    if wait.is_over() {
-        return Ok(Woken::TimeIsUp);
-    }
-    if request.replays_nothing() {
-        return Ok(if wait.until(due).await { Woken::Look } else { Woken::TimeIsUp });
-    }
-    let (ticket, arrival) = store.rides.wait(request);
-    let (asked, shared) = (Arc::clone(request), Arc::clone(store));
-    let take = async move {
-        match arrival.await {
-            Ok(batch) => fetch::complete(&shared, &asked, batch).await.map(Some),
-            Err(_no_ride) => Ok(None),
-        }
-    };
-    let undo = |store, batch| async move {
-        match batch {
-            Some(batch) => undo_turns(store, batch).await,
-            None => Ok(()),
-        }
-    };
-    let mut ride = std::pin::pin!(lease::taken(store, take, undo));
-    let (brought, unfinished) = tokio::select! {
-        brought = &mut ride => (brought?, false),
-        time_is_left = wait.until(due) => {
-            if ticket.give_up() {
-                return Ok(if time_is_left { Woken::Look } else { Woken::TimeIsUp });
-            }
-            // What we were woken for is still to be looked at.
-            (ride.await?, true)
-        }
-    };
-    let Some(mut brought) = brought else { return Ok(Woken::Look) };
-    brought.unfinished = unfinished;
-    // Nobody looked for anything but starts. The new leases may run out.
-    let lease = store.clock().now_ms().saturating_add(from_db(request.lock_for));
-    brought.next_due = Some(due.map_or(lease, |due| due.min(lease)));
-    Ok(Woken::Brought(brought))
 }
 
 /// Fetches activities, waiting up to the poll timeout for the first.
@@ -203,10 +153,6 @@ impl<'a> Wait<'a> {
     fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
         let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
         Self { store, changes: store.hub.watch(scope), deadline }
-    }
-
-    fn is_over(&self) -> bool {
-        Instant::now() >= self.deadline
     }
 
     /// Waits for a change or for `due`; false if the caller's time is up.

@@ -1,7 +1,5 @@
 //! Jobs that are written in one transaction.
 
-use std::sync::Arc;
-
 use deadpool_postgres::Object;
 use duroxide_core::providers::CommittedTurn;
 
@@ -9,9 +7,7 @@ use crate::change::Changes;
 use crate::commit;
 use crate::encoded_commit::EncodedCommit;
 use crate::error::JobError;
-use crate::fetch::{TurnBatch, TurnRequest};
-use crate::orchestrator_queue::{self, DelayedMessage};
-use crate::rides;
+use crate::orchestrator_queue::{self, DelayedMessage, LeasedStart};
 use crate::store::Store;
 use crate::worker_queue::{self, Finished, NewWork};
 
@@ -21,22 +17,18 @@ pub(crate) enum Work {
     Commit(Box<EncodedCommit>),
     Finish(Finished),
     Message(DelayedMessage),
+    Start(LeasedStart),
     Activity(NewWork),
 }
 
 impl Work {
-    /// Whether it starts an instance at once.
-    pub(crate) fn is_start(&self) -> bool {
-        matches!(self, Self::Message(message) if message.is_start())
-    }
-
     /// An earlier try may have been done. False if it could not be told from a new one, so that it
     /// must not be tried again.
     pub(crate) fn expect_traces(&mut self) -> bool {
         match self {
             Self::Commit(commit) => commit.again = true,
             Self::Finish(finished) => finished.again = true,
-            Self::Message(_) | Self::Activity(_) => return false,
+            Self::Message(_) | Self::Start(_) | Self::Activity(_) => return false,
         }
         true
     }
@@ -55,24 +47,20 @@ pub(crate) struct Group<'a> {
     commits: Vec<(usize, &'a EncodedCommit)>,
     finished: Vec<(usize, &'a Finished)>,
     messages: Vec<(usize, &'a DelayedMessage)>,
-    /// Messages that start instances, if somebody waits for their turns.
-    starts: Vec<(usize, &'a DelayedMessage)>,
-    ride: Option<Arc<TurnRequest>>,
+    starts: Vec<(usize, &'a LeasedStart)>,
     activities: Vec<(usize, &'a NewWork)>,
 }
 
 impl<'a> Group<'a> {
-    /// Jobs in order; `ride` is a fetch that waits for turns.
-    pub(crate) fn of(jobs: impl Iterator<Item = &'a Work>, ride: Option<Arc<TurnRequest>>) -> Self {
-        let mut group = Self { ride, ..Self::default() };
+    /// Jobs in order.
+    pub(crate) fn of(jobs: impl Iterator<Item = &'a Work>) -> Self {
+        let mut group = Self::default();
         for (index, work) in jobs.enumerate() {
             match work {
                 Work::Commit(commit) => group.commits.push((index, commit)),
                 Work::Finish(finished) => group.finished.push((index, finished)),
-                Work::Message(message) if group.ride.is_some() && message.is_start() => {
-                    group.starts.push((index, message));
-                }
                 Work::Message(message) => group.messages.push((index, message)),
+                Work::Start(start) => group.starts.push((index, start)),
                 Work::Activity(work) => group.activities.push((index, work)),
             }
         }
@@ -99,12 +87,12 @@ impl<'a> Group<'a> {
     }
 
     /// Preparing takes a round trip, and would let what is sent after it overtake it.
-    pub(crate) async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
+    async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
         let statements = [
             (self.commits.is_empty(), commit::COMMIT_SQL),
             (self.finished.is_empty(), worker_queue::FINISH_SQL),
             (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
-            (self.starts.is_empty(), rides::START_SQL),
+            (self.starts.is_empty(), orchestrator_queue::INSERT_LEASED_SQL),
             (self.activities.is_empty(), worker_queue::INSERT_SQL),
         ];
         for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
@@ -113,19 +101,12 @@ impl<'a> Group<'a> {
         Ok(())
     }
 
-    /// Whether there is nothing but starts, whose turns may be taken before they are on disk: what
-    /// becomes of them is committed later, and nobody sees anything of them until then.
-    pub(crate) fn may_be_lazy(&self) -> bool {
-        !self.starts.is_empty() && self.kinds() == 1
-    }
-
-    /// Writes all or nothing, and answers with the first turns of what it started. `Err` means that
-    /// nothing was written, unless it is uncertain.
+    /// Writes all or nothing. `Err` means that nothing was written, unless it is uncertain.
     pub(crate) async fn write(
         &self,
         store: &Store,
         client: &Object,
-    ) -> Result<(Vec<Outcome>, TurnBatch), JobError> {
+    ) -> Result<Vec<Outcome>, JobError> {
         if self.kinds() <= 1 {
             return self.run(store, client).await;
         }
@@ -143,12 +124,8 @@ impl<'a> Group<'a> {
     }
 
     /// Runs the statements, all under way at once.
-    async fn run(
-        &self,
-        store: &Store,
-        client: &Object,
-    ) -> Result<(Vec<Outcome>, TurnBatch), JobError> {
-        let (finished, messages, started, activities, commits) = tokio::join!(
+    async fn run(&self, store: &Store, client: &Object) -> Result<Vec<Outcome>, JobError> {
+        let (finished, messages, starts, activities, commits) = tokio::join!(
             self.write_finished(store, client),
             self.write_messages(store, client),
             self.write_starts(store, client),
@@ -157,14 +134,13 @@ impl<'a> Group<'a> {
         );
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
         outcomes.resize_with(self.jobs(), || Err(no_answer()));
-        let (started, turns) = started?;
-        let written = [finished?, messages?, started, activities?, commits?];
+        let written = [finished?, messages?, starts?, activities?, commits?];
         for (index, outcome) in written.into_iter().flatten() {
             if let Some(place) = outcomes.get_mut(index) {
                 *place = outcome;
             }
         }
-        Ok((outcomes, turns))
+        Ok(outcomes)
     }
 
     fn jobs(&self) -> usize {
@@ -191,27 +167,13 @@ impl<'a> Group<'a> {
         Ok(all_good(places, &changes))
     }
 
-    async fn write_starts(
-        &self,
-        store: &Store,
-        client: &Object,
-    ) -> Result<(Vec<(usize, Outcome)>, TurnBatch), JobError> {
-        let Some(request) = self.ride.as_ref().filter(|_| !self.starts.is_empty()) else {
-            return Ok((Vec::new(), TurnBatch::default()));
-        };
+    async fn write_starts(&self, store: &Store, client: &Object) -> Written {
+        if self.starts.is_empty() {
+            return Ok(Vec::new());
+        }
         let (places, starts) = unzip(&self.starts);
-        let lazily = self.may_be_lazy();
-        let turns = rides::start_turns(store, client, &starts, request, lazily).await?;
-        let outcome = |(place, start): (usize, &DelayedMessage)| {
-            let mut changes = Changes::default();
-            // A start whose turn is taken concerns nobody else.
-            if !turns.has(&start.message.instance) {
-                changes.orchestrator_queue();
-            }
-            (place, Ok((None, changes)))
-        };
-        let outcomes = places.into_iter().zip(starts).map(outcome).collect();
-        Ok((outcomes, turns))
+        let changes = orchestrator_queue::insert_leased(store, client, &starts).await?;
+        Ok(all_good(places, &changes))
     }
 
     async fn write_activities(&self, store: &Store, client: &Object) -> Written {

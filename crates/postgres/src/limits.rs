@@ -66,6 +66,19 @@ pub(crate) const PAYLOAD_BYTES_MAX: usize = 7000;
 /// Changed instances that are named one by one to other nodes; more are told as "any".
 pub(crate) const CHANGED_INSTANCES_MAX: usize = 1000;
 
+/// How long the caller of a start waits for the commit of its first turn before the start is stored
+/// by itself. Code that takes this long keeps its caller waiting no longer.
+pub(crate) const FIRST_TURN_PATIENCE: Duration = Duration::from_millis(20);
+
+/// A fetch that ended this short a time ago will be followed by the next one.
+pub(crate) const FETCH_RETURNS_WITHIN: Duration = Duration::from_millis(5);
+
+/// Instances that a node remembers to have started, by eight bytes each.
+pub(crate) const STARTS_SEEN_MAX: usize = 65_536;
+
+/// Starts that wait for the commits of their first turns at once. Each new one looks through all.
+pub(crate) const STARTS_OFFERED_MAX: usize = 256;
+
 /// How long an instance is left to the node that it is warm on.
 pub(crate) const WARM_GRACE: Duration = Duration::from_millis(20);
 

@@ -2,6 +2,7 @@
 
 use deadpool_postgres::Object;
 use duroxide_core::providers::WorkItem;
+use uuid::Uuid;
 
 use crate::change::Changes;
 use crate::connection;
@@ -74,11 +75,12 @@ pub(crate) struct DelayedMessage {
     pub(crate) delay: i64,
 }
 
-impl DelayedMessage {
-    /// Whether it starts an instance at once.
-    pub(crate) fn is_start(&self) -> bool {
-        self.message.kind == KIND_START && self.delay == 0
-    }
+/// The start of an instance whose first turn somebody has.
+#[derive(Debug)]
+pub(crate) struct LeasedStart {
+    pub(crate) message: NewMessage,
+    pub(crate) token: Uuid,
+    pub(crate) lock_for: i64,
 }
 
 /// Adds messages.
@@ -104,6 +106,35 @@ pub(crate) async fn insert_all(
     changes.orchestrator_queue();
     Ok(changes)
 }
+
+/// Adds starts whose turns are out already. Whoever has the turn of one that is not new has
+/// nothing.
+pub(crate) async fn insert_leased(
+    store: &Store,
+    client: &Object,
+    starts: &[&LeasedStart],
+) -> Result<Changes, JobError> {
+    let instances: Vec<&str> = starts.iter().map(|it| it.message.instance.as_str()).collect();
+    let texts: Vec<&str> = starts.iter().map(|it| it.message.text.as_str()).collect();
+    let tokens: Vec<Uuid> = starts.iter().map(|it| it.token).collect();
+    let lock_for: Vec<i64> = starts.iter().map(|it| it.lock_for).collect();
+    let rows = connection::query(
+        client,
+        &store.schema.sql(INSERT_LEASED_SQL),
+        &[&store.now(), &instances, &texts, &tokens, &lock_for],
+    )
+    .await?;
+    if let Some(row) = rows.first() {
+        store.told(row.get(0));
+    }
+    let mut changes = Changes::default();
+    changes.orchestrator_queue();
+    Ok(changes)
+}
+
+/// Adds starts with the leases of their turns.
+pub(crate) const INSERT_LEASED_SQL: &str =
+    "SELECT {schema}.enqueue_leased_starts($1, $2, $3, $4, $5)";
 
 /// Adds messages.
 pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_messages($1, $2, $3, $4, $5)";

@@ -29,11 +29,11 @@ use crate::lease::Returning;
 use crate::notify::Outbox;
 use crate::number::{from_db, lease_length};
 use crate::options::{Migrations, PostgresProviderBuilder, Settings};
-use crate::orchestrator_queue::{DelayedMessage, NewMessage};
+use crate::orchestrator_queue::NewMessage;
 use crate::quiet::Quiet;
 use crate::reader::Reader;
-use crate::rides::Rides;
 use crate::schema::Schema;
+use crate::starts::Starts;
 use crate::store::Store;
 use crate::token::{TurnToken, WorkToken};
 use crate::turn_lock::GiveBack;
@@ -42,7 +42,7 @@ use crate::worker_queue::{Finished, NewWork};
 use crate::writer::Writer;
 use crate::{
     PostgresError, connection, fetch_wait, history, inspect, kv, migrations, notify, progress,
-    rehearsal, sessions, turn_lock, worker_queue, workers,
+    rehearsal, sessions, starts, turn_lock, worker_queue, workers,
 };
 
 /// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
@@ -129,7 +129,7 @@ impl PostgresProvider {
             outbox: Outbox::default(),
             returning: Returning::default(),
             quiet: Quiet::default(),
-            rides: Rides::default(),
+            starts: Starts::default(),
             queue_news: AtomicU64::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });
@@ -153,8 +153,8 @@ impl PostgresProvider {
         turn: &TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let encoded = EncodedCommit::encode(turn, &self.store.hub).during(operation)?;
-        let committed = self.writer.run(Work::Commit(Box::new(encoded))).await.during(operation)?;
-        Ok(committed.unwrap_or_default())
+        let committed = starts::commit(&self.store.starts, &self.writer, encoded).await;
+        Ok(committed.during(operation)?.unwrap_or_default())
     }
 }
 
@@ -338,10 +338,9 @@ impl Provider for PostgresProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "enqueue_for_orchestrator";
-        let message = NewMessage::encode_message(&item).during(OPERATION)?;
-        let delayed = DelayedMessage { message, delay: delay.map_or(0, lease_length) };
-        self.writer.run(Work::Message(delayed)).await.during(OPERATION).map(drop)
+        let delay = delay.map_or(0, lease_length);
+        let enqueued = starts::enqueue(&self.store.starts, &self.writer, &item, delay).await;
+        enqueued.during("enqueue_for_orchestrator").map(drop)
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {

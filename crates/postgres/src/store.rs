@@ -19,8 +19,8 @@ use crate::notify::Outbox;
 use crate::number::{from_db, to_db};
 use crate::options::Settings;
 use crate::quiet::Quiet;
-use crate::rides::Rides;
 use crate::schema::Schema;
+use crate::starts::Starts;
 
 /// The shared part of a provider.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) struct Store {
     pub(crate) outbox: Outbox,
     pub(crate) returning: Returning,
     pub(crate) quiet: Quiet,
-    pub(crate) rides: Rides,
+    pub(crate) starts: Starts,
     /// How often this node was told that messages may have become fetchable.
     pub(crate) queue_news: AtomicU64,
     /// Told the time by every answer that holds it.

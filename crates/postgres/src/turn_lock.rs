@@ -11,6 +11,7 @@ pub(crate) async fn renew(
     token: &TurnToken,
     extend_for: i64,
 ) -> Result<(), JobError> {
+    store.starts.stored(token.id).await;
     let rows = store
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
@@ -58,6 +59,7 @@ pub(crate) async fn abandon(
     token: &TurnToken,
     how: GiveBack,
 ) -> Result<Changes, JobError> {
+    store.starts.stored(token.id).await;
     let rows = store
         .change(
             "WITH released AS (

@@ -9,7 +9,6 @@ use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use deadpool_postgres::Object;
 use duroxide_core::providers::CommittedTurn;
 use futures_util::FutureExt;
 use tokio::sync::{Notify, oneshot};
@@ -18,8 +17,8 @@ use uuid::Uuid;
 use crate::change::Changes;
 use crate::error::JobError;
 use crate::group::{Group, Outcome, Work, no_answer};
+use crate::limits;
 use crate::store::{Store, Tries};
-use crate::{connection, limits};
 
 /// What became of it. Only a commit has something to say.
 pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
@@ -199,33 +198,13 @@ impl Lane {
         let client = self.store.connections.writers.get().await?;
         // By itself it is done again, and an earlier try may have ended at any time.
         let news = writing.is_some().then(|| self.store.queue_news());
-        let starts = writing.is_some() && jobs.iter().any(|job| job.work.is_start());
-        let passenger = if starts { self.store.rides.take_along() } else { None };
-        let ride = passenger.as_ref().map(|passenger| Arc::clone(&passenger.request));
-        let group = Group::of(jobs.iter().map(|job| &job.work), ride);
-        let written = Box::pin(async {
-            let written = group.write(&self.store, &client).await;
-            if group.has_commits() {
-                self.store.look_again(news.filter(|_| written.is_ok()));
-            }
-            let (outcomes, turns) = written?;
-            // The turns may be committed before a flush has ended.
-            drop(writing);
-            if let Some(passenger) = passenger {
-                passenger.arrive(&self.store, turns);
-            }
-            Ok(outcomes)
-        });
-        if !group.may_be_lazy() {
-            return written.await;
+        let group = Group::of(jobs.iter().map(|job| &job.work));
+        let written = group.write(&self.store, &client).await;
+        drop(writing);
+        if group.has_commits() {
+            self.store.look_again(news.filter(|_| written.is_ok()));
         }
-        // Preparing takes a round trip, and would let the flush overtake what it is to flush.
-        group.prepare(&self.store, &client).await?;
-        client.prepare_cached(FLUSH_SQL).await?;
-        let (written, flushed) = tokio::join!(written, flush(&client));
-        let outcomes = written?;
-        flushed?;
-        Ok(outcomes)
+        written
     }
 
     fn answer_all(&self, jobs: Vec<Job>, outcomes: Vec<Outcome>) {
@@ -267,15 +246,3 @@ impl Lane {
         }
     }
 }
-
-/// Waits until everything that was committed before is on disk. `Err` says nothing of what was
-/// committed: it may last or not.
-pub(crate) async fn flush(client: &Object) -> Result<(), JobError> {
-    match connection::query(client, FLUSH_SQL, &[]).await {
-        Ok(_) => Ok(()),
-        Err(error) => Err(JobError::Uncertain(format!("Not known to be on disk: {error}"))),
-    }
-}
-
-/// A commit is waited for only if it wrote something: a mark that means nothing to anybody.
-const FLUSH_SQL: &str = "SELECT pg_logical_emit_message(true, 'duroxide', '')";

@@ -65,7 +65,6 @@ async fn small(rows: &Rows, count: u64) -> Result<(), Error> {
 }
 
 async fn chain(rows: &Rows, ids: &[String], steps: i64) -> Result<(), Error> {
-    rows.start(ids).await?;
     let mut work = rows.first_turn(ids, 1).await?;
     for step in 1..steps {
         work = rows.step(ids, &work, step).await?;
@@ -75,7 +74,6 @@ async fn chain(rows: &Rows, ids: &[String], steps: i64) -> Result<(), Error> {
 
 async fn fan_out(rows: &Rows, width: i64) -> Result<(), Error> {
     let ids = batches::single();
-    rows.start(&ids).await?;
     let work = rows.first_turn(&ids, width).await?;
     let Some((last, others)) = work.split_last() else { return Ok(()) };
     let mut event = width + 2;

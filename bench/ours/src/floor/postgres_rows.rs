@@ -3,20 +3,14 @@
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Error, Statement};
 
-use super::batches::{MESSAGE, NOW_MS, WORK};
+use super::batches::{NOW_MS, WORK};
 use crate::template;
 
-const START: &str = "INSERT INTO orchestrator_queue
-    (instance_id, work_item, visible_at, created_at, kind)
-SELECT i, $2, $3, $3, 1 FROM unnest($1::TEXT[]) i";
-
-// Activities are leased by the commit that schedules them.
-const FIRST_TURN: &str = "WITH gone AS (
-    DELETE FROM orchestrator_queue WHERE instance_id = ANY ($1::TEXT[])
-), instance AS (
+// A start is stored by its first turn; activities are leased by the commit that schedules them.
+const FIRST_TURN: &str = "WITH instance AS (
     INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
         current_execution_id, created_at, updated_at, incarnation)
-    SELECT i, 'chain', '1.0.0', 1, $2::BIGINT, $2, 7 FROM unnest($1) i
+    SELECT i, 'chain', '1.0.0', 1, $2::BIGINT, $2, 7 FROM unnest($1::TEXT[]) i
 ), execution AS (
     INSERT INTO executions (instance_id, execution_id, status, started_at, duroxide_version,
         duroxide_version_key)
@@ -79,7 +73,6 @@ const LEFT: &str = "SELECT (SELECT count(*) FROM worker_queue)
 /// A connection, its statements, and texts from an instance that was run for real.
 pub(super) struct Rows {
     client: Client,
-    start: Statement,
     first_turn: Statement,
     step: Statement,
     completed: Statement,
@@ -104,7 +97,6 @@ impl Rows {
             text_scheduled: text("ActivityScheduled").await?,
             text_completed: text("ActivityCompleted").await?,
             text_ended: text("OrchestrationCompleted").await?,
-            start: client.prepare(START).await?,
             first_turn: client.prepare(FIRST_TURN).await?,
             step: client.prepare(STEP).await?,
             completed: client.prepare(COMPLETED).await?,
@@ -113,12 +105,8 @@ impl Rows {
         })
     }
 
-    /// The starts are accepted.
-    pub(super) async fn start(&self, ids: &[String]) -> Result<(), Error> {
-        self.client.execute(&self.start, &[&ids, &MESSAGE, &NOW_MS]).await.map(drop)
-    }
-
-    /// The first turns schedule `calls` activities each; the answer is their rows.
+    /// Instances are started by their first turns, which schedule `calls` activities each; the
+    /// answer is their rows.
     pub(super) async fn first_turn(&self, ids: &[String], calls: i64) -> Result<Vec<i64>, Error> {
         let (started, scheduled) = (&self.text_started, &self.text_scheduled);
         self.work(&self.first_turn, &[&ids, &NOW_MS, &calls, started, scheduled, &WORK]).await

@@ -46,8 +46,8 @@ pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
 /// lost wake-up costs a moment and never the answer.
 pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Turns that one core is given by default: while one commits, others compute.
-pub const TURNS_PER_CORE: usize = 4;
+/// Turns that one core is given by default: most of them wait for their commit, which they share.
+pub const TURNS_PER_CORE: usize = 16;
 
 /// Bounds of the default number of turns at once. Above, they only wait for the store.
 pub const CONCURRENT_TURNS: RangeInclusive<usize> = 4..=64;

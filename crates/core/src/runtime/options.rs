@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn concurrency_grows_with_the_machine_within_bounds() {
-        assert_eq!([1, 2, 8, 1000].map(turns_for), [4, 8, 32, 64]);
+        assert_eq!([1, 2, 8, 1000].map(turns_for), [16, 32, 64, 64]);
         assert_eq!([1, 2, 8, 1000].map(activities_for), [32, 64, 256, 256]);
     }
 

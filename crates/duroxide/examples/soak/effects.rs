@@ -24,6 +24,9 @@ pub(crate) struct Had {
     pub(crate) inputs: Vec<String>,
 }
 
+/// Stands at the end of each record.
+const END: &str = "\t.";
+
 /// Where effects are written.
 #[derive(Debug, Clone)]
 pub(crate) struct Effects {
@@ -35,10 +38,11 @@ impl Effects {
         Self { path: path.to_owned() }
     }
 
-    /// Has an effect. One write of one line to a file opened for appending is not torn apart.
+    /// Has an effect. A process that is killed may leave the beginning of a line, up to the end of
+    /// a page: each record begins a line of its own, and only one that has its end mark counts.
     pub(crate) fn record(&self, ctx: &ActivityContext, input: &str) -> Result<(), String> {
         let line = format!(
-            "{}\t{}\t{}\t{}\t{input}\t{}\n",
+            "\n{}\t{}\t{}\t{}\t{input}\t{}{END}\n",
             ctx.instance_id(),
             ctx.execution_id(),
             ctx.activity_id(),
@@ -58,7 +62,7 @@ impl Effects {
         let named = |error| format!("{}: {error}", self.path.display());
         let text = std::fs::read_to_string(&self.path).map_err(named)?;
         let mut effects: HashMap<Key, Had> = HashMap::new();
-        for line in text.lines() {
+        for line in text.lines().filter_map(|line| line.strip_suffix(END)) {
             let effect = parse(line).ok_or_else(|| format!("'{line}' is no effect"))?;
             let (key, attempt, input) = effect;
             let had = effects.entry(key).or_default();

@@ -1,0 +1,313 @@
+//! The first turn of an instance goes straight to whoever fetches, before anything is stored.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use duroxide_core::providers::{FetchedTurn, Provider, TurnFetch};
+
+use crate::support::*;
+
+fn patient(turns_max: usize) -> TurnFetch<'static> {
+    TurnFetch { poll_timeout: PATIENCE, ..wish(turns_max) }
+}
+
+async fn send(node: &impl Provider, instance: &str) {
+    node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+}
+
+/// A fetch that has looked and waits, and the turns that it gets once `sent` has begun.
+async fn fetch_during(
+    node: &impl Provider,
+    turns_max: usize,
+    sent: impl Future<Output = ()>,
+) -> Vec<FetchedTurn> {
+    let fetch = node.fetch_orchestration_items(patient(turns_max));
+    tokio::pin!(fetch);
+    // Nothing is there: it looks and begins to wait.
+    let looked = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
+    assert!(looked.is_err());
+    let (turns, ()) = tokio::join!(fetch, sent);
+    turns.unwrap()
+}
+
+#[tokio::test]
+async fn a_start_brings_its_turn_without_a_fetch() {
+    let store = Store::live();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    let sent = async {
+        // From now on no fetch can find anything.
+        sql.run("DROP FUNCTION $.fetch_turns").await;
+        send(&*node, "a").await;
+    };
+    let turns = fetch_during(&*node, 4, sent).await;
+    assert_eq!(turns.len(), 1);
+    assert_eq!(turns[0].item.messages, [start("a")]);
+    assert_eq!((turns[0].attempt_count, turns[0].item.orchestration_name.as_str()), (1, "Test"));
+    node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await.unwrap();
+}
+
+/// Fetches the turn of a start and goes on with it before the start is answered.
+async fn start_and<T>(
+    node: &impl Provider,
+    instance: &str,
+    then: impl AsyncFnOnce(FetchedTurn) -> T,
+) -> T {
+    let turn = async {
+        let turn = node.fetch_orchestration_items(patient(4)).await.unwrap().pop().unwrap();
+        then(turn).await
+    };
+    let (answer, ()) = tokio::join!(turn, send(node, instance));
+    answer
+}
+
+#[tokio::test]
+async fn the_commit_of_the_first_turn_stores_the_start() {
+    const INSTANCES: i64 = 30;
+    let store = Store::live();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    sql.run(
+        "CREATE TABLE $.seen (id BIGINT);
+         CREATE FUNCTION $.see() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN INSERT INTO $.seen VALUES (new.id); RETURN NULL; END';
+         CREATE TRIGGER see AFTER INSERT ON $.orchestrator_queue
+             FOR EACH ROW EXECUTE FUNCTION $.see()",
+    )
+    .await;
+    for number in 0..INSTANCES {
+        let instance = format!("i-{number}");
+        let stored = start_and(&*node, &instance, async |turn| {
+            node.store_turn(commit(&turn.lock_token, vec![started(&instance)])).await.unwrap()
+        });
+        assert!(stored.await.incarnation.is_some());
+        assert_eq!(node.read(&instance).await.unwrap().len(), 1);
+    }
+    assert_eq!(sql.count("SELECT count(*) FROM $.instances").await, INSTANCES);
+    // A busy machine may make some of them late.
+    let messages = sql.count("SELECT count(*) FROM $.seen").await;
+    assert!(messages < INSTANCES, "{messages} of {INSTANCES} starts were messages first");
+}
+
+#[tokio::test]
+async fn a_start_whose_turn_takes_long_is_stored_under_its_lease() {
+    let store = Store::live();
+    let (node, other) = (store.node().await, store.node().await);
+    let turns = fetch_during(&*node, 4, send(&*node, "a")).await;
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+    assert!(try_turn(&*other).await.is_none(), "it is leased");
+    node.renew_orchestration_item_lock(&turns[0].lock_token, LEASE).await.unwrap();
+    node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await.unwrap();
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 0);
+}
+
+#[tokio::test]
+async fn a_first_turn_can_be_given_back() {
+    let store = Store::live();
+    let node = store.node().await;
+    for (instance, ignore_attempt, attempts) in [("a", true, 1), ("b", false, 2)] {
+        start_and(&*node, instance, async |turn| {
+            let token = turn.lock_token;
+            node.abandon_orchestration_item(&token, None, ignore_attempt).await.unwrap();
+            let refused = node.store_turn(commit(&token, vec![started(instance)])).await;
+            assert!(refused.unwrap_err().message.contains("Invalid lock token"));
+        })
+        .await;
+        let again = turn(&*node).await;
+        assert_eq!((again.item.instance.as_str(), again.attempt_count), (instance, attempts));
+        node.store_turn(commit(&again.lock_token, vec![started(instance)])).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_leaves_the_start_a_message() {
+    let store = Store::live();
+    let node = store.node().await;
+    start_and(&*node, "a", async |turn| {
+        let twice = vec![started("a"), started("a")];
+        node.store_turn(commit(&turn.lock_token, twice)).await.unwrap_err();
+    })
+    .await;
+    let again = turn(&*node).await;
+    assert_eq!(again.item.messages, [start("a")]);
+    assert_eq!(again.attempt_count, 1);
+}
+
+#[tokio::test]
+async fn a_start_that_nobody_waits_for_any_more_did_not_happen() {
+    let store = Store::live();
+    let node = store.node().await;
+    let fetch = node.fetch_orchestration_items(patient(4));
+    tokio::pin!(fetch);
+    let looked = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
+    assert!(looked.is_err());
+    let turns = tokio::select! {
+        biased;
+        turns = fetch => turns.unwrap(),
+        _ = node.enqueue_for_orchestrator(start("a"), None) => panic!("nobody has committed"),
+    };
+    let refused = node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await;
+    assert!(refused.unwrap_err().message.contains("Invalid lock token"));
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 0);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_new_instance_comes_after_its_start() {
+    let store = Store::live();
+    let node = store.node().await;
+    for instance in ["soon", "late"] {
+        node.enqueue_for_orchestrator(signal(instance, "early"), None).await.unwrap();
+        assert!(try_turn(&*node).await.is_none(), "it is set aside");
+        let committed = if instance == "soon" {
+            start_and(&*node, instance, async |turn| {
+                assert_eq!(turn.item.messages, [start(instance)]);
+                node.store_turn(commit(&turn.lock_token, vec![started(instance)])).await.unwrap()
+            })
+            .await
+        } else {
+            let turn = fetch_during(&*node, 4, send(&*node, instance)).await.pop().unwrap();
+            node.store_turn(commit(&turn.lock_token, vec![started(instance)])).await.unwrap()
+        };
+        assert!(committed.more_waits);
+        let next = turn(&*node).await;
+        assert_eq!(next.item.messages, [signal(instance, "early")]);
+        node.store_turn(commit(&next.lock_token, vec![heard(instance, 2)])).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_second_start_is_a_message_for_what_exists() {
+    let store = Store::live();
+    let (node, other) = (store.node().await, store.node().await);
+    create(&*other, "a").await;
+    start_and(&*node, "a", async |turn| {
+        assert!(turn.item.history.is_empty(), "nobody has looked");
+        let refused = node.store_turn(commit(&turn.lock_token, vec![started("a")])).await;
+        assert!(refused.unwrap_err().message.contains("Invalid lock token"));
+    })
+    .await;
+    let is_a_message = async |next: FetchedTurn| {
+        assert_eq!(next.item.history.len(), 1);
+        assert_eq!(next.item.messages, [start("a")]);
+        node.store_turn(commit(&next.lock_token, vec![])).await.unwrap();
+    };
+    // It is warm on the other node for a moment.
+    is_a_message(node.fetch_orchestration_items(patient(1)).await.unwrap().remove(0)).await;
+    // Now this node knows that it is not new.
+    is_a_message(fetch_during(&*node, 4, send(&*node, "a")).await.remove(0)).await;
+}
+
+#[tokio::test]
+async fn two_starts_at_once_are_one_turn() {
+    let store = Store::live();
+    let node = store.node().await;
+    let both = async {
+        tokio::join!(send(&*node, "a"), send(&*node, "a"));
+    };
+    let turns = fetch_during(&*node, 4, both).await;
+    assert_eq!(turns.len(), 1);
+    let left = try_turn(&*node).await;
+    assert!(left.is_none(), "it is leased");
+}
+
+/// Whatever becomes of the turns, every start is answered, every instance begins once, and nothing
+/// is left over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nodes_that_start_the_same_instances_begin_each_once() {
+    const INSTANCES: usize = 60;
+    let store = Store::live();
+    let nodes = [store.node().await, store.node().await];
+    let runs = nodes.clone().map(|node| {
+        tokio::spawn(async move {
+            let wish = || TurnFetch { poll_timeout: Duration::from_secs(2), ..wish(8) };
+            loop {
+                let turns = node.fetch_orchestration_items(wish()).await.unwrap();
+                if turns.is_empty() {
+                    return;
+                }
+                for turn in turns {
+                    let events = match turn.item.history.is_empty() {
+                        true => vec![started(&turn.item.instance)],
+                        false => vec![],
+                    };
+                    let committed = node.store_turn(commit(&turn.lock_token, events)).await;
+                    if let Err(error) = committed {
+                        assert!(error.message.contains("Invalid lock token"), "{error}");
+                    }
+                }
+            }
+        })
+    });
+    let starts = (0..INSTANCES).flat_map(|number| nodes.clone().map(|node| (number, node)));
+    let starts = starts.map(|(number, node)| {
+        tokio::spawn(async move { send(&*node, &format!("i-{number}")).await })
+    });
+    for start in starts.collect::<Vec<_>>() {
+        start.await.unwrap();
+    }
+    for run in runs {
+        run.await.unwrap();
+    }
+    let instances = i64::try_from(INSTANCES).unwrap();
+    assert_eq!(store.count("SELECT count(*) FROM $.history").await, instances);
+    assert_eq!(store.count("SELECT count(*) FROM $.instances").await, instances);
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 0);
+    assert_eq!(store.count("SELECT count(*) FROM $.instance_locks").await, 0);
+}
+
+#[tokio::test]
+async fn more_starts_than_were_asked_for_are_left_to_the_next_fetch() {
+    let store = Store::live();
+    let node = store.node().await;
+    let three = async {
+        tokio::join!(send(&*node, "a"), send(&*node, "b"), send(&*node, "c"));
+    };
+    let first = fetch_during(&*node, 2, three).await;
+    assert!(!first.is_empty() && first.len() <= 2);
+    let mut seen: HashSet<String> = first.into_iter().map(|turn| turn.item.instance).collect();
+    while seen.len() < 3 {
+        let next = node.fetch_orchestration_items(patient(2)).await.unwrap();
+        assert!(!next.is_empty(), "a start is left");
+        for turn in next {
+            assert!(seen.insert(turn.item.instance), "handed out twice");
+        }
+    }
+}
+
+#[tokio::test]
+async fn another_node_need_not_look_at_a_start_that_is_taken() {
+    let store = Store::live();
+    let (node, other) = (store.node().await, store.node().await);
+    let waiting = other.fetch_orchestration_item(LEASE, Duration::from_millis(600), None);
+    let taken = fetch_during(&*node, 4, send(&*node, "a"));
+    let (waited, taken) = tokio::join!(waiting, taken);
+    assert_eq!(taken.len(), 1);
+    assert!(waited.unwrap().is_none());
+}
+
+/// A fetch may be dropped at any moment, also when its ride is under way: nothing is lost, nothing
+/// waits for the end of a lease, and nothing counts as an attempt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dropped_fetch_keeps_nothing() {
+    const INSTANCES: usize = 120;
+    let store = Store::live();
+    let node = store.node().await;
+    let mut seen = HashSet::new();
+    for number in 0..INSTANCES {
+        let instance = format!("i{number}");
+        let limit = Duration::from_micros(u64::try_from(number).unwrap() * 60);
+        let fetch = tokio::time::timeout(limit, node.fetch_orchestration_items(patient(4)));
+        let (fetched, ()) = tokio::join!(fetch, send(&*node, &instance));
+        for turn in fetched.map(Result::unwrap).unwrap_or_default() {
+            assert!(seen.insert(turn.item.instance), "handed out twice");
+        }
+    }
+    let begun = tokio::time::Instant::now();
+    while seen.len() < INSTANCES {
+        for turn in node.fetch_orchestration_items(patient(64)).await.unwrap() {
+            assert_eq!(turn.attempt_count, 1);
+            assert!(seen.insert(turn.item.instance), "handed out twice");
+        }
+        assert!(begun.elapsed() < LEASE, "{} of {INSTANCES} came in time", seen.len());
+    }
+}
