@@ -116,5 +116,5 @@ pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);
 pub(crate) const QUESTIONS_PER_READ_MAX: usize = 128;
 
 /// Connections for fetches and reads that are made ready when a database is opened: as many as a
-/// node uses all the time, one for turns, one for activities, one for questions.
-pub(crate) const REHEARSED_READERS: usize = 3;
+/// node uses all the time, one for turns, one for activities, one for questions, and one besides.
+pub(crate) const REHEARSED_READERS: usize = 4;

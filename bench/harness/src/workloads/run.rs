@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{crowd, idle, messages, restart, single};
 use crate::usage::{folder_bytes, process_cpu_seconds};
-use crate::{Case, Engine, Failure, Opener, Sample, Workload};
+use crate::{Case, Engine, Failure, Job, Opener, Sample, Workload};
 
 /// Makes what the case finds in the store. Nothing of the engine is left when it is run.
 ///
@@ -41,10 +41,24 @@ pub async fn run(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sampl
     Ok(sample.with("store_bytes", folder_bytes(folder) as f64))
 }
 
+/// One workflow that is not timed: what an engine does once after it was opened is not its speed.
+async fn warm_up(opener: &dyn Opener, engine: &dyn Engine) -> Result<(), Failure> {
+    let job = Job::Chain { steps: 1 };
+    if opener.can(&job) {
+        engine.start(WARM_UP, &job).await?;
+        engine.finish(WARM_UP).await?;
+    }
+    Ok(())
+}
+
+/// Id of the workflow that comes first.
+const WARM_UP: &str = "warm-up";
+
 async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sample, Failure> {
     let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
     let size = case.size;
     let job = case.workload.job(size);
+    warm_up(opener, engine.as_ref()).await?;
     let statements = engine.statements();
     let mut sample = match case.workload {
         Workload::Small50 => crowd::workflows(&engine, job, size, 50).await,

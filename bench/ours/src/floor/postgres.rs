@@ -8,7 +8,7 @@ use bench_harness::{Case, Engine, Job, Opener, Sample, Workload};
 use tokio::runtime::Builder;
 use tokio_postgres::{Client, Error, NoTls};
 
-use super::batches::{self, AT_ONCE, SLOTS, STEPS};
+use super::batches::{self, AT_ONCE, COMPLETIONS, STEPS};
 use super::postgres_rows::Rows;
 use crate::postgres::OursPostgres;
 use crate::template;
@@ -77,7 +77,7 @@ async fn fan_out(rows: &Rows, width: i64) -> Result<(), Error> {
     let work = rows.first_turn(&ids, width).await?;
     let Some((last, others)) = work.split_last() else { return Ok(()) };
     let mut event = width + 2;
-    for batch in others.chunks(SLOTS) {
+    for batch in others.chunks(COMPLETIONS) {
         event = rows.completed(&ids[0], batch, event).await?;
     }
     rows.last_turn(&ids, &[*last], event).await

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bench_harness::{Case, Job, Sample, Workload};
 use rusqlite::{Connection, Transaction};
 
-use super::batches::{self, AT_ONCE, SLOTS, STEPS};
+use super::batches::{self, AT_ONCE, COMPLETIONS, STEPS};
 use super::sqlite_rows::{Ended, Rows};
 use crate::template;
 
@@ -65,7 +65,7 @@ fn fan_out(conn: &mut Connection, rows: &Rows, width: u64) -> rusqlite::Result<(
     all(conn, &ids, |tx, id| rows.first_turn(tx, id, width))?;
     let ended = |call| Ended { call: call + 2, event: width + 2 + call };
     let others: Vec<u64> = (0..width.saturating_sub(1)).collect();
-    for batch in others.chunks(SLOTS) {
+    for batch in others.chunks(COMPLETIONS) {
         all(conn, &ids, |tx, id| {
             rows.touch(tx, id)?;
             batch.iter().try_for_each(|call| rows.completed(tx, id, ended(*call)))

@@ -115,6 +115,19 @@ pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 /// are reported through the queue, so that what is held in memory stays bounded.
 pub const FINISHED_WAITING_MAX: usize = 1024;
 
+/// Activities that are leased to a node and wait for one of its slots.
+pub const AHEAD_MAX: usize = 1024;
+
+/// How long these wait before other nodes may have them.
+pub const AHEAD_TIME_MAX: Duration = Duration::from_millis(20);
+
+/// An activity that usually takes longer does not wait like that: with 64 slots, 1,024 of this
+/// length are done in time.
+pub const QUICK_ACTIVITY_MAX: Duration = Duration::from_millis(1);
+
+/// Activities that are given back at the same time: each is a call to the store.
+pub const RETURNED_AT_ONCE_MAX: usize = 64;
+
 /// Activities that a slot runs in a row without looking at the queue, when no other slot is free to
 /// do so: an instance that always has a next step must not keep others waiting for ever.
 pub const STEPS_IN_A_ROW_MAX: u32 = 16;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::dispatchers::worker::{Ahead, FinishedWork, Pace, RunningActivities, SessionCount};
 use super::lease::{Lease, Leases, NewLease};
 use super::observability::{MetricsProvider, ObservabilityHandle};
 use super::slots::Slots;
@@ -27,6 +27,9 @@ pub(crate) struct Node {
     pub(crate) running: RunningActivities,
     /// Where activities run.
     pub(crate) worker_slots: Slots,
+    /// Activities that wait for one of these.
+    pub(crate) ahead: Ahead,
+    pub(crate) pace: Pace,
     pub(crate) finished: FinishedWork,
     pub(crate) sessions: SessionCount,
     pub(crate) leases: Leases,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
 
-use super::dispatchers::worker::{FinishedWork, RunningActivities, SessionCount};
+use super::dispatchers::worker::{Ahead, FinishedWork, Pace, RunningActivities, SessionCount};
 use super::lease::Leases;
 use super::limits::SHUTDOWN_GRACE_DEFAULT;
 use super::node::{Node, capabilities};
@@ -80,6 +80,8 @@ impl Runtime {
             warm: Arc::new(WarmCache::new(options.warm_cache.clone())),
             running: RunningActivities::default(),
             worker_slots: Slots::new(options.worker_concurrency),
+            ahead: Ahead::default(),
+            pace: Pace::default(),
             finished: FinishedWork::default(),
             sessions: SessionCount::new(options.max_sessions_per_runtime),
             leases: Leases::new(),

@@ -26,6 +26,9 @@ pub(crate) const DIRECT_TAKEN: &str = "direct turn taken";
 /// Counts direct turns that the store has refused.
 pub(crate) const DIRECT_REFUSED: &str = "direct turn refused";
 
+/// Counts activities that commits wanted to be leased.
+pub(crate) const LEASES_ASKED: &str = "lease asked";
+
 /// Wraps a store. Chosen operations fail a number of times; all are counted.
 pub(crate) struct Faulty {
     inner: Arc<dyn Provider>,
@@ -111,8 +114,11 @@ impl Faulty {
     }
 
     fn note_commit(&self, commit: &TurnCommit) {
+        let leases = commit.lease_work.as_ref().map_or(0, |lease| lease.indexes.len());
+        let mut state = self.state.lock().unwrap();
+        *state.calls.entry(LEASES_ASKED).or_default() += u32::try_from(leases).unwrap();
         if !commit.cancelled_activities.is_empty() {
-            self.state.lock().unwrap().cancelled_at = Some(Instant::now());
+            state.cancelled_at = Some(Instant::now());
         }
     }
 

@@ -4,6 +4,7 @@
 #![cfg(feature = "sqlite")]
 
 mod activities;
+mod ahead;
 mod blocking;
 mod builder;
 mod cancellation;

@@ -14,7 +14,7 @@ use crate::providers::{
     TurnCommit,
 };
 use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::dispatchers::worker::{Assignment, Handover};
+use crate::runtime::dispatchers::worker::{Begins, Handover, cancel};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
@@ -38,7 +38,7 @@ pub(super) struct Committed {
     /// Messages wait that the turn has not seen.
     pub(super) more_waits: bool,
     /// Activities that begin here at once.
-    pub(super) begins: Vec<Assignment>,
+    pub(super) begins: Begins,
 }
 
 /// Commits what the engine decided. `None` means that it is not known to be stored; the error is
@@ -55,7 +55,7 @@ pub(super) async fn commit(
     let commit = Arc::new(commit);
     match submit(turn, Arc::clone(&commit)).await {
         Ok(committed) => {
-            turn.node.running.cancel(&commit.cancelled_activities);
+            cancel(turn.node, &commit.cancelled_activities);
             let begins = handover.assign(turn.node, &commit, &committed.leased);
             Some(Committed {
                 incarnation: committed.incarnation,

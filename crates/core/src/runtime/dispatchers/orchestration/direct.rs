@@ -16,7 +16,9 @@ use super::process::delay_for_test;
 use super::report::{self, Taken};
 use crate::clock::millis;
 use crate::providers::{CommittedTurn, DirectTurn, HistoryMark};
-use crate::runtime::dispatchers::worker::{Assignment, Finished, Handover, Leading, Stint, begin};
+use crate::runtime::dispatchers::worker::{
+    Assignment, Begins, Finished, Handover, Leading, Stint, begin, cancel,
+};
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slot;
 use crate::runtime::warm_cache::Warm;
@@ -41,23 +43,13 @@ pub(crate) async fn take_direct_turns(
     mut leading: Leading,
     mut own: Option<(Slot, Stint)>,
 ) -> Option<Assignment> {
-    let mut assigned: Vec<Assignment> = Vec::new();
+    let mut begins = Begins::default();
     while let Some(ended) = leading.next() {
         // There is one more turn to take: what the last one has started must not wait for it.
-        for assignment in assigned.drain(..) {
-            begin(node, assignment);
-        }
-        assigned = take_turn(node, leading.instance(), ended, own.take()).await;
+        begins.begin(node);
+        begins = take_turn(node, leading.instance(), ended, own.take()).await;
     }
-    if assigned.len() <= 1 {
-        return assigned.pop();
-    }
-    // Each is a task of its own. The last one that was begun stays with this thread, the others may
-    // go to another: what we go on with ourselves would keep both here, perhaps for long.
-    for assignment in assigned {
-        begin(node, assignment);
-    }
-    None
+    begins.begin_others(node)
 }
 
 /// Takes one turn with the results of activities.
@@ -66,27 +58,27 @@ async fn take_turn(
     instance: &str,
     ended: Vec<Finished>,
     own: Option<(Slot, Stint)>,
-) -> Vec<Assignment> {
+) -> Begins {
     let began = Instant::now();
     let execution_id = ended.first().map_or(0, Finished::execution_id);
     let one_execution = ended.iter().all(|finished| finished.execution_id() == execution_id);
     let warm = if one_execution { node.warm.take_quiet(instance, execution_id) } else { None };
     let Some(warm) = warm else {
         enqueue_all(ended).await;
-        return Vec::new();
+        return Begins::default();
     };
     delay_for_test(instance).await;
-    let assigned = commit_turn(node, instance, warm, &ended, own).await;
-    let Some(assigned) = assigned else {
+    let begins = commit_turn(node, instance, warm, &ended, own).await;
+    let Some(begins) = begins else {
         enqueue_all(ended).await;
-        return Vec::new();
+        return Begins::default();
     };
     node.metrics().record_orch_dispatcher_items_fetched(1);
     for finished in &ended {
         finished.record_stored();
     }
     node.metrics().record_orch_dispatcher_processing_duration(millis(began.elapsed()));
-    assigned
+    begins
 }
 
 /// Runs the code and commits; `None` if the turn does not count.
@@ -96,7 +88,7 @@ async fn commit_turn(
     warm: Warm,
     ended: &[Finished],
     own: Option<(Slot, Stint)>,
-) -> Option<Vec<Assignment>> {
+) -> Option<Begins> {
     let Warm { mut execution, facts, mark, .. } = warm;
     let now_ms = node.clock.now_ms();
     let messages = ended.iter().map(|finished| finished.completion().clone()).collect();
@@ -116,7 +108,7 @@ async fn commit_turn(
         commit,
     });
     let committed = submit(node, &turn).await?;
-    node.running.cancel(&turn.commit.cancelled_activities);
+    cancel(node, &turn.commit.cancelled_activities);
     let worker_id = ended.first().map_or("", Finished::worker_id);
     report::report(&Taken { node, instance, worker_id }, &summary);
     if !summary.is_terminal() {

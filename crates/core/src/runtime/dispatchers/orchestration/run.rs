@@ -16,7 +16,6 @@ use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
 use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::providers::HistoryMark;
-use crate::runtime::dispatchers::worker::begin;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::warm_cache::Warm;
@@ -84,9 +83,7 @@ async fn advance(mut turn: InHand<'_>, ready: Ready) {
     }
     drop(committing);
     // Not before: what ends at once finds its instance warm.
-    for assignment in committed.begins {
-        begin(turn.node, assignment);
-    }
+    committed.begins.begin(turn.node);
 }
 
 /// Finds the code. A message or history that names a version wants exactly that one.

@@ -79,20 +79,23 @@ async fn hand_out(node: &Arc<Node>, offered: &[usize], mut fetched: FetchedWork)
     }
 }
 
-/// The slot was taken by an activity that was handed over meanwhile.
-async fn give_back(node: &Node, lock_token: &str) {
+/// There is no slot for it: another activity was handed over meanwhile.
+pub(super) async fn give_back(node: &Node, lock_token: &str) {
     let result = node.provider.return_unstarted_work_item(lock_token, None, true).await;
     log_unreturned("activity", result);
 }
 
-/// Runs an activity, and those that follow from it in the same slot.
+/// Runs an activity, those that follow from it in the same slot, and those that wait for one.
 pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
     tasks.spawn_work("activity", async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
-            next = process::process(&node, assignment).await;
+            next = match process::process(&node, assignment).await {
+                Some(next) => Some(next),
+                None => node.ahead.next(&node),
+            };
         }
     });
 }

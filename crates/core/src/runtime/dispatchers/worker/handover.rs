@@ -2,10 +2,15 @@
 //!
 //! Whoever commits a turn knows which activities it schedules and which slots are free. It has them
 //! enqueued under a lease of this node and starts them when the commit is durable: nothing has to
-//! be fetched. The queue remains the truth: if this node dies, the leases run out.
+//! be fetched. Quick activities may be more than there are slots. The queue remains the truth: if
+//! this node dies, the leases run out.
+
+use std::sync::Arc;
 
 use tokio::time::Instant;
 
+use super::ahead::begin_ahead;
+use super::fetch::begin;
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
 use crate::runtime::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
@@ -49,8 +54,35 @@ pub(crate) struct Handover {
 struct Planned {
     /// Index among the worker items of the commit.
     index: usize,
-    slot: Slot,
-    stint: Stint,
+    /// Where it runs; nowhere yet if it has to wait.
+    place: Option<(Slot, Stint)>,
+}
+
+/// Activities that a commit has leased to this node.
+#[derive(Default)]
+pub(crate) struct Begins {
+    assignments: Vec<Assignment>,
+    /// These wait for a slot.
+    ahead: Vec<FetchedWork>,
+}
+
+impl Begins {
+    /// Begins them all.
+    pub(crate) fn begin(self, node: &Arc<Node>) {
+        for assignment in self.assignments {
+            begin(node, assignment);
+        }
+        begin_ahead(node, self.ahead);
+    }
+
+    /// Begins all but a lone one, which the caller goes on with.
+    pub(crate) fn begin_others(mut self, node: &Arc<Node>) -> Option<Assignment> {
+        // Each is a task of its own. The last one that was begun stays with this thread, the others
+        // may go to another: what we go on with ourselves would keep both here, perhaps for long.
+        let lone = if self.assignments.len() == 1 { self.assignments.pop() } else { None };
+        self.begin(node);
+        lone
+    }
 }
 
 impl Handover {
@@ -66,6 +98,7 @@ impl Handover {
             Some((slot, stint)) if !may_go_on(node, &slot, stint) => (None, Some(slot)),
             own => (own, None),
         };
+        let mut room = if commit.start_limits.is_empty() { node.ahead.room() } else { 0 };
         for (index, item) in commit.worker_items.iter().enumerate() {
             if !runs_here(node, commit, item) {
                 continue;
@@ -75,8 +108,17 @@ impl Handover {
                 // The last free slot is left to the queue, which others may wait in.
                 None => node.worker_slots.claim_spare().map(|slot| (slot, Stint::begin())),
             };
-            let Some((slot, stint)) = place else { break };
-            planned.push(Planned { index, slot, stint });
+            if place.is_none() {
+                if room == 0 {
+                    break;
+                }
+                // Without a slot that will be free soon, nothing could wait for one.
+                if planned.is_empty() || !is_quick(node, item) {
+                    continue;
+                }
+                room -= 1;
+            }
+            planned.push(Planned { index, place });
         }
         commit.lease_work = (!planned.is_empty()).then(|| WorkLease {
             indexes: planned.iter().map(|planned| planned.index).collect(),
@@ -86,38 +128,39 @@ impl Handover {
     }
 
     /// What the store has leased to this node, each with its slot.
-    pub(crate) fn assign(
-        self,
-        node: &Node,
-        commit: &TurnCommit,
-        leased: &[LeasedWork],
-    ) -> Vec<Assignment> {
+    pub(crate) fn assign(self, node: &Node, commit: &TurnCommit, leased: &[LeasedWork]) -> Begins {
+        let mut begins = Begins::default();
         if leased.is_empty() {
-            return Vec::new();
+            return begins;
         }
         // Taken without a fetch, but taken all the same.
         node.metrics().record_worker_dispatcher_items_fetched(leased.len() as u64);
         let mut planned = self.planned.into_iter();
-        let mut assignments = Vec::with_capacity(leased.len());
         for work in leased {
-            let place = planned.find(|planned| planned.index == work.index);
+            let planned = planned.find(|planned| planned.index == work.index);
             let item = commit.worker_items.get(work.index);
-            let (Some(place), Some(item)) = (place, item) else { continue };
-            assignments.push(Assignment {
-                fetched: FetchedWork {
-                    slot: place.slot.index,
-                    item: item.clone(),
-                    lock_token: work.lock_token.clone(),
-                    attempt_count: 1,
-                    progress: None,
-                    overdue: None,
-                },
-                slot: place.slot,
-                stint: place.stint,
-            });
+            let (Some(planned), Some(item)) = (planned, item) else { continue };
+            let fetched = FetchedWork {
+                slot: planned.place.as_ref().map_or(0, |(slot, _)| slot.index),
+                item: item.clone(),
+                lock_token: work.lock_token.clone(),
+                attempt_count: 1,
+                progress: None,
+                overdue: None,
+            };
+            match planned.place {
+                Some((slot, stint)) => {
+                    begins.assignments.push(Assignment { slot, fetched, stint });
+                }
+                None => begins.ahead.push(fetched),
+            }
         }
-        assignments
+        begins
     }
+}
+
+fn is_quick(node: &Node, item: &WorkItem) -> bool {
+    matches!(item, WorkItem::ActivityExecute { name, .. } if node.pace.is_quick(name))
 }
 
 /// Whether a slot may take one more activity of its own accord.

@@ -1,10 +1,12 @@
 //! Runs activities: fetch, run the handler under a lease, report.
 
+mod ahead;
 mod fetch;
 mod finished;
 mod guarded;
 mod handover;
 mod overdue;
+mod pace;
 mod process;
 mod report;
 mod run;
@@ -13,9 +15,11 @@ mod session_count;
 mod sessions;
 mod stolen;
 
+pub(crate) use ahead::{Ahead, cancel};
 pub(crate) use fetch::{begin, start};
 pub(crate) use finished::{Finished, FinishedWork, Leading};
-pub(crate) use handover::{Assignment, Handover, Stint};
+pub(crate) use handover::{Assignment, Begins, Handover, Stint};
 pub(crate) use overdue::start as start_sweeping;
+pub(crate) use pace::Pace;
 pub(crate) use running::RunningActivities;
 pub(crate) use session_count::SessionCount;

@@ -67,6 +67,7 @@ pub(super) async fn run(
     };
     drop(code);
     let elapsed = began.elapsed();
+    in_hand.node.pace.note(&work.name, elapsed);
     in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
     report::judge(in_hand, work, outcome, elapsed)
 }
