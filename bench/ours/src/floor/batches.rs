@@ -4,7 +4,7 @@ use bench_harness::{Case, Sample};
 
 /// Workflows that share a transaction in `small-50`, which has this many at a time.
 pub(super) const AT_ONCE: usize = 50;
-/// Completions of a fan-out that share a transaction: as many as a node takes before they have slots.
+/// Completions of a fan-out that share a transaction: as many as a node takes at once.
 pub(super) const COMPLETIONS: usize = 1024;
 /// Steps of a workflow in `small-50`.
 pub(super) const STEPS: u32 = 5;
