@@ -29,6 +29,9 @@ pub(crate) const DIRECT_REFUSED: &str = "direct turn refused";
 /// Counts activities that commits wanted to be leased.
 pub(crate) const LEASES_ASKED: &str = "lease asked";
 
+/// Counts activities that were leased by direct turns whose answer was lost.
+pub(crate) const LEASES_LOST: &str = "lease lost";
+
 /// Wraps a store. Chosen operations fail a number of times; all are counted.
 pub(crate) struct Faulty {
     inner: Arc<dyn Provider>,
@@ -336,7 +339,11 @@ impl Provider for Faulty {
         let committed = self.inner.commit_direct_turn(Arc::clone(&turn)).await?;
         self.note_commit(&turn.commit);
         self.enter(if committed.is_some() { DIRECT_TAKEN } else { DIRECT_REFUSED })?;
-        self.enter(DIRECT_ANSWER)?;
+        self.enter(DIRECT_ANSWER).inspect_err(|_| {
+            let leased = committed.as_ref().map_or(0, |committed| committed.leased.len());
+            let mut state = self.state.lock().unwrap();
+            *state.calls.entry(LEASES_LOST).or_default() += u32::try_from(leased).unwrap();
+        })?;
         Ok(committed)
     }
 
