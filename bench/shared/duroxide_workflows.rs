@@ -10,13 +10,17 @@ use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
 /// The inbox of instances that wait for events.
 pub(crate) const INBOX: &str = "inbox";
 
-/// The activities: one adds one, one returns what it was given.
+/// The activities: one adds one, one returns what it was given, one waits so many milliseconds.
 pub(crate) fn activities() -> ActivityRegistry {
     ActivityRegistry::builder()
         .register("add_one", |_ctx: ActivityContext, input: String| async move {
             Ok((number(&input)? + 1).to_string())
         })
         .register("echo", |_ctx: ActivityContext, input: String| async move { Ok(input) })
+        .register("wait", |_ctx: ActivityContext, input: String| async move {
+            tokio::time::sleep(Duration::from_millis(number(&input)?)).await;
+            Ok("1".to_owned())
+        })
         .build()
 }
 
@@ -26,6 +30,7 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
         .register("chain", chain)
         .register("chain_then_wait", chain_then_wait)
         .register("fan_out", fan_out)
+        .register("waits", waits)
         .register("tree", tree)
         .register("timers", timers)
         .register("events", events)
@@ -53,6 +58,12 @@ async fn chain_then_wait(ctx: OrchestrationContext, input: String) -> Result<Str
 async fn fan_out(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let (width, _) = two_numbers(&input)?;
     let calls = (0..width).map(|call| ctx.schedule_activity("add_one", call.to_string()));
+    total(ctx.join(calls.collect()).await)
+}
+
+async fn waits(ctx: OrchestrationContext, input: String) -> Result<String, String> {
+    let (count, each_ms) = two_numbers(&input)?;
+    let calls = (0..count).map(|_| ctx.schedule_activity("wait", each_ms.to_string()));
     total(ctx.join(calls.collect()).await)
 }
 

@@ -18,6 +18,13 @@ pub enum Job {
         /// How many.
         width: u64,
     },
+    /// Steps all at once that each wait for something outside.
+    Waits {
+        /// How many.
+        count: u64,
+        /// How long each of them waits.
+        each_ms: u64,
+    },
     /// Child workflows, each with children of its own; the leaves run one step.
     Tree {
         /// Levels below this one.
@@ -61,6 +68,7 @@ impl Job {
             Self::Chain { .. } => "chain",
             Self::ChainThenWait { .. } => "chain_then_wait",
             Self::FanOut { .. } => "fan_out",
+            Self::Waits { .. } => "waits",
             Self::Tree { .. } => "tree",
             Self::Timers { .. } => "timers",
             Self::Events { .. } => "events",
@@ -74,6 +82,7 @@ impl Job {
         let (first, second) = match *self {
             Self::Chain { steps } | Self::ChainThenWait { steps } => (steps, 0),
             Self::FanOut { width } => (width, 0),
+            Self::Waits { count, each_ms } => (count, each_ms),
             Self::Tree { depth, width } => (depth, width),
             Self::Timers { count, delay_ms } => (count, delay_ms),
             Self::Events { count } => (count, 0),
@@ -90,7 +99,7 @@ impl Job {
             Self::ChainThenWait { steps } => steps + SIGNAL,
             Self::FanOut { width } => width * (width + 1) / 2,
             Self::Tree { depth, width } => width.pow(u32::try_from(depth).unwrap_or(u32::MAX)),
-            Self::Timers { count, .. } => count,
+            Self::Timers { count, .. } | Self::Waits { count, .. } => count,
             Self::Events { count } => count * SIGNAL,
             Self::Loop { rounds } => rounds,
             Self::Payload { steps, bytes } => steps * bytes,

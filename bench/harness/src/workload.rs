@@ -15,6 +15,8 @@ pub enum Workload {
     Chain,
     /// One workflow of many steps, all at once.
     FanOut,
+    /// One workflow of many steps, all at once, that wait for something outside.
+    Waits,
     /// One workflow with children and grandchildren, `size` children each.
     Tree,
     /// Timers that are due at the same moment.
@@ -54,6 +56,7 @@ impl Workload {
         Self::Latency,
         Self::Chain,
         Self::FanOut,
+        Self::Waits,
         Self::Tree,
         Self::Timers,
         Self::Events,
@@ -74,6 +77,7 @@ impl Workload {
             Self::Latency => "latency",
             Self::Chain => "chain",
             Self::FanOut => "fan-out",
+            Self::Waits => "waits",
             Self::Tree => "tree",
             Self::Timers => "timers",
             Self::Events => "events",
@@ -91,7 +95,9 @@ impl Workload {
     pub fn unit(self) -> &'static str {
         match self {
             Self::Small50 | Self::Small500 | Self::Latency => "workflows",
-            Self::Chain | Self::FanOut | Self::Payload100k | Self::Payload1m => "steps",
+            Self::Chain | Self::FanOut | Self::Waits | Self::Payload100k | Self::Payload1m => {
+                "steps"
+            }
             Self::Tree => "children",
             Self::Timers => "timers",
             Self::Events | Self::ColdReplay => "events",
@@ -114,6 +120,7 @@ impl Workload {
             Self::Latency => Job::Chain { steps: 1 },
             Self::Chain => Job::Chain { steps: size },
             Self::FanOut => Job::FanOut { width: size },
+            Self::Waits => Job::Waits { count: size, each_ms: WAIT_MS },
             Self::Tree => Job::Tree { depth: 2, width: size },
             Self::Timers => Job::Timers { count: TIMERS_PER_INSTANCE, delay_ms: 0 },
             Self::Events => Job::Events { count: EVENTS_PER_INSTANCE },
@@ -126,6 +133,8 @@ impl Workload {
     }
 }
 
+/// How long a step of [`Workload::Waits`] waits.
+pub const WAIT_MS: u64 = 20;
 /// Timers of one instance in [`Workload::Timers`].
 pub const TIMERS_PER_INSTANCE: u64 = 10;
 /// Events of one instance in [`Workload::Events`].

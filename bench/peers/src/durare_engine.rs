@@ -36,7 +36,7 @@ impl Opener for DurareSqlite {
     }
 
     fn can(&self, job: &Job) -> bool {
-        !matches!(job, Job::Loop { .. })
+        !matches!(job, Job::Loop { .. } | Job::Waits { .. })
     }
 
     // The same pool as its own `connect` makes, but for the level of durability.

@@ -64,7 +64,7 @@ async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result
         Workload::Small50 => crowd::workflows(&engine, job, size, 50).await,
         Workload::Small500 => crowd::workflows(&engine, job, size, 500).await,
         Workload::Latency => crowd::workflows(&engine, job, size, 1).await,
-        Workload::Chain | Workload::FanOut | Workload::Loop => {
+        Workload::Chain | Workload::FanOut | Workload::Waits | Workload::Loop => {
             single::one(&engine, job, size).await
         }
         Workload::Payload100k | Workload::Payload1m => single::one(&engine, job, size).await,

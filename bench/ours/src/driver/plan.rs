@@ -36,6 +36,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("fan-out-100", Workload::FanOut, 100).legacy(100).rounds(3),
     row("fan-out-1000", Workload::FanOut, 1000).legacy(200).rounds(5).quick(1000),
     row("fan-out-10000", Workload::FanOut, 10_000).durare(10_000).rounds(2),
+    row("waits-2000", Workload::Waits, 2000).without_durare().rounds(3).quick(2000),
     row("tree-30", Workload::Tree, 30).legacy(5).rounds(3),
     row("timers-10000", Workload::Timers, 10_000).durare(500).legacy(300).rounds(2),
     row("events-10000", Workload::Events, 10_000).durare(2_000).legacy(300).rounds(2),
@@ -57,8 +58,15 @@ const MAIN_ROWS: &[&str] = &["small-50", "latency", "chain-1000", "fan-out-1000"
 pub(crate) const FLOOR_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000"];
 
 /// Rows that are run on every store, not on SQLite alone.
-pub(crate) const STORE_ROWS: &[&str] =
-    &["small-50", "latency", "chain-100", "chain-1000", "chain-10000", "fan-out-1000"];
+pub(crate) const STORE_ROWS: &[&str] = &[
+    "small-50",
+    "latency",
+    "chain-100",
+    "chain-1000",
+    "chain-10000",
+    "fan-out-1000",
+    "waits-2000",
+];
 
 const fn row(name: &'static str, workload: Workload, size: u64) -> Row {
     let durare = Some(size);

@@ -116,11 +116,13 @@ fn on_sqlite(figures: &Figures) -> Vec<Found> {
 
 fn on_postgres(figures: &Figures) -> Vec<Found> {
     let mut all = beside(figures, Store::Postgres, POSTGRES_PEERS);
-    for row in FLOOR_ROWS {
+    // Where the cores are busy a second node has nothing to add; where they wait it has.
+    let never_less = FLOOR_ROWS.iter().map(|row| (*row, Bound::AtLeast(1.0)));
+    for (row, bound) in never_less.chain([("waits-2000", Bound::AtLeast(1.3))]) {
         let one = figures.cell(row, Store::Postgres.ours());
         let two = figures.cell(row, TWO_NODES);
         let factor = one.zip(two).and_then(|(one, two)| quotient(two, one));
-        all.push((format!("two nodes / one, {row}"), Bound::AtLeast(1.0), factor));
+        all.push((format!("two nodes / one, {row}"), bound, factor));
     }
     all
 }
