@@ -68,8 +68,11 @@ BEGIN
 END
 $body$;
 
+-- Adds messages for callers. Some may be starts whose first turns are out already: these have the
+-- tokens of their leases.
 CREATE FUNCTION {schema}.enqueue_messages(
-    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_delay BIGINT[], m_kind SMALLINT[]
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_delay BIGINT[], m_kind SMALLINT[],
+    m_token UUID[], m_lock_for BIGINT[]
 ) RETURNS BIGINT
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -86,7 +89,33 @@ BEGIN
         FROM unnest(m_delay) WITH ORDINALITY AS d (delay, place);
     END IF;
     PERFORM {schema}.put_messages(v_now, m_instance, m_item, v_visible_at, m_kind);
+    IF array_position(m_lock_for, NULL) IS NULL OR 0 <= ANY (m_lock_for) THEN
+        PERFORM {schema}.lease_starts(v_now, m_instance, m_token, m_lock_for);
+    END IF;
     RETURN v_now;
+END
+$body$;
+
+-- Leases the first turns of instances whose starts were just added, if they are new. Such a turn
+-- knows of nothing but its start: what else waits is left to the next one. The caller holds the
+-- keys of the instances.
+CREATE FUNCTION {schema}.lease_starts(
+    p_now BIGINT, m_instance TEXT[], m_token UUID[], m_lock_for BIGINT[]
+) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+BEGIN
+    INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
+    SELECT s.instance_id, s.token, p_now + s.lock_for, m.starts
+    FROM unnest(m_instance, m_token, m_lock_for) AS s (instance_id, token, lock_for)
+    CROSS JOIN LATERAL (
+        SELECT array_agg(q.id) AS starts FROM {schema}.orchestrator_queue q
+        WHERE q.instance_id = s.instance_id AND q.kind = 1
+    ) AS m
+    WHERE s.token IS NOT NULL AND cardinality(m.starts) = 1
+        AND (SELECT 1 FROM {schema}.instances i WHERE i.instance_id = s.instance_id) IS NULL
+        AND (
+            SELECT 1 FROM {schema}.history h WHERE h.instance_id = s.instance_id LIMIT 1) IS NULL
+    ON CONFLICT DO NOTHING;
 END
 $body$;
 

@@ -187,37 +187,6 @@ BEGIN
 END
 $body$;
 
--- Adds messages that start instances whose first turns are out already, with the leases of those
--- that are new. Such a turn knows of nothing but its start: what else waits is left to the next one.
-CREATE FUNCTION {schema}.enqueue_leased_starts(
-    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_token UUID[], m_lock_for BIGINT[]
-) RETURNS BIGINT
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
-SET enable_bitmapscan = off
-AS $body$
-DECLARE
-    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
-BEGIN
-    -- Also keeps others from handing the instances out until the end of the transaction.
-    PERFORM {schema}.put_messages(
-        v_now, m_instance, m_item, NULL, array_fill(1::SMALLINT, ARRAY[cardinality(m_instance)]));
-    INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-    SELECT s.instance_id, s.token, v_now + s.lock_for, m.starts
-    FROM unnest(m_instance, m_token, m_lock_for) AS s (instance_id, token, lock_for)
-    CROSS JOIN LATERAL (
-        SELECT array_agg(q.id) AS starts FROM {schema}.orchestrator_queue q
-        WHERE q.instance_id = s.instance_id AND q.kind = 1
-    ) AS m
-    WHERE cardinality(m.starts) = 1
-        AND (SELECT 1 FROM {schema}.instances i WHERE i.instance_id = s.instance_id) IS NULL
-        AND (
-            SELECT 1 FROM {schema}.history h WHERE h.instance_id = s.instance_id LIMIT 1) IS NULL
-    ON CONFLICT DO NOTHING;
-    RETURN v_now;
-END
-$body$;
-
 -- A lease that ran out counts as an attempt of the messages that it held, and is removed.
 CREATE FUNCTION {schema}.count_expired_attempts(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
 LANGUAGE plpgsql AS $body$

@@ -4,14 +4,16 @@
 -- on nothing, so that its plan is made before it is needed.
 --
 -- `o_codes` says for each turn: 0 committed, 1 unknown token, 2 the lease has run out, 3 does not
--- follow what is stored, 4 is not the first; it is null if all are committed. `o_turns` and `o_incarnations` name the
--- instances as they are stored now, beginning with those of `o_customs` and `o_custom_versions`;
--- `o_work_*` are the activities that were leased. `o_ready`: committed turns whose instances have
--- messages left, or null. `o_lost`: an activity was cancelled which somebody runs.
+-- follow what is stored, 4 is not the first; it is null if all are committed. `o_turns` and
+-- `o_incarnations` name the instances as they are stored now, beginning with those of `o_customs`
+-- and `o_custom_versions`; `o_work_*` are the activities that were leased. `o_ready`: committed
+-- turns whose instances have messages left, or null. `o_lost`: an activity was cancelled which
+-- somebody runs.
 --
 -- A direct turn was not fetched: its token is new, and it counts only if the history ends at its
 -- mark and nobody and nothing stands before it. `f_*` are the activities that direct turns answer,
--- in the order of their rows. Of a turn that is the first nothing is stored, and nothing may be.
+-- in the order of their rows. A turn that is the first counts only if nothing of its instance is
+-- there but messages that were set aside.
 CREATE FUNCTION {schema}.commit_turns(
     p_now BIGINT, p_node BIGINT,
     t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_first BOOLEAN[],
@@ -82,9 +84,12 @@ BEGIN
         -- messages for it aside. Somebody who is about to do that now comes first. What is there
         -- is looked at by the next statement, which sees what others did before we had the lock.
         FOR v_turn IN 1..v_count LOOP
-            IF t_first[v_turn]
-                AND pg_try_advisory_xact_lock({schema}.instance_key(t_instance[v_turn]))
-            THEN
+            CONTINUE WHEN NOT t_first[v_turn];
+            -- An earlier try of the same commit may be about to end.
+            IF t_again[v_turn] THEN
+                PERFORM pg_advisory_xact_lock({schema}.instance_key(t_instance[v_turn]));
+            END IF;
+            IF pg_try_advisory_xact_lock({schema}.instance_key(t_instance[v_turn])) THEN
                 v_first := v_first || v_turn;
                 v_first_tokens := v_first_tokens || t_token[v_turn];
                 v_first_instances := v_first_instances || t_instance[v_turn];

@@ -29,7 +29,8 @@ pub(crate) async fn commit_turns(
     let columns = Columns::of(commits);
     let now = store.now();
     let count = |are: fn(&EncodedCommit) -> bool| {
-        place(commits.iter().filter(|commit| are(commit)).count()) - 1
+        let count = commits.iter().filter(|commit| are(commit)).count();
+        i32::try_from(count).unwrap_or(i32::MAX)
     };
     let fetched = count(|commit| commit.direct.is_none() && !commit.is_first);
     let first = count(|commit| commit.is_first);

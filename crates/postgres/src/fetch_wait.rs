@@ -31,7 +31,6 @@ pub(crate) async fn fetch_turns(
     if fetch.turns_max == 0 {
         return Ok(Vec::new());
     }
-    let _fetching = store.starts.fetching();
     let mut wait = Wait::new(store, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
     let request = Arc::new(TurnRequest {
         turns_max: fetch.turns_max,
@@ -39,31 +38,44 @@ pub(crate) async fn fetch_turns(
         filter: fetch.filter.cloned().map(Arc::new),
         known: fetch.known.clone(),
     });
+    let fetching = (!request.replays_nothing()).then(|| store.starts.fetching());
+    let mut looked = Instant::now();
     let mut batch = match store.quiet.take(&fetch) {
         Some(quiet) => {
             wait.changes = quiet.changes;
+            looked = quiet.looked;
             TurnBatch { next_due: quiet.due, ..TurnBatch::default() }
         }
         None => look(store, &request).await.during(operation)?,
     };
     loop {
-        let room = request.turns_max.saturating_sub(batch.turns.len());
-        batch.turns.extend(store.starts.take(room, &request));
-        if !batch.turns.is_empty() {
-            // Nobody waits between here and the end: what is taken is handed out.
-            if room > 0 && !batch.unfinished {
-                store.quiet.keep(&fetch, wait.changes, batch.next_due);
-            }
-            return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
+        // Starts alone are no reason to leave what is stored waiting.
+        if batch.turns.is_empty() && wait.is_told(looked, batch.next_due) {
+            batch.unfinished = true;
         }
-        if !batch.unfinished {
+        if !batch.unfinished || !batch.turns.is_empty() {
+            let room = request.turns_max.saturating_sub(batch.turns.len());
+            if fetching.is_some() {
+                batch.turns.extend(store.starts.take(room, &request));
+            }
+            if !batch.turns.is_empty() {
+                // Nobody waits between here and the end: what is taken is handed out.
+                if room > 0 && !batch.unfinished {
+                    store.quiet.keep(&fetch, wait.changes, batch.next_due, looked);
+                }
+                return Ok(batch.turns.into_iter().map(fetch::decode_turn).collect());
+            }
             tokio::select! {
-                () = store.starts.arrived() => continue,
+                () = store.starts.arrived(), if fetching.is_some() => continue,
                 time_is_left = wait.until(batch.next_due) => if !time_is_left {
                     return Ok(Vec::new());
                 }
             }
         }
+        if wait.is_due(batch.next_due) {
+            store.time_has_come();
+        }
+        looked = Instant::now();
         batch = look(store, &request).await.during(operation)?;
     }
 }
@@ -153,6 +165,17 @@ impl<'a> Wait<'a> {
     fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
         let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
         Self { store, changes: store.hub.watch(scope), deadline }
+    }
+
+    /// Whether there is a reason to look, before any wait.
+    fn is_told(&mut self, looked: Instant, due: Option<u64>) -> bool {
+        self.changes.take_news()
+            || self.is_due(due)
+            || looked.elapsed() >= self.store.settings.safety_poll
+    }
+
+    fn is_due(&self, due: Option<u64>) -> bool {
+        due.is_some_and(|due| due <= self.store.clock().now_ms())
     }
 
     /// Waits for a change or for `due`; false if the caller's time is up.

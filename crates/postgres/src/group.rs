@@ -7,7 +7,7 @@ use crate::change::Changes;
 use crate::commit;
 use crate::encoded_commit::EncodedCommit;
 use crate::error::JobError;
-use crate::orchestrator_queue::{self, DelayedMessage, LeasedStart};
+use crate::orchestrator_queue::{self, DelayedMessage};
 use crate::store::Store;
 use crate::worker_queue::{self, Finished, NewWork};
 
@@ -17,7 +17,6 @@ pub(crate) enum Work {
     Commit(Box<EncodedCommit>),
     Finish(Finished),
     Message(DelayedMessage),
-    Start(LeasedStart),
     Activity(NewWork),
 }
 
@@ -28,7 +27,7 @@ impl Work {
         match self {
             Self::Commit(commit) => commit.again = true,
             Self::Finish(finished) => finished.again = true,
-            Self::Message(_) | Self::Start(_) | Self::Activity(_) => return false,
+            Self::Message(_) | Self::Activity(_) => return false,
         }
         true
     }
@@ -47,7 +46,6 @@ pub(crate) struct Group<'a> {
     commits: Vec<(usize, &'a EncodedCommit)>,
     finished: Vec<(usize, &'a Finished)>,
     messages: Vec<(usize, &'a DelayedMessage)>,
-    starts: Vec<(usize, &'a LeasedStart)>,
     activities: Vec<(usize, &'a NewWork)>,
 }
 
@@ -60,7 +58,6 @@ impl<'a> Group<'a> {
                 Work::Commit(commit) => group.commits.push((index, commit)),
                 Work::Finish(finished) => group.finished.push((index, finished)),
                 Work::Message(message) => group.messages.push((index, message)),
-                Work::Start(start) => group.starts.push((index, start)),
                 Work::Activity(work) => group.activities.push((index, work)),
             }
         }
@@ -78,7 +75,6 @@ impl<'a> Group<'a> {
             self.commits.is_empty(),
             self.finished.is_empty(),
             self.messages.is_empty(),
-            self.starts.is_empty(),
             self.activities.is_empty(),
         ]
         .iter()
@@ -92,7 +88,6 @@ impl<'a> Group<'a> {
             (self.commits.is_empty(), commit::COMMIT_SQL),
             (self.finished.is_empty(), worker_queue::FINISH_SQL),
             (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
-            (self.starts.is_empty(), orchestrator_queue::INSERT_LEASED_SQL),
             (self.activities.is_empty(), worker_queue::INSERT_SQL),
         ];
         for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
@@ -125,16 +120,15 @@ impl<'a> Group<'a> {
 
     /// Runs the statements, all under way at once.
     async fn run(&self, store: &Store, client: &Object) -> Result<Vec<Outcome>, JobError> {
-        let (finished, messages, starts, activities, commits) = tokio::join!(
+        let (finished, messages, activities, commits) = tokio::join!(
             self.write_finished(store, client),
             self.write_messages(store, client),
-            self.write_starts(store, client),
             self.write_activities(store, client),
             self.write_commits(store, client),
         );
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
         outcomes.resize_with(self.jobs(), || Err(no_answer()));
-        let written = [finished?, messages?, starts?, activities?, commits?];
+        let written = [finished?, messages?, activities?, commits?];
         for (index, outcome) in written.into_iter().flatten() {
             if let Some(place) = outcomes.get_mut(index) {
                 *place = outcome;
@@ -144,8 +138,7 @@ impl<'a> Group<'a> {
     }
 
     fn jobs(&self) -> usize {
-        let messages = self.messages.len() + self.starts.len();
-        self.commits.len() + self.finished.len() + messages + self.activities.len()
+        self.commits.len() + self.finished.len() + self.messages.len() + self.activities.len()
     }
 
     async fn write_finished(&self, store: &Store, client: &Object) -> Written {
@@ -164,15 +157,6 @@ impl<'a> Group<'a> {
         }
         let (places, messages) = unzip(&self.messages);
         let changes = orchestrator_queue::insert_all(store, client, &messages).await?;
-        Ok(all_good(places, &changes))
-    }
-
-    async fn write_starts(&self, store: &Store, client: &Object) -> Written {
-        if self.starts.is_empty() {
-            return Ok(Vec::new());
-        }
-        let (places, starts) = unzip(&self.starts);
-        let changes = orchestrator_queue::insert_leased(store, client, &starts).await?;
         Ok(all_good(places, &changes))
     }
 

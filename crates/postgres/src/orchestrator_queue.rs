@@ -8,6 +8,7 @@ use crate::change::Changes;
 use crate::connection;
 use crate::error::JobError;
 use crate::number::to_db;
+use crate::starts::Storing;
 use crate::store::Store;
 use crate::stored_text::stored;
 
@@ -73,14 +74,18 @@ impl NewMessage {
 pub(crate) struct DelayedMessage {
     pub(crate) message: NewMessage,
     pub(crate) delay: i64,
+    /// Of a start whose first turn somebody has.
+    pub(crate) lease: Option<TurnLease>,
 }
 
-/// The start of an instance whose first turn somebody has.
+/// The lease of a turn that was handed out before it was stored. Whoever has the turn of an
+/// instance that is not new has nothing.
 #[derive(Debug)]
-pub(crate) struct LeasedStart {
-    pub(crate) message: NewMessage,
+pub(crate) struct TurnLease {
     pub(crate) token: Uuid,
     pub(crate) lock_for: i64,
+    /// Kept until the message is written, whoever waits for that.
+    pub(crate) _storing: Storing,
 }
 
 /// Adds messages.
@@ -93,10 +98,13 @@ pub(crate) async fn insert_all(
     let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
     let delays: Vec<i64> = messages.iter().map(|it| it.delay).collect();
     let kinds: Vec<i16> = messages.iter().map(|it| it.message.kind).collect();
+    let leases = || messages.iter().map(|it| it.lease.as_ref());
+    let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
+    let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();
     let rows = connection::query(
         client,
         &store.schema.sql(INSERT_SQL),
-        &[&store.now(), &instances, &texts, &delays, &kinds],
+        &[&store.now(), &instances, &texts, &delays, &kinds, &tokens, &lock_for],
     )
     .await?;
     if let Some(row) = rows.first() {
@@ -106,35 +114,6 @@ pub(crate) async fn insert_all(
     changes.orchestrator_queue();
     Ok(changes)
 }
-
-/// Adds starts whose turns are out already. Whoever has the turn of one that is not new has
-/// nothing.
-pub(crate) async fn insert_leased(
-    store: &Store,
-    client: &Object,
-    starts: &[&LeasedStart],
-) -> Result<Changes, JobError> {
-    let instances: Vec<&str> = starts.iter().map(|it| it.message.instance.as_str()).collect();
-    let texts: Vec<&str> = starts.iter().map(|it| it.message.text.as_str()).collect();
-    let tokens: Vec<Uuid> = starts.iter().map(|it| it.token).collect();
-    let lock_for: Vec<i64> = starts.iter().map(|it| it.lock_for).collect();
-    let rows = connection::query(
-        client,
-        &store.schema.sql(INSERT_LEASED_SQL),
-        &[&store.now(), &instances, &texts, &tokens, &lock_for],
-    )
-    .await?;
-    if let Some(row) = rows.first() {
-        store.told(row.get(0));
-    }
-    let mut changes = Changes::default();
-    changes.orchestrator_queue();
-    Ok(changes)
-}
-
-/// Adds starts with the leases of their turns.
-pub(crate) const INSERT_LEASED_SQL: &str =
-    "SELECT {schema}.enqueue_leased_starts($1, $2, $3, $4, $5)";
 
 /// Adds messages.
-pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_messages($1, $2, $3, $4, $5)";
+pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_messages($1, $2, $3, $4, $5, $6, $7)";

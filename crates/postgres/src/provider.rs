@@ -33,7 +33,6 @@ use crate::orchestrator_queue::NewMessage;
 use crate::quiet::Quiet;
 use crate::reader::Reader;
 use crate::schema::Schema;
-use crate::starts::Starts;
 use crate::store::Store;
 use crate::token::{TurnToken, WorkToken};
 use crate::turn_lock::GiveBack;
@@ -129,7 +128,7 @@ impl PostgresProvider {
             outbox: Outbox::default(),
             returning: Returning::default(),
             quiet: Quiet::default(),
-            starts: Starts::default(),
+            starts: Arc::default(),
             queue_news: AtomicU64::default(),
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
         });

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::{ChangeWatch, SemverRange, TurnFetch};
+use tokio::time::Instant;
 
 /// The end of the last fetch that took all there was.
 #[derive(Debug, Default)]
@@ -16,6 +17,7 @@ pub(crate) struct SinceLook {
     pub(crate) changes: ChangeWatch,
     /// When something may become fetchable although nothing changes.
     pub(crate) due: Option<u64>,
+    pub(crate) looked: Instant,
 }
 
 impl Quiet {
@@ -24,8 +26,14 @@ impl Quiet {
     }
 
     /// Keeps what a fetch saw.
-    pub(crate) fn keep(&self, fetch: &TurnFetch<'_>, changes: ChangeWatch, due: Option<u64>) {
-        *self.lock() = Some(SinceLook { versions: versions(fetch), changes, due });
+    pub(crate) fn keep(
+        &self,
+        fetch: &TurnFetch<'_>,
+        changes: ChangeWatch,
+        due: Option<u64>,
+        looked: Instant,
+    ) {
+        *self.lock() = Some(SinceLook { versions: versions(fetch), changes, due, looked });
     }
 
     /// What is known to a fetch before it looks. A caller who does not wait wants a look.

@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::WorkItem;
 use tokio::sync::{Notify, oneshot, watch};
@@ -18,7 +18,7 @@ use crate::encoded_commit::EncodedCommit;
 use crate::fetch::{RawTurn, TurnRequest};
 use crate::group::Work;
 use crate::limits;
-use crate::orchestrator_queue::{DelayedMessage, LeasedStart, NewMessage};
+use crate::orchestrator_queue::{DelayedMessage, NewMessage, TurnLease};
 use crate::token::TurnToken;
 use crate::writer::{Answer, Writer};
 
@@ -42,6 +42,37 @@ struct Inner {
     seen: HashSet<u64>,
 }
 
+#[derive(Debug)]
+struct Start {
+    message: NewMessage,
+    stage: Stage,
+    /// Told that the start is to be stored now, or dropped with it.
+    verdict: Option<oneshot::Sender<Verdict>>,
+    /// Dropped with the start, which whoever waits for that sees.
+    gone: watch::Sender<()>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waiting,
+    /// A turn of somebody who asked for a lease of this length.
+    HandedOut {
+        lock_for: i64,
+    },
+    /// The turn is being committed.
+    Committing,
+    /// About to be a message, under the lease of the turn.
+    Storing,
+}
+
+/// What the caller of a start is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Committed,
+    /// Somebody who has the turn needs its lease.
+    StoreNow,
+}
+
 impl Inner {
     /// Whether somebody takes one more start.
     fn is_open(&self) -> bool {
@@ -61,32 +92,13 @@ impl Inner {
     }
 }
 
-#[derive(Debug)]
-struct Start {
-    message: NewMessage,
-    stage: Stage,
-    /// Told when the first turn is committed; dropped if it will not be.
-    committed: oneshot::Sender<()>,
-    /// Asks for the start to be stored now.
-    hurry: Option<oneshot::Sender<()>>,
-    /// Dropped with the start, which whoever waits for that sees.
-    gone: watch::Sender<()>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Waiting,
-    /// A turn of somebody who asked for a lease of this length.
-    HandedOut {
-        lock_for: i64,
-    },
-    /// About to be a message.
-    Storing,
-}
-
 impl Starts {
     fn lock(&self) -> MutexGuard<'_, Inner> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, id: Uuid) -> Option<Start> {
+        self.lock().starts.remove(&id)
     }
 
     /// From now on until this is dropped, somebody fetches turns.
@@ -98,16 +110,10 @@ impl Starts {
     /// Hands out first turns, if there are starts.
     pub(crate) fn take(&self, turns_max: usize, request: &TurnRequest) -> Vec<RawTurn> {
         let mut turns = Vec::new();
-        if turns_max == 0 || request.replays_nothing() {
-            return turns;
-        }
         let mut inner = self.lock();
         while turns.len() < turns_max {
             let Some(id) = inner.waiting.pop_front() else { break };
             let Some(start) = inner.starts.get_mut(&id) else { continue };
-            if start.stage != Stage::Waiting {
-                continue;
-            }
             start.stage = Stage::HandedOut { lock_for: request.lock_for };
             let instance = start.message.instance.clone();
             let messages = vec![(0, start.message.text.clone())];
@@ -124,66 +130,71 @@ impl Starts {
         self.offered.notified().await;
     }
 
-    fn offer(&self, message: &NewMessage) -> Option<Offer<'_>> {
+    fn offer(self: &Arc<Self>, message: &NewMessage) -> Option<Offer> {
         let mut inner = self.lock();
         if !inner.is_open() || !inner.is_new(&message.instance) {
             return None;
         }
         let id = Uuid::new_v4();
-        let (committed, on_commit) = oneshot::channel();
-        let (hurry, on_hurry) = oneshot::channel();
+        let (verdict, told) = oneshot::channel();
         let start = Start {
             message: message.clone(),
             stage: Stage::Waiting,
-            committed,
-            hurry: Some(hurry),
+            verdict: Some(verdict),
             gone: watch::Sender::default(),
         };
         inner.starts.insert(id, start);
         inner.waiting.push_back(id);
         drop(inner);
         self.offered.notify_one();
-        Some(Offer { starts: self, id, on_commit, on_hurry })
+        Some(Offer { starts: Arc::clone(self), id, told })
     }
 
     /// Ends when no other start of this instance is under way: it would not be the first any more.
     async fn others(&self, instance: &str) {
         let is_same = |start: &&Start| start.message.instance == instance;
         let gone = self.lock().starts.values().find(is_same).map(|start| start.gone.subscribe());
-        if let Some(mut gone) = gone {
-            let _told = gone.changed().await;
-        }
+        until_dropped(gone).await;
     }
 
     /// The start that a turn is the first of, if it is not stored: whoever has this commits it.
-    pub(crate) async fn board(&self, id: Uuid) -> Option<Boarded> {
+    async fn board(self: &Arc<Self>, id: Uuid) -> Option<Boarded> {
         loop {
-            let mut gone = {
+            let gone = {
                 let mut inner = self.lock();
-                let start = inner.starts.get(&id)?;
-                if start.stage != Stage::Storing {
-                    let start = inner.starts.remove(&id)?;
-                    return Some(Boarded(start.committed));
+                let start = inner.starts.get_mut(&id)?;
+                // Without a verdict to give, the start is about to be stored.
+                if start.stage != Stage::Storing && start.verdict.is_some() {
+                    start.stage = Stage::Committing;
+                    return Some(Boarded { starts: Arc::clone(self), id });
                 }
                 start.gone.subscribe()
             };
-            let _told = gone.changed().await;
+            until_dropped(Some(gone)).await;
         }
     }
 
-    /// Ends when the start that a turn is the first of is stored.
-    pub(crate) async fn stored(&self, id: Uuid) {
-        let gone = {
-            let mut inner = self.lock();
-            inner.starts.get_mut(&id).map(|start| {
-                start.hurry.take();
-                start.gone.subscribe()
-            })
-        };
-        if let Some(mut gone) = gone {
-            let _told = gone.changed().await;
-        }
+    /// Whether a first turn is being committed together with its start.
+    pub(crate) fn is_committing(&self, id: Uuid) -> bool {
+        self.lock().starts.get(&id).is_some_and(|start| start.stage == Stage::Committing)
     }
+
+    /// Ends when the start that a turn is the first of is stored, or will never be.
+    pub(crate) async fn settled(&self, id: Uuid) {
+        let gone = self.lock().starts.get_mut(&id).map(|start| {
+            if let Some(verdict) = start.verdict.take_if(|_| start.stage != Stage::Committing) {
+                // Nobody to be told is storing it already.
+                verdict.send(Verdict::StoreNow).unwrap_or_default();
+            }
+            start.gone.subscribe()
+        });
+        until_dropped(gone).await;
+    }
+}
+
+async fn until_dropped(gone: Option<watch::Receiver<()>>) {
+    let Some(mut gone) = gone else { return };
+    while gone.changed().await.is_ok() {}
 }
 
 /// A fetch of turns that is under way.
@@ -198,63 +209,120 @@ impl Drop for Fetching<'_> {
     }
 }
 
-/// A start that is stored by the commit of its first turn. Dropped, it will not be.
+/// A start whose first turn is being committed. Dropped, it is not stored by that.
 #[derive(Debug)]
-pub(crate) struct Boarded(oneshot::Sender<()>);
+struct Boarded {
+    starts: Arc<Starts>,
+    id: Uuid,
+}
 
 impl Boarded {
-    /// The turn is committed.
-    pub(crate) fn committed(self) {
-        let _nobody_waits = self.0.send(());
+    fn committed(self) {
+        let start = self.starts.remove(self.id);
+        if let Some(verdict) = start.and_then(|start| start.verdict) {
+            // The caller may have gone away.
+            verdict.send(Verdict::Committed).unwrap_or_default();
+        }
+    }
+}
+
+impl Drop for Boarded {
+    fn drop(&mut self) {
+        self.starts.remove(self.id);
+    }
+}
+
+/// A start that is being stored as a message. Whoever has its turn waits for the end of that.
+#[derive(Debug)]
+pub(crate) struct Storing {
+    starts: Arc<Starts>,
+    id: Uuid,
+}
+
+impl Drop for Storing {
+    fn drop(&mut self) {
+        self.starts.remove(self.id);
     }
 }
 
 /// A start until its caller is answered.
-struct Offer<'a> {
-    starts: &'a Starts,
+struct Offer {
+    starts: Arc<Starts>,
     id: Uuid,
-    on_commit: oneshot::Receiver<()>,
-    on_hurry: oneshot::Receiver<()>,
+    told: oneshot::Receiver<Verdict>,
 }
 
-impl Offer<'_> {
-    /// Waits until the first turn is committed. Otherwise it says how the start is to be stored.
-    async fn outcome(&mut self) -> Result<(), Stage> {
-        let soon = timeout(limits::FIRST_TURN_PATIENCE, async {
-            tokio::select! {
-                committed = &mut self.on_commit => committed.is_ok(),
-                _ = &mut self.on_hurry => false,
-            }
-        });
-        if soon.await == Ok(true) {
-            return Ok(());
-        }
-        let stage = {
-            let mut inner = self.starts.lock();
-            let start = inner.starts.get_mut(&self.id);
-            start.map(|start| std::mem::replace(&mut start.stage, Stage::Storing))
+/// How a start is to be stored that no turn has stored.
+enum Late {
+    Message,
+    UnderLease(TurnLease),
+}
+
+impl Offer {
+    /// Waits until the first turn is committed.
+    async fn committed(&mut self) -> Result<(), Late> {
+        let Ok(told) = timeout(limits::FIRST_TURN_PATIENCE, &mut self.told).await else {
+            return match self.stop_waiting() {
+                Some(late) => Err(late),
+                // It is being committed, or has just been.
+                None => judge((&mut self.told).await),
+            };
         };
-        match stage {
-            Some(stage) => Err(stage),
-            // It is being committed.
-            None => (&mut self.on_commit).await.map_err(|_| Stage::Waiting),
+        match told {
+            Ok(Verdict::StoreNow) => Err(self.stop_waiting().unwrap_or(Late::Message)),
+            told => judge(told),
+        }
+    }
+
+    /// How the start is to be stored now; `None` if somebody commits it.
+    fn stop_waiting(&self) -> Option<Late> {
+        let mut inner = self.starts.lock();
+        let start = inner.starts.get_mut(&self.id)?;
+        match start.stage {
+            Stage::Committing | Stage::Storing => None,
+            Stage::Waiting => {
+                inner.starts.remove(&self.id);
+                Some(Late::Message)
+            }
+            Stage::HandedOut { lock_for } => {
+                start.stage = Stage::Storing;
+                let _storing = Storing { starts: Arc::clone(&self.starts), id: self.id };
+                Some(Late::UnderLease(TurnLease { token: self.id, lock_for, _storing }))
+            }
         }
     }
 }
 
-impl Drop for Offer<'_> {
+fn judge(told: Result<Verdict, oneshot::error::RecvError>) -> Result<(), Late> {
+    match told {
+        Ok(Verdict::Committed) => Ok(()),
+        Ok(Verdict::StoreNow) | Err(_) => Err(Late::Message),
+    }
+}
+
+impl Drop for Offer {
     fn drop(&mut self) {
-        self.starts.lock().starts.remove(&self.id);
+        let mut inner = self.starts.lock();
+        let is_ours =
+            |start: &Start| matches!(start.stage, Stage::Waiting | Stage::HandedOut { .. });
+        // Somebody else ends what is being committed or stored.
+        if inner.starts.get(&self.id).is_some_and(is_ours) {
+            inner.starts.remove(&self.id);
+        }
     }
 }
 
 /// Commits a fetched turn, together with its instance if that is not stored.
-pub(crate) async fn commit(starts: &Starts, writer: &Writer, mut turn: EncodedCommit) -> Answer {
+pub(crate) async fn commit(
+    starts: &Arc<Starts>,
+    writer: &Writer,
+    mut turn: EncodedCommit,
+) -> Answer {
     let boarded = if turn.metadata.name.is_some() {
         starts.board(turn.token.id).await
     } else {
         // Nothing can be stored that nobody can name.
-        starts.stored(turn.token.id).await;
+        starts.settled(turn.token.id).await;
         None
     };
     turn.is_first = boarded.is_some();
@@ -267,7 +335,7 @@ pub(crate) async fn commit(starts: &Starts, writer: &Writer, mut turn: EncodedCo
 
 /// Adds a message. What starts an instance goes to somebody who fetches, if there is one.
 pub(crate) async fn enqueue(
-    starts: &Starts,
+    starts: &Arc<Starts>,
     writer: &Writer,
     item: &WorkItem,
     delay: i64,
@@ -278,16 +346,13 @@ pub(crate) async fn enqueue(
         starts.others(&message.instance).await;
     }
     let offer = if at_once { starts.offer(&message) } else { None };
-    let Some(mut offer) = offer else {
-        return writer.run(Work::Message(DelayedMessage { message, delay })).await;
+    let lease = match offer {
+        Some(mut offer) => match offer.committed().await {
+            Ok(()) => return Ok(None),
+            Err(Late::Message) => None,
+            Err(Late::UnderLease(lease)) => Some(lease),
+        },
+        None => None,
     };
-    match offer.outcome().await {
-        Ok(()) => Ok(None),
-        Err(Stage::HandedOut { lock_for }) => {
-            writer.run(Work::Start(LeasedStart { message, token: offer.id, lock_for })).await
-        }
-        Err(Stage::Waiting | Stage::Storing) => {
-            writer.run(Work::Message(DelayedMessage { message, delay })).await
-        }
-    }
+    writer.run(Work::Message(DelayedMessage { message, delay, lease })).await
 }

@@ -34,8 +34,8 @@ pub(crate) struct Store {
     pub(crate) outbox: Outbox,
     pub(crate) returning: Returning,
     pub(crate) quiet: Quiet,
-    pub(crate) starts: Starts,
-    /// How often this node was told that messages may have become fetchable.
+    pub(crate) starts: Arc<Starts>,
+    /// How often there was a reason to believe that messages have become fetchable.
     pub(crate) queue_news: AtomicU64,
     /// Told the time by every answer that holds it.
     pub(crate) database_clock: Arc<DatabaseClock>,
@@ -77,6 +77,11 @@ impl Store {
             self.queue_news.fetch_add(1, Ordering::SeqCst);
         }
         changes.publish(&self.hub);
+    }
+
+    /// The time of something has come, which nobody tells.
+    pub(crate) fn time_has_come(&self) {
+        self.queue_news.fetch_add(1, Ordering::SeqCst);
     }
 
     /// What is to be compared after turns are committed: see [`look_again`](Self::look_again).

@@ -11,7 +11,11 @@ pub(crate) async fn renew(
     token: &TurnToken,
     extend_for: i64,
 ) -> Result<(), JobError> {
-    store.starts.stored(token.id).await;
+    if store.starts.is_committing(token.id) {
+        // There is no lease yet that could run out.
+        return Ok(());
+    }
+    store.starts.settled(token.id).await;
     let rows = store
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
@@ -59,7 +63,7 @@ pub(crate) async fn abandon(
     token: &TurnToken,
     how: GiveBack,
 ) -> Result<Changes, JobError> {
-    store.starts.stored(token.id).await;
+    store.starts.settled(token.id).await;
     let rows = store
         .change(
             "WITH released AS (

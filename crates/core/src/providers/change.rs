@@ -55,6 +55,19 @@ impl ChangeWatch {
         }
     }
 
+    /// Whether there was a change since the last call, without waiting for one.
+    pub fn take_news(&mut self) -> bool {
+        let is_new = match &self.news {
+            News::Changes(changes) => changes.has_changed(),
+            News::Ends { ends, .. } => ends.has_changed(),
+        };
+        match &mut self.news {
+            News::Changes(changes) => changes.mark_unchanged(),
+            News::Ends { ends, .. } => ends.mark_unchanged(),
+        }
+        is_new.unwrap_or(false)
+    }
+
     /// How the watched instance ended, if the last change said so. Otherwise look.
     pub fn ending(&self) -> Option<InstanceStatus> {
         let News::Ends { ends, number } = &self.news else { return None };
@@ -294,6 +307,16 @@ mod tests {
         tokio::time::timeout(std::time::Duration::from_secs(5), stays.changed())
             .await
             .expect("the change is told");
+    }
+
+    #[tokio::test]
+    async fn news_are_told_once() {
+        let hub = ChangeHub::default();
+        let mut watch = hub.watch(ChangeScope::OrchestratorQueue);
+        assert!(!watch.take_news());
+        hub.notify(ChangeScope::OrchestratorQueue);
+        assert!(watch.take_news());
+        assert!(!watch.take_news());
     }
 
     #[tokio::test]

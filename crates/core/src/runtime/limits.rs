@@ -139,5 +139,6 @@ pub const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
 pub const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
 
 /// Changes within this time lead to one question for lost leases. It is also how long an activity
-/// may take from its lease to its registration without missing that it was cancelled in between.
-pub const LOST_LEASES_PAUSE: Duration = Duration::from_millis(20);
+/// may take from its lease to its registration without missing that it was cancelled in between:
+/// longer than it may wait for a slot.
+pub const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);

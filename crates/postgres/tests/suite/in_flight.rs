@@ -41,10 +41,15 @@ async fn send_and_look(nodes: &[Arc<PostgresProvider>; 2], sql: &Sql, instance: 
     let mut told = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
     nodes[1].enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
     timeout(PATIENCE, told.changed()).await.expect("the node hears of it");
+    looked_in_vain(&nodes[0], sql).await;
+}
+
+/// Those who had a reason to look have done so.
+async fn looked_in_vain(node: &Arc<PostgresProvider>, sql: &Sql) {
     let looking = "SELECT count(*) FROM pg_stat_activity
         WHERE state = 'active' AND query LIKE '%$%fetch_turns%' AND pid <> pg_backend_pid()";
     // Our own look is later than theirs.
-    assert!(try_turn(&*nodes[0]).await.is_none(), "it cannot be had now");
+    assert!(try_turn(&**node).await.is_none(), "it cannot be had now");
     while sql.count(looking).await > 0 {}
 }
 
@@ -127,4 +132,60 @@ async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
     assert!(committed.await.unwrap().is_some(), "it was first");
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
+}
+
+#[tokio::test]
+async fn what_becomes_due_while_a_turn_is_committed_is_found_after_it() {
+    let store = Store::live();
+    let nodes = two_nodes(&store).await;
+    create(&*nodes[0], "a").await;
+    nodes[0].enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
+    let held = fetch(&nodes[0]).await.unwrap().pop().expect("a turn");
+    let later = Some(Duration::from_millis(700));
+    nodes[0].enqueue_for_orchestrator(signal("a", "later"), later).await.unwrap();
+    let sql = store.sql().await;
+    hold_commits(&sql).await;
+    let committer = Arc::clone(&nodes[0]);
+    let committed = tokio::spawn(async move {
+        committer.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap()
+    });
+    until_blocked(&sql).await;
+    let waiting = fetch(&nodes[0]);
+    let due = "SELECT count(*) FROM $.orchestrator_queue
+        WHERE work_item LIKE '%later%' AND visible_at + 50 < $.now_ms()";
+    while sql.count(due).await == 0 {}
+    looked_in_vain(&nodes[0], &sql).await;
+    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    committed.await.unwrap();
+    let next = waiting.await.unwrap();
+    assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "later")]);
+}
+
+#[tokio::test]
+async fn a_start_is_stored_although_its_caller_goes_away_meanwhile() {
+    let store = Store::live();
+    let nodes = two_nodes(&store).await;
+    let sql = store.sql().await;
+    let waiting = fetch(&nodes[0]);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    sql.run("SELECT pg_advisory_lock($.instance_key('a'))").await;
+    let starter = Arc::clone(&nodes[0]);
+    let sent = tokio::spawn(async move {
+        starter.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    });
+    let turn = waiting.await.unwrap().pop().expect("its turn");
+    until_blocked(&sql).await;
+    sent.abort();
+    assert!(sent.await.is_err());
+    // Whoever has the turn waits for what is being stored.
+    let committer = Arc::clone(&nodes[0]);
+    let committed = tokio::spawn(async move {
+        committer.store_turn(commit(&turn.lock_token, vec![started("a")])).await
+    });
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+    sql.run("SELECT pg_advisory_unlock($.instance_key('a'))").await;
+    committed.await.unwrap().unwrap();
+    assert_eq!(nodes[0].read("a").await.unwrap().len(), 1);
 }

@@ -1,6 +1,7 @@
 //! The first turn of an instance goes straight to whoever fetches, before anything is stored.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{FetchedTurn, Provider, TurnFetch};
@@ -275,7 +276,7 @@ async fn more_starts_than_were_asked_for_are_left_to_the_next_fetch() {
 }
 
 #[tokio::test]
-async fn another_node_need_not_look_at_a_start_that_is_taken() {
+async fn another_node_does_not_get_a_start_that_is_taken() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
     let waiting = other.fetch_orchestration_item(LEASE, Duration::from_millis(600), None);
@@ -285,7 +286,7 @@ async fn another_node_need_not_look_at_a_start_that_is_taken() {
     assert!(waited.unwrap().is_none());
 }
 
-/// A fetch may be dropped at any moment, also when its ride is under way: nothing is lost, nothing
+/// A fetch may be dropped at any moment, also when a start is on its way: nothing is lost, nothing
 /// waits for the end of a lease, and nothing counts as an attempt.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_fetch_keeps_nothing() {
@@ -309,5 +310,42 @@ async fn a_dropped_fetch_keeps_nothing() {
             assert!(seen.insert(turn.item.instance), "handed out twice");
         }
         assert!(begun.elapsed() < LEASE, "{} of {INSTANCES} came in time", seen.len());
+    }
+}
+
+/// Starts come faster than turns are taken, so that there is always one to take.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stream_of_starts_does_not_keep_others_waiting() {
+    let store = Store::live();
+    let (node, other) = (store.node().await, store.node().await);
+    create(&*node, "old").await;
+    let senders: Vec<_> = (0..16)
+        .map(|sender| {
+            let node = Arc::clone(&node);
+            tokio::spawn(async move {
+                for number in 0.. {
+                    send(&*node, &format!("new-{sender}-{number}")).await;
+                }
+            })
+        })
+        .collect();
+    let take = async || {
+        let turn = node.fetch_orchestration_items(patient(1)).await.unwrap().remove(0);
+        let instance = turn.item.instance;
+        let event = if instance == "old" { heard("old", 2) } else { started(&instance) };
+        node.store_turn(commit(&turn.lock_token, vec![event])).await.unwrap();
+        instance
+    };
+    for _ in 0..20 {
+        take().await;
+    }
+    other.enqueue_for_orchestrator(signal("old", "1"), None).await.unwrap();
+    let mut others = 0;
+    while take().await != "old" {
+        others += 1;
+        assert!(others < 300, "{others} starts came first");
+    }
+    for sender in senders {
+        sender.abort();
     }
 }

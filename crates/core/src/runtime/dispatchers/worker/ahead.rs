@@ -16,6 +16,7 @@ use crate::model::WorkItem;
 use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
 use crate::runtime::limits::{AHEAD_MAX, AHEAD_TIME_MAX, RETURNED_AT_ONCE_MAX};
 use crate::runtime::node::Node;
+use crate::runtime::slots::Slot;
 
 /// Activities that wait for a slot, the oldest first.
 #[derive(Default)]
@@ -38,15 +39,21 @@ impl Ahead {
         AHEAD_MAX.saturating_sub(self.lock().len())
     }
 
-    /// The next one, if there is a slot for it. Whoever frees a slot asks.
-    pub(super) fn next(&self, node: &Node) -> Option<Assignment> {
+    /// The next one, in the slot of the caller or in a free one. Whoever frees a slot asks.
+    pub(super) fn next(&self, node: &Node, own: Option<(Slot, Stint)>) -> Option<Assignment> {
         let mut waiting = self.lock();
         if waiting.front()?.since.elapsed() >= AHEAD_TIME_MAX || node.tasks.is_stopping() {
             return None;
         }
-        // The last free slot is left to the queue.
-        let slot = node.worker_slots.claim_spare()?;
+        // The last free slot is left to the queue, and one that owns a session to the session.
+        let slot = match own {
+            Some((slot, _)) => Some(slot),
+            None => node.worker_slots.claim_spare(),
+        };
+        let slot = slot.filter(|slot| !slot.owns_session())?;
         let fetched = FetchedWork { slot: slot.index, ..waiting.pop_front()?.fetched };
+        // Taken without a fetch, but taken all the same.
+        node.metrics().record_worker_dispatcher_items_fetched(1);
         Some(Assignment { slot, fetched, stint: Stint::begin() })
     }
 
@@ -89,14 +96,18 @@ pub(super) fn begin_ahead(node: &Arc<Node>, work: Vec<FetchedWork>) {
     let since = Instant::now();
     let waiting = work.into_iter().map(|fetched| Waiting { fetched, since });
     node.ahead.lock().extend(waiting);
-    while let Some(assignment) = node.ahead.next(node) {
+    while let Some(assignment) = node.ahead.next(node, None) {
         begin(node, assignment);
     }
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
     tasks.spawn_work("activities that wait", async move {
         node.tasks.unless_stopped(tokio::time::sleep_until(since + AHEAD_TIME_MAX)).await;
-        for some in node.ahead.take_late(since).chunks(RETURNED_AT_ONCE_MAX) {
+        let late = node.ahead.take_late(since);
+        for work in &late {
+            node.pace.note_late(&work.item);
+        }
+        for some in late.chunks(RETURNED_AT_ONCE_MAX) {
             join_all(some.iter().map(|work| give_back(&node, &work.lock_token))).await;
         }
     });

@@ -85,17 +85,18 @@ pub(super) async fn give_back(node: &Node, lock_token: &str) {
     log_unreturned("activity", result);
 }
 
-/// Runs an activity, those that follow from it in the same slot, and those that wait for one.
+/// Runs an activity, and those that follow from it or have waited for a slot, in the same slot.
 pub(crate) fn begin(node: &Arc<Node>, assignment: Assignment) {
     let node = Arc::clone(node);
     let tasks = node.tasks.clone();
     tasks.spawn_work("activity", async move {
         let mut next = Some(assignment);
         while let Some(assignment) = next {
-            next = match process::process(&node, assignment).await {
-                Some(next) => Some(next),
-                None => node.ahead.next(&node),
-            };
+            next = process::process(&node, assignment).await;
+        }
+        // A task of its own, because we may have begun others that stay with this thread.
+        if let Some(next) = node.ahead.next(&node, None) {
+            begin(&node, next);
         }
     });
 }

@@ -79,7 +79,8 @@ impl Begins {
     pub(crate) fn begin_others(mut self, node: &Arc<Node>) -> Option<Assignment> {
         // Each is a task of its own. The last one that was begun stays with this thread, the others
         // may go to another: what we go on with ourselves would keep both here, perhaps for long.
-        let lone = if self.assignments.len() == 1 { self.assignments.pop() } else { None };
+        let is_lone = self.assignments.len() == 1 && self.ahead.is_empty();
+        let lone = if is_lone { self.assignments.pop() } else { None };
         self.begin(node);
         lone
     }
@@ -113,7 +114,8 @@ impl Handover {
                     break;
                 }
                 // Without a slot that will be free soon, nothing could wait for one.
-                if planned.is_empty() || !is_quick(node, item) {
+                let some_will = !planned.is_empty() && node.worker_slots.has_free();
+                if !some_will || !is_quick(node, item) {
                     continue;
                 }
                 room -= 1;
@@ -133,8 +135,6 @@ impl Handover {
         if leased.is_empty() {
             return begins;
         }
-        // Taken without a fetch, but taken all the same.
-        node.metrics().record_worker_dispatcher_items_fetched(leased.len() as u64);
         let mut planned = self.planned.into_iter();
         for work in leased {
             let planned = planned.find(|planned| planned.index == work.index);
@@ -155,6 +155,9 @@ impl Handover {
                 None => begins.ahead.push(fetched),
             }
         }
+        // Taken without a fetch, but taken all the same.
+        let begun = begins.assignments.len() as u64;
+        node.metrics().record_worker_dispatcher_items_fetched(begun);
         begins
     }
 }

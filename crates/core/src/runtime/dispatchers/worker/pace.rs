@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::runtime::limits::QUICK_ACTIVITY_MAX;
+use crate::model::WorkItem;
+use crate::runtime::limits::{AHEAD_TIME_MAX, QUICK_ACTIVITY_MAX};
 
 /// The usual time of each activity, the last ones counting most.
 #[derive(Debug, Default)]
@@ -23,6 +24,13 @@ impl Pace {
             None => {
                 usual.insert(name.to_owned(), took);
             }
+        }
+    }
+
+    /// An activity was not even begun in time: those before it were slow, if they were the same.
+    pub(super) fn note_late(&self, work: &WorkItem) {
+        if let WorkItem::ActivityExecute { name, .. } = work {
+            self.lock().entry(name.clone()).or_insert(AHEAD_TIME_MAX);
         }
     }
 

@@ -140,10 +140,10 @@ pub(super) async fn finish(
     let may_lead = node.takes_direct_turns() && node.warm.is_ready(finished.instance());
     match node.finished.offer(finished, may_lead) {
         Offered::Lead(leading) => take_direct_turns(node, leading, own).await,
-        Offered::Joined => None,
+        Offered::Joined => node.ahead.next(node, own),
         Offered::Declined(finished) => {
             finished.enqueue().await;
-            None
+            node.ahead.next(node, own)
         }
     }
 }
