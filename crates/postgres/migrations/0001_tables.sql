@@ -78,7 +78,7 @@ CREATE TABLE {schema}.instance_locks (
     autovacuum_analyze_scale_factor = 0.2, autovacuum_analyze_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0
 );
-CREATE INDEX idx_locks_until ON {schema}.instance_locks (locked_until);
+CREATE INDEX idx_locks_until ON {schema}.instance_locks (locked_until, instance_id);
 
 CREATE TABLE {schema}.worker_queue (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -65,7 +65,7 @@ BEGIN
                     AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
                         SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
                         WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
-                ORDER BY l.locked_until
+                ORDER BY l.locked_until, l.instance_id
             LOOP
                 EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
                 CONTINUE WHEN v_row.instance_id = ANY (v_left);

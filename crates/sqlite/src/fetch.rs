@@ -138,7 +138,7 @@ pub(crate) const EXPIRED_SQL: &str =
      WHERE l.locked_until <= ?1 AND EXISTS (
          SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
          WHERE q.instance_id = l.instance_id AND q.visible_at <= ?1 AND q.parked = 0)
-     ORDER BY l.locked_until";
+     ORDER BY l.locked_until, l.instance_id";
 
 pub(crate) const READY_SQL: &str =
     "SELECT q.instance_id, q.id FROM orchestrator_queue q INDEXED BY idx_orch_ready

@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 17] = [
+const MIGRATIONS: [Migration; 18] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -36,6 +36,7 @@ const MIGRATIONS: [Migration; 17] = [
     migration!("0015_flat_queues"),
     migration!("0016_progress_limits_and_workers"),
     migration!("0017_compact_tables"),
+    migration!("0018_order_of_leases"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

@@ -49,11 +49,11 @@ pub(crate) fn fetch_turns(
 
 /// Instances with a visible message that nobody processes.
 ///
-/// Those whose lease ran out come first, the oldest first: their work is late already. Then by
-/// the time at which the first message became visible, and by arrival.
+/// Those whose lease ran out come first, the oldest first and then by name: their work is late
+/// already. Then by the time at which the first message became visible, and by arrival.
 fn candidates(store: &Store, now: u64) -> Vec<String> {
     let mut late: Vec<_> = store.turn_locks.iter().filter(|lock| lock.until <= now).collect();
-    late.sort_by_key(|lock| lock.until);
+    late.sort_by_key(|lock| (lock.until, lock.instance.as_str()));
     let mut instances: Vec<String> = late.iter().map(|lock| lock.instance.clone()).collect();
     instances.retain(|instance| !orchestrator_queue::ready(store, instance, now).is_empty());
     let mut ready: Vec<_> = store.messages.iter().filter(|(_, it)| it.is_ready(now)).collect();
