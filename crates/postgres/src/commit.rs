@@ -14,6 +14,7 @@ use crate::connection;
 use crate::encoded_commit::{EncodedCommit, StoredInstance};
 use crate::error::JobError;
 use crate::number::place;
+use crate::step::{STEP_SQL, Step};
 use crate::store::Store;
 
 /// A turn that was committed, and what it changed; `None` if a direct turn does not follow.
@@ -26,6 +27,9 @@ pub(crate) async fn commit_turns(
     client: &Object,
     commits: &[&EncodedCommit],
 ) -> Result<Vec<Committed>, JobError> {
+    if let Some(step) = Step::of(commits) {
+        return Ok(vec![step.store(store, client).await?]);
+    }
     let columns = Columns::of(commits);
     let now = store.now();
     let count = |are: fn(&EncodedCommit) -> bool| {
@@ -44,6 +48,11 @@ pub(crate) async fn commit_turns(
         return Err(JobError::Broken("commit_turns gave no answer".to_owned()));
     };
     Ok(read_answer(store, row, commits))
+}
+
+/// The statement that commits these.
+pub(crate) fn statement(commits: &[&EncodedCommit]) -> &'static str {
+    if Step::of(commits).is_some() { STEP_SQL } else { COMMIT_SQL }
 }
 
 fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
@@ -86,7 +95,7 @@ fn stored_instances(row: &Row) -> HashMap<i32, StoredInstance> {
 }
 
 /// Commits turns.
-pub(crate) const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
+const COMMIT_SQL: &str = "SELECT * FROM {schema}.commit_turns(
     $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
     $21, $22, $23, $24, $25, $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, $36, $37, $38,
     $39, $40, $41, $42, $43, $44, $45, $46, $47, $48, $49, $50, $51, $52, $53, $54, $55, $56)";

@@ -84,8 +84,9 @@ impl<'a> Group<'a> {
 
     /// Preparing takes a round trip, and would let what is sent after it overtake it.
     async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
+        let (_, commits) = unzip(&self.commits);
         let statements = [
-            (self.commits.is_empty(), commit::COMMIT_SQL),
+            (self.commits.is_empty(), commit::statement(&commits)),
             (self.finished.is_empty(), worker_queue::FINISH_SQL),
             (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
             (self.activities.is_empty(), worker_queue::INSERT_SQL),

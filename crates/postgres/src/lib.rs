@@ -44,6 +44,7 @@ mod retention;
 mod schema;
 mod sessions;
 mod starts;
+mod step;
 mod store;
 mod stored_text;
 mod tls;

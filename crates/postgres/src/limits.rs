@@ -79,6 +79,9 @@ pub(crate) const STARTS_SEEN_MAX: usize = 65_536;
 /// Starts that wait for the commits of their first turns at once. Each new one looks through all.
 pub(crate) const STARTS_OFFERED_MAX: usize = 256;
 
+/// Events of a commit that are written one by one.
+pub(crate) const EVENTS_OF_A_STEP_MAX: usize = 4;
+
 /// How long an instance is left to the node that it is warm on.
 pub(crate) const WARM_GRACE: Duration = Duration::from_millis(20);
 

@@ -19,13 +19,14 @@ macro_rules! migration {
 
 /// Number n is the n-th file. A released file is never changed: nodes of the release before go on
 /// while the next one migrates.
-const MIGRATIONS: [Migration; 6] = [
+const MIGRATIONS: [Migration; 7] = [
     migration!("0001_tables"),
     migration!("0002_messages"),
     migration!("0003_turns"),
     migration!("0004_commit"),
     migration!("0005_work"),
     migration!("0006_retention"),
+    migration!("0007_step"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

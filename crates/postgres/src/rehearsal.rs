@@ -9,7 +9,7 @@ use tokio_postgres::types::ToSql;
 
 use crate::error::JobError;
 use crate::store::Store;
-use crate::{commit, connection, fetch, history, limits, orchestrator_queue, worker_queue};
+use crate::{commit, connection, fetch, history, limits, orchestrator_queue, step, worker_queue};
 
 /// Makes the connections ready that a node uses all the time. What fails here is said by the call
 /// that needs it.
@@ -36,6 +36,7 @@ async fn connections(pool: &Pool, count: usize) -> Vec<Object> {
 
 async fn rehearse_writing(store: &Store, client: &Object) -> Result<(), JobError> {
     commit::commit_turns(store, client, &[]).await?;
+    step::rehearse(store, client).await?;
     orchestrator_queue::insert_all(store, client, &[]).await?;
     worker_queue::finish_all(store, client, &[]).await?;
     Ok(())

@@ -29,7 +29,9 @@ async fn nothing_that_a_turn_needs_reads_a_whole_table() {
     node.commit_direct_turn(turn).await.unwrap().expect("it follows");
     node.read_status("a").await.unwrap();
     let log = server.log();
-    for wanted in ["commit_turns(", "fetch_turns(", "Delete on orchestrator_queue q"] {
+    for wanted in
+        ["commit_turns(", "commit_step(", "fetch_turns(", "Delete on orchestrator_queue q"]
+    {
         assert!(log.contains(wanted), "the plans of {wanted} are not in the log");
     }
     // A condition that is answered by reading a table into memory, and messages that are compared
