@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{ChangeScope, FetchedTurn, Provider, TurnFetch};
+use duroxide_core::providers::{ChangeScope, CommittedTurn, FetchedTurn, Provider, TurnFetch};
 use duroxide_pg::PostgresProvider;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -65,6 +65,24 @@ async fn hold_commits(sql: &Sql) {
     .await;
 }
 
+async fn let_commits_go(sql: &Sql) {
+    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+}
+
+/// A turn of "a" after its first.
+async fn leased_turn(node: &Arc<PostgresProvider>) -> FetchedTurn {
+    create(&**node, "a").await;
+    node.enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
+    fetch(node).await.unwrap().pop().expect("a turn")
+}
+
+fn commit_beside(node: &Arc<PostgresProvider>, turn: FetchedTurn) -> JoinHandle<CommittedTurn> {
+    let node = Arc::clone(node);
+    tokio::spawn(async move {
+        node.store_turn(commit(&turn.lock_token, vec![heard("a", 2)])).await.unwrap()
+    })
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_looked_at_although_a_start_came_at_the_same_time() {
     let store = Store::live();
@@ -96,19 +114,14 @@ async fn a_change_is_looked_at_although_a_start_came_at_the_same_time() {
 async fn a_message_that_came_while_a_turn_was_committed_is_found_after_it() {
     let store = Store::live();
     let nodes = two_nodes(&store).await;
-    create(&*nodes[0], "a").await;
-    nodes[0].enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
-    let held = fetch(&nodes[0]).await.unwrap().pop().expect("a turn");
+    let held = leased_turn(&nodes[0]).await;
     let sql = store.sql().await;
     hold_commits(&sql).await;
-    let committer = Arc::clone(&nodes[0]);
-    let committed = tokio::spawn(async move {
-        committer.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap()
-    });
+    let committed = commit_beside(&nodes[0], held);
     until_blocked(&sql).await;
     let waiting = fetch(&nodes[0]);
     send_and_look(&nodes, &sql, "a").await;
-    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    let_commits_go(&sql).await;
     assert!(!committed.await.unwrap().more_waits, "it could not know");
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
@@ -128,7 +141,7 @@ async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
     until_blocked(&sql).await;
     let waiting = fetch(&nodes[0]);
     send_and_look(&nodes, &sql, "a").await;
-    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    let_commits_go(&sql).await;
     assert!(committed.await.unwrap().is_some(), "it was first");
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
@@ -138,24 +151,19 @@ async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
 async fn what_becomes_due_while_a_turn_is_committed_is_found_after_it() {
     let store = Store::live();
     let nodes = two_nodes(&store).await;
-    create(&*nodes[0], "a").await;
-    nodes[0].enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
-    let held = fetch(&nodes[0]).await.unwrap().pop().expect("a turn");
+    let held = leased_turn(&nodes[0]).await;
     let later = Some(Duration::from_millis(700));
     nodes[0].enqueue_for_orchestrator(signal("a", "later"), later).await.unwrap();
     let sql = store.sql().await;
     hold_commits(&sql).await;
-    let committer = Arc::clone(&nodes[0]);
-    let committed = tokio::spawn(async move {
-        committer.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap()
-    });
+    let committed = commit_beside(&nodes[0], held);
     until_blocked(&sql).await;
     let waiting = fetch(&nodes[0]);
     let due = "SELECT count(*) FROM $.orchestrator_queue
         WHERE work_item LIKE '%later%' AND visible_at + 50 < $.now_ms()";
     while sql.count(due).await == 0 {}
     looked_in_vain(&nodes[0], &sql).await;
-    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    let_commits_go(&sql).await;
     committed.await.unwrap();
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "later")]);
