@@ -36,7 +36,7 @@ pub(crate) const ROWS: &[Row] = &[
     row("fan-out-100", Workload::FanOut, 100).legacy(100).rounds(3),
     row("fan-out-1000", Workload::FanOut, 1000).legacy(200).rounds(5).quick(1000),
     row("fan-out-10000", Workload::FanOut, 10_000).durare(10_000).rounds(2),
-    row("waits-2000", Workload::Waits, 2000).without_durare().rounds(3).quick(2000),
+    row("waits-2000", Workload::Waits, 2000).without_durare().rounds(3),
     row("tree-30", Workload::Tree, 30).legacy(5).rounds(3),
     row("timers-10000", Workload::Timers, 10_000).durare(500).legacy(300).rounds(2),
     row("events-10000", Workload::Events, 10_000).durare(2_000).legacy(300).rounds(2),
