@@ -17,7 +17,8 @@
 CREATE FUNCTION {schema}.commit_turns(
     p_now BIGINT, p_node BIGINT,
     t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_first BOOLEAN[],
-    t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[], t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
+    t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[],
+    t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
     t_status TEXT[], t_output TEXT[], t_ends BOOLEAN[], t_custom_set BOOLEAN[], t_custom TEXT[],
     d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
     f_turn INTEGER[], f_id BIGINT[], f_token UUID[],

@@ -8,7 +8,7 @@ use crate::change::Changes;
 use crate::connection;
 use crate::error::JobError;
 use crate::number::to_db;
-use crate::starts::Storing;
+use crate::starts::InHand;
 use crate::store::Store;
 use crate::stored_text::stored;
 
@@ -85,7 +85,7 @@ pub(crate) struct TurnLease {
     pub(crate) token: Uuid,
     pub(crate) lock_for: i64,
     /// Kept until the message is written, whoever waits for that.
-    pub(crate) _storing: Storing,
+    pub(crate) _storing: InHand,
 }
 
 /// Adds messages.

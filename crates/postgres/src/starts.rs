@@ -158,7 +158,7 @@ impl Starts {
     }
 
     /// The start that a turn is the first of, if it is not stored: whoever has this commits it.
-    async fn board(self: &Arc<Self>, id: Uuid) -> Option<Boarded> {
+    async fn board(self: &Arc<Self>, id: Uuid) -> Option<InHand> {
         loop {
             let gone = {
                 let mut inner = self.lock();
@@ -166,7 +166,7 @@ impl Starts {
                 // Without a verdict to give, the start is about to be stored.
                 if start.stage != Stage::Storing && start.verdict.is_some() {
                     start.stage = Stage::Committing;
-                    return Some(Boarded { starts: Arc::clone(self), id });
+                    return Some(InHand { starts: Arc::clone(self), id });
                 }
                 start.gone.subscribe()
             };
@@ -209,14 +209,16 @@ impl Drop for Fetching<'_> {
     }
 }
 
-/// A start whose first turn is being committed. Dropped, it is not stored by that.
+/// A start that is being committed with its first turn or stored as a message, until that ends.
+/// Whoever has its turn waits for the end.
 #[derive(Debug)]
-struct Boarded {
+pub(crate) struct InHand {
     starts: Arc<Starts>,
     id: Uuid,
 }
 
-impl Boarded {
+impl InHand {
+    /// The commit of the first turn has stored it. Otherwise the caller hears that it has not.
     fn committed(self) {
         let start = self.starts.remove(self.id);
         if let Some(verdict) = start.and_then(|start| start.verdict) {
@@ -226,20 +228,7 @@ impl Boarded {
     }
 }
 
-impl Drop for Boarded {
-    fn drop(&mut self) {
-        self.starts.remove(self.id);
-    }
-}
-
-/// A start that is being stored as a message. Whoever has its turn waits for the end of that.
-#[derive(Debug)]
-pub(crate) struct Storing {
-    starts: Arc<Starts>,
-    id: Uuid,
-}
-
-impl Drop for Storing {
+impl Drop for InHand {
     fn drop(&mut self) {
         self.starts.remove(self.id);
     }
@@ -286,7 +275,7 @@ impl Offer {
             }
             Stage::HandedOut { lock_for } => {
                 start.stage = Stage::Storing;
-                let _storing = Storing { starts: Arc::clone(&self.starts), id: self.id };
+                let _storing = InHand { starts: Arc::clone(&self.starts), id: self.id };
                 Some(Late::UnderLease(TurnLease { token: self.id, lock_for, _storing }))
             }
         }
