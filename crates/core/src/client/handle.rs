@@ -9,6 +9,29 @@ use crate::providers::{Provider, ProviderAdmin};
 
 /// Controls instances. Talks to the provider only, so it works in any process that reaches the
 /// same store. Clones share the provider.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use duroxide::providers::Provider;
+/// use duroxide::{Client, ClientError, OrchestrationStatus};
+///
+/// async fn place_order(store: Arc<dyn Provider>) -> Result<String, ClientError> {
+///     let client = Client::new(store);
+///     client.start_orchestration("order-7", "PlaceOrder", "3 apples").await?;
+///     match client.wait_for_orchestration("order-7", Duration::from_secs(30)).await? {
+///         OrchestrationStatus::Completed { output, .. } => Ok(output),
+///         OrchestrationStatus::Failed { details, .. } => Ok(details.display_message()),
+///         OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => {
+///             unreachable!("the wait returns finished instances only")
+///         }
+///     }
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Client {
     provider: Arc<dyn Provider>,

@@ -15,6 +15,20 @@ impl Client {
     }
 
     /// Instances whose current execution has this status, newest first.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// for instance in client.list_instances_by_status("Failed").await? {
+    ///     let info = client.get_instance_info(&instance).await?;
+    ///     println!("{instance}: {} {:?}", info.orchestration_name, info.output);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
         Ok(self.admin()?.list_instances_by_status(status).await?)
     }
@@ -39,6 +53,21 @@ impl Client {
     }
 
     /// History of one execution; empty if it is unknown.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// for execution in client.list_executions("order-7").await? {
+    ///     for event in client.read_execution_history("order-7", execution).await? {
+    ///         println!("{} {:?}", event.event_id, event.kind);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn read_execution_history(
         &self,
         instance: &str,

@@ -11,6 +11,19 @@ use crate::providers::ChangeScope;
 
 impl Client {
     /// One value; `None` if the key or the instance is missing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// // The orchestration has set it with `ctx.set_kv_value("price", "12")`.
+    /// let price = client.get_kv_value("order-7", "price").await?;
+    /// println!("{price:?}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_kv_value(
         &self,
         instance: &str,
@@ -53,6 +66,21 @@ impl Client {
     }
 
     /// Like [`wait_for_kv_value`](Self::wait_for_kv_value), read as JSON.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let timeout = Duration::from_secs(30);
+    /// let price: u32 = client.wait_for_kv_value_typed("order-7", "price", timeout).await?;
+    /// println!("{price}");
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_for_kv_value_typed<T: DeserializeOwned>(
         &self,
         instance: &str,

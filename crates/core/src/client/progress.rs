@@ -18,6 +18,26 @@ impl Client {
 
     /// Waits until the reports differ from those `seen` before. A report that is replaced soon may
     /// be missed; the last one of a running activity is not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let mut seen = client.get_activity_progress("order-7").await?;
+    /// while !seen.is_empty() {
+    ///     for report in &seen {
+    ///         println!("{}: {}", report.activity_id, report.progress);
+    ///     }
+    ///     let timeout = Duration::from_secs(30);
+    ///     seen = client.wait_for_activity_progress("order-7", &seen, timeout).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_for_activity_progress(
         &self,
         instance: &str,

@@ -8,6 +8,21 @@ use crate::providers::{
 impl Client {
     /// Deletes a root instance with its whole tree, all or nothing. A running instance of the tree
     /// is refused without `force`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// match client.delete_instance("order-7", false).await {
+    ///     Ok(deleted) => println!("{} events deleted", deleted.events_deleted),
+    ///     Err(ClientError::InstanceStillRunning { .. }) => println!("cancel it first"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete_instance(
         &self,
         instance: &str,
@@ -23,6 +38,23 @@ impl Client {
     }
 
     /// Deletes finished root instances with their trees; running ones are left alone.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::providers::InstanceFilter;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// // What completed before 2025, at most 1000 instances a call.
+    /// let completed_before = Some(1_735_689_600_000);
+    /// let filter = InstanceFilter { completed_before, limit: Some(1000), instance_ids: None };
+    /// let deleted = client.delete_instance_bulk(filter).await?;
+    /// println!("{} instances deleted", deleted.instances_deleted);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn delete_instance_bulk(
         &self,
         filter: InstanceFilter,
@@ -33,6 +65,21 @@ impl Client {
     }
 
     /// Deletes old executions of one instance, never its current one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::providers::PruneOptions;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let options = PruneOptions { keep_last: Some(3), ..PruneOptions::default() };
+    /// let pruned = client.prune_executions("order-7", options).await?;
+    /// println!("{} executions deleted", pruned.executions_deleted);
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn prune_executions(
         &self,
         instance: &str,

@@ -9,6 +9,18 @@ use crate::model::{WorkItem, syscall};
 impl Client {
     /// Raises a positional signal: it reaches the wait that stands for it, and is kept only as
     /// long as the execution runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// // The orchestration waits with `ctx.schedule_wait("approved")`.
+    /// client.raise_event("order-7", "approved", "by the manager").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn raise_event(
         &self,
         instance: impl Into<String>,
@@ -39,6 +51,19 @@ impl Client {
 
     /// Puts a message into a queue of the instance. Messages are read in order, each once, and
     /// unread ones move on when the instance continues as new.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// // The orchestration reads them, in this order, with `ctx.dequeue_event("changes")`.
+    /// client.enqueue_event("order-7", "changes", "4 apples").await?;
+    /// client.enqueue_event("order-7", "changes", "5 apples").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn enqueue_event(
         &self,
         instance: impl Into<String>,
@@ -75,6 +100,17 @@ impl Client {
     }
 
     /// Asks an instance to end. It fails with `canceled: {reason}`, and so do its children.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// client.cancel_instance("order-7", "the customer withdrew it").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn cancel_instance(
         &self,
         instance: impl Into<String>,

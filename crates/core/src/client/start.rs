@@ -20,6 +20,17 @@ impl Client {
     /// - `Ok` says that the request is stored, not that the instance runs.
     /// - A start of an instance that exists is ignored when it is processed.
     /// - Ids that use the marker of generated child ids are refused.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// client.start_orchestration("order-7", "PlaceOrder", "3 apples").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn start_orchestration(
         &self,
         instance: impl Into<String>,
@@ -37,6 +48,17 @@ impl Client {
 
     /// Like [`start_orchestration`](Self::start_orchestration) with a fixed version. A version
     /// that no node has waits for one that has it; the text is not checked here.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// client.start_orchestration_versioned("order-7", "PlaceOrder", "2.1.0", "3 apples").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn start_orchestration_versioned(
         &self,
         instance: impl Into<String>,
@@ -54,6 +76,25 @@ impl Client {
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with an encoded input.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::{Client, ClientError};
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Order {
+    ///     article: String,
+    ///     quantity: u32,
+    /// }
+    ///
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let order = Order { article: "apple".to_owned(), quantity: 3 };
+    /// client.start_orchestration_typed("order-7", "PlaceOrder", order).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn start_orchestration_typed<In: Serialize>(
         &self,
         instance: impl Into<String>,

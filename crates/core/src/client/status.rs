@@ -6,6 +6,24 @@ use crate::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 
 impl Client {
     /// Status of the latest execution, with the custom status.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationStatus;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// match client.get_orchestration_status("order-7").await? {
+    ///     OrchestrationStatus::NotFound => println!("unknown"),
+    ///     OrchestrationStatus::Running { custom_status, .. } => println!("{custom_status:?}"),
+    ///     OrchestrationStatus::Completed { output, .. } => println!("completed: {output}"),
+    ///     OrchestrationStatus::Failed { details, .. } => println!("failed: {details:?}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn get_orchestration_status(
         &self,
         instance: &str,

@@ -37,6 +37,26 @@ impl Client {
     /// A node counts as live until it is shut down, or for 90 seconds after its death. For a tag
     /// that is served, the oldest 10 000 waiting activities are looked at: workers pass over what
     /// they have no handler for, so that it becomes the oldest.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::client::UnservedReason;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// for unserved in client.list_unserved_work(100).await? {
+    ///     let reason = match unserved.reason {
+    ///         UnservedReason::NoWorkerForTag => "no worker for its tag",
+    ///         UnservedReason::NoHandler => "no worker has its handler",
+    ///         _other => "unserved",
+    ///     };
+    ///     println!("{}: {reason}", unserved.work.activity_name);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn list_unserved_work(&self, limit: u32) -> Result<Vec<UnservedWork>, ClientError> {
         let admin = self.admin()?;
         let workers = admin.list_live_workers().await?;

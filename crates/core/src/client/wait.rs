@@ -16,6 +16,23 @@ use crate::runtime::limits::{
 impl Client {
     /// Waits until the instance has completed or failed. An unknown instance counts as not
     /// finished; an error of the store ends the wait.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// match client.wait_for_orchestration("order-7", Duration::from_secs(30)).await {
+    ///     Ok(finished) => println!("{finished:?}"),
+    ///     Err(ClientError::Timeout) => println!("still running"),
+    ///     Err(error) => return Err(error),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_for_orchestration(
         &self,
         instance: &str,
@@ -36,6 +53,25 @@ impl Client {
 
     /// Like [`wait_for_orchestration`](Self::wait_for_orchestration) with a decoded output. A
     /// failed instance is the inner `Err` with its text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let timeout = Duration::from_secs(30);
+    /// let outcome: Result<u32, String> =
+    ///     client.wait_for_orchestration_typed("order-7", timeout).await?;
+    /// match outcome {
+    ///     Ok(price) => println!("costs {price}"),
+    ///     Err(failure) => println!("failed: {failure}"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_for_orchestration_typed<Out: DeserializeOwned>(
         &self,
         instance: &str,
@@ -56,6 +92,34 @@ impl Client {
 
     /// Waits for a custom status above `last_seen_version`, or for the end of the instance.
     /// `poll_interval` matters only for a provider that cannot tell of changes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::OrchestrationStatus;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let (poll, timeout) = (Duration::from_millis(100), Duration::from_secs(30));
+    /// let mut seen = 0;
+    /// loop {
+    ///     match client.wait_for_status_change("order-7", seen, poll, timeout).await? {
+    ///         OrchestrationStatus::Running { custom_status, custom_status_version } => {
+    ///             println!("{custom_status:?}");
+    ///             seen = custom_status_version;
+    ///         }
+    ///         finished => {
+    ///             println!("{finished:?}");
+    ///             break;
+    ///         }
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
     pub async fn wait_for_status_change(
         &self,
         instance: &str,
