@@ -11,7 +11,9 @@ use duroxide_core::providers::{
 };
 
 use crate::error::During;
-use crate::{PostgresProvider, history, inspect, retention, waiting, workers};
+use crate::queues::{waiting_work, workers};
+use crate::read::{history, inspect};
+use crate::{PostgresProvider, retention};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -162,13 +164,13 @@ impl ProviderAdmin for PostgresProvider {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Option<String>>, ProviderError> {
-        waiting::tags(self.store(), after, limit).await.during("list_waiting_tags")
+        waiting_work::tags(self.store(), after, limit).await.during("list_waiting_tags")
     }
 
     async fn list_waiting_work(
         &self,
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
-        waiting::work(self.store(), &query).await.during("list_waiting_work")
+        waiting_work::work(self.store(), &query).await.during("list_waiting_work")
     }
 }

@@ -68,7 +68,7 @@ pub(crate) const CHANGED_INSTANCES_MAX: usize = 1000;
 
 /// How long the caller of a start waits for the commit of its first turn before the start is stored
 /// by itself. Code that takes this long keeps its caller waiting no longer.
-pub(crate) const FIRST_TURN_PATIENCE: Duration = Duration::from_millis(20);
+pub(crate) const FIRST_TURN_WAIT_MAX: Duration = Duration::from_millis(20);
 
 /// A fetch that ended this short a time ago will be followed by the next one.
 pub(crate) const FETCH_RETURNS_WITHIN: Duration = Duration::from_millis(5);
@@ -120,4 +120,4 @@ pub(crate) const QUESTIONS_PER_READ_MAX: usize = 128;
 
 /// Connections for fetches and reads that are made ready when a database is opened: as many as a
 /// node uses all the time, one for turns, one for activities, one for questions, and one besides.
-pub(crate) const REHEARSED_READERS: usize = 4;
+pub(crate) const WARM_READERS: usize = 4;

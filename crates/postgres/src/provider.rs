@@ -2,67 +2,49 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
-use tokio::task::AbortHandle;
-use uuid::Uuid;
 
-use crate::change::Changes;
-use crate::clock::DatabaseClock;
-use crate::connection::Connections;
-use crate::encoded_commit::EncodedCommit;
+use crate::PostgresError;
+use crate::commit::encoded::EncodedCommit;
+use crate::connect::open::Background;
+use crate::connect::options::PostgresProviderBuilder;
 use crate::error::{During, JobError};
-use crate::group::Work;
-use crate::history::NewEvent;
-use crate::lease::Returning;
-use crate::notify::Outbox;
-use crate::number::{from_db, lease_length};
-use crate::options::{Migrations, PostgresProviderBuilder, Settings};
-use crate::orchestrator_queue::NewMessage;
-use crate::quiet::Quiet;
-use crate::reader::Reader;
-use crate::schema::Schema;
+use crate::fast_path::starts;
+use crate::fetch::lease_token::{TurnToken, WorkToken};
+use crate::fetch::turn_lock::{self, GiveBack};
+use crate::fetch::waiting;
+use crate::notify::change::Changes;
+use crate::queues::orchestrator_queue::NewMessage;
+use crate::queues::worker_queue::{self, Finished, NewWork};
+use crate::queues::{progress, sessions, workers};
+use crate::read::history::{self, NewEvent};
+use crate::read::reader::Reader;
+use crate::read::{inspect, kv};
+use crate::schema::migrations;
+use crate::schema::namespace::Schema;
+use crate::schema::number::lease_length;
 use crate::store::Store;
-use crate::token::{TurnToken, WorkToken};
-use crate::turn_lock::GiveBack;
-use crate::url::Location;
-use crate::worker_queue::{Finished, NewWork};
-use crate::writer::Writer;
-use crate::{
-    PostgresError, connection, fetch_wait, history, inspect, kv, migrations, notify, progress,
-    rehearsal, sessions, starts, turn_lock, worker_queue, workers,
-};
+use crate::write::group::Work;
+use crate::write::writer::Writer;
 
 /// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
 #[derive(Debug)]
 pub struct PostgresProvider {
-    store: Arc<Store>,
-    writer: Writer,
-    reader: Reader,
-    _background: Background,
-}
-
-/// Tasks that end with the provider.
-#[derive(Debug)]
-struct Background(Vec<AbortHandle>);
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        for task in &self.0 {
-            task.abort();
-        }
-    }
+    pub(crate) store: Arc<Store>,
+    pub(crate) writer: Writer,
+    pub(crate) reader: Reader,
+    pub(crate) _background: Background,
 }
 
 impl PostgresProvider {
@@ -97,51 +79,6 @@ impl PostgresProvider {
         Ok(migrations::text(&Schema::new(schema)?))
     }
 
-    pub(crate) async fn open(
-        location: Location,
-        settings: Settings,
-    ) -> Result<Self, PostgresError> {
-        let schema = Schema::new(&settings.schema)?;
-        let connections = Connections::new(location, &settings)?;
-        let mut client = connections.pool.get().await?;
-        let row = client
-            .query_one(
-                "SELECT current_setting('server_version_num')::INTEGER,
-                     current_setting('server_encoding')",
-                &[],
-            )
-            .await?;
-        connection::suitable(row.get(0), row.get(1))?;
-        match settings.migrations {
-            Migrations::Run => migrations::run(&mut client, &schema).await?,
-            Migrations::Verify => migrations::check(&client, &schema).await?,
-        }
-        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms()"), &[]).await?;
-        drop(client);
-        let (random, _) = Uuid::new_v4().as_u64_pair();
-        let store = Arc::new(Store {
-            connections,
-            schema,
-            settings,
-            node: random.cast_signed(),
-            hub: ChangeHub::default(),
-            outbox: Outbox::default(),
-            returning: Returning::default(),
-            quiet: Quiet::default(),
-            starts: Arc::default(),
-            queue_news: AtomicU64::default(),
-            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
-        });
-        rehearsal::rehearse(&store).await;
-        let writer = Writer::start(&store);
-        let reader = Reader::start(&store);
-        let background = Background(vec![
-            tokio::spawn(notify::listen(Arc::clone(&store))).abort_handle(),
-            tokio::spawn(notify::tell(Arc::clone(&store))).abort_handle(),
-        ]);
-        Ok(Self { store, writer, reader, _background: background })
-    }
-
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }
@@ -174,7 +111,7 @@ impl Provider for PostgresProvider {
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         let fetch = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
-        let turns = fetch_wait::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
+        let turns = waiting::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
         let turn = turns.into_iter().next();
         Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
     }
@@ -260,7 +197,7 @@ impl Provider for PostgresProvider {
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         let slots = [WorkSlot { session: session.cloned() }];
         let fetch = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
-        let work = fetch_wait::fetch_work(&self.store, "fetch_work_item", fetch).await?;
+        let work = waiting::fetch_work(&self.store, "fetch_work_item", fetch).await?;
         let first = work.into_iter().next();
         Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
     }
@@ -385,7 +322,7 @@ impl Provider for PostgresProvider {
         &self,
         request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
-        fetch_wait::fetch_turns(&self.store, "fetch_orchestration_items", request).await
+        waiting::fetch_turns(&self.store, "fetch_orchestration_items", request).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
@@ -409,7 +346,7 @@ impl Provider for PostgresProvider {
         &self,
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        fetch_wait::fetch_work(&self.store, "fetch_work_items", request).await
+        waiting::fetch_work(&self.store, "fetch_work_items", request).await
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
@@ -440,7 +377,7 @@ impl Provider for PostgresProvider {
         &self,
         request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        fetch_wait::fetch_overdue(&self.store, request).await
+        waiting::fetch_overdue(&self.store, request).await
     }
 
     async fn return_unstarted_work_item(

@@ -4,12 +4,13 @@ use std::collections::HashSet;
 
 use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
 
-use crate::change::Changes;
 use crate::error::JobError;
-use crate::number::{from_db, to_db};
+use crate::limits;
+use crate::notify::change::Changes;
+use crate::read::inspect;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
-use crate::stored_text::{from_stored, stored, to_stored};
-use crate::{inspect, limits};
 
 /// Deletes a root instance with its tree.
 ///

@@ -9,18 +9,18 @@ use duroxide_core::clock::Clock;
 use duroxide_core::providers::{ChangeHub, ChangeScope};
 use tokio_postgres::Row;
 
-use crate::change::Changes;
 use crate::clock::DatabaseClock;
-use crate::connection::{self, Connections, Params};
+use crate::connect::connection::{self, Connections, Params};
+use crate::connect::options::Settings;
 use crate::error::JobError;
-use crate::lease::Returning;
+use crate::fast_path::starts::Starts;
+use crate::fetch::empty_poll::EmptyPoll;
+use crate::fetch::undo::Returning;
 use crate::limits;
-use crate::notify::Outbox;
-use crate::number::{from_db, to_db};
-use crate::options::Settings;
-use crate::quiet::Quiet;
-use crate::schema::Schema;
-use crate::starts::Starts;
+use crate::notify::change::Changes;
+use crate::notify::channel::Outbox;
+use crate::schema::namespace::Schema;
+use crate::schema::number::{from_db, to_db};
 
 /// The shared part of a provider.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(crate) struct Store {
     pub(crate) hub: ChangeHub,
     pub(crate) outbox: Outbox,
     pub(crate) returning: Returning,
-    pub(crate) quiet: Quiet,
+    pub(crate) empty_poll: EmptyPoll,
     pub(crate) starts: Arc<Starts>,
     /// How often there was a reason to believe that messages have become fetchable.
     pub(crate) queue_news: AtomicU64,
@@ -56,7 +56,7 @@ impl Store {
     }
 
     /// An answer said what time it is.
-    pub(crate) fn told(&self, now: i64) {
+    pub(crate) fn observe_server_time(&self, now: i64) {
         if self.settings.clock.is_none() {
             self.database_clock.tell(from_db(now));
         }

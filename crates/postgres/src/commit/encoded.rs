@@ -1,0 +1,223 @@
+//! A turn in its stored form, ready to be committed.
+
+use std::collections::HashMap;
+
+use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::{
+    AwaitedEnd, ChangeHub, CommittedTurn, DirectTurn, ExecutionMetadata, HistoryMark, LeasedWork,
+    ScheduledActivityIdentifier, TurnCommit,
+};
+use duroxide_core::{Event, EventKind};
+use uuid::Uuid;
+
+use crate::commit::turn_commit::Committed;
+use crate::error::JobError;
+use crate::fetch::lease_token::{TurnToken, WorkToken};
+use crate::fetch::turn_lock;
+use crate::notify::change::Changes;
+use crate::queues::orchestrator_queue::NewMessage;
+use crate::queues::worker_queue::NewWork;
+use crate::read::history::NewEvent;
+use crate::read::kv::{self, KvChange};
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{from_stored, stored};
+use crate::schema::version_key::version_key;
+
+/// A commit whose parts are encoded.
+#[derive(Debug)]
+pub(crate) struct EncodedCommit {
+    pub(crate) token: TurnToken,
+    /// An earlier try may have been done: then this one is the same and changes nothing.
+    pub(crate) again: bool,
+    pub(crate) execution_id: i64,
+    pub(crate) events: Vec<NewEvent>,
+    pub(crate) kv: Vec<KvChange>,
+    /// The last status that the delta sets, if any.
+    pub(crate) custom_status: Option<Option<String>>,
+    pub(crate) work: Vec<NewWork>,
+    pub(crate) messages: Vec<NewMessage>,
+    pub(crate) metadata: StoredMetadata,
+    pub(crate) cancelled: Vec<ScheduledActivityIdentifier>,
+    pub(crate) incarnation: i64,
+    /// Nothing of the instance is stored yet.
+    pub(crate) is_first: bool,
+    pub(crate) direct: Option<Direct>,
+    /// The event that ends the instance, if somebody here waits for that.
+    awaited_end: Option<AwaitedEnd>,
+}
+
+/// An instance after a commit.
+#[derive(Debug)]
+pub(crate) struct StoredInstance {
+    pub(crate) incarnation: Option<i64>,
+    /// With its version, if the answer says it.
+    pub(crate) custom_status: Option<(Option<String>, i64)>,
+}
+
+/// What a turn that was not fetched has to prove.
+#[derive(Debug)]
+pub(crate) struct Direct {
+    pub(crate) mark: HistoryMark,
+    pub(crate) finished: Vec<WorkToken>,
+}
+
+#[derive(Debug)]
+pub(crate) struct StoredMetadata {
+    pub(crate) name: Option<String>,
+    pub(crate) version: Option<String>,
+    pub(crate) parent: Option<String>,
+    pub(crate) pin: Option<String>,
+    pub(crate) pin_key: Option<Vec<u8>>,
+    pub(crate) status: Option<String>,
+    pub(crate) output: Option<String>,
+    pub(crate) ends: bool,
+}
+
+impl StoredMetadata {
+    fn of(metadata: &ExecutionMetadata) -> Self {
+        let named =
+            metadata.orchestration_name.as_ref().zip(metadata.orchestration_version.as_ref());
+        let (name, version) = named.unzip();
+        let pin = metadata.pinned_duroxide_version.as_ref();
+        Self {
+            name: name.map(|name| stored(name)),
+            version: version.map(|version| stored(version)),
+            parent: metadata.parent_instance_id.as_deref().map(stored),
+            pin: pin.map(ToString::to_string),
+            pin_key: pin.map(version_key),
+            status: metadata.status.as_deref().map(stored),
+            output: metadata.output.as_deref().map(stored),
+            ends: ends_execution(metadata),
+        }
+    }
+}
+
+fn ends_execution(metadata: &ExecutionMetadata) -> bool {
+    metadata
+        .status
+        .as_deref()
+        .and_then(ExecutionStatus::parse)
+        .is_some_and(ExecutionStatus::is_terminal)
+}
+
+impl EncodedCommit {
+    /// Encodes the commit of a fetched turn.
+    pub(crate) fn encode(commit: &TurnCommit, hub: &ChangeHub) -> Result<Self, JobError> {
+        let token = || TurnToken::parse(&commit.lock_token).ok_or_else(turn_lock::unknown_token);
+        Self::encode_as(commit, hub, token)
+    }
+
+    /// Encodes a turn that was not fetched.
+    pub(crate) fn encode_direct(turn: &DirectTurn, hub: &ChangeHub) -> Result<Self, JobError> {
+        // The token is how a repeated commit knows itself.
+        let token = || Ok(TurnToken { id: Uuid::new_v4(), instance: stored(&turn.instance) });
+        let encoded = Self::encode_as(&turn.commit, hub, token)?;
+        // What is no token of ours holds nothing. Whether that matters is judged with the rest.
+        let nobody = WorkToken { id: Uuid::nil(), row: 0 };
+        let parse = |token: &String| WorkToken::parse(token).unwrap_or(nobody);
+        let finished = turn.finished_work.iter().map(parse).collect();
+        Ok(Self { direct: Some(Direct { mark: turn.mark, finished }), ..encoded })
+    }
+
+    fn encode_as(
+        commit: &TurnCommit,
+        hub: &ChangeHub,
+        token: impl Fn() -> Result<TurnToken, JobError>,
+    ) -> Result<Self, JobError> {
+        let work = NewWork::encode_all(commit)?;
+        // An activity among the messages belongs to the other queue and is left out.
+        let messages = commit
+            .orchestrator_items
+            .iter()
+            .filter_map(|item| NewMessage::encode(item).transpose())
+            .collect::<Result<_, _>>()?;
+        let events = NewEvent::encode_all(&commit.history_delta)?;
+        let token = token()?;
+        let instance = from_stored(token.instance.clone());
+        Ok(Self {
+            token,
+            again: false,
+            execution_id: to_db(commit.execution_id),
+            events,
+            kv: kv::changes(&commit.history_delta),
+            custom_status: last_custom_status(&commit.history_delta),
+            work,
+            messages,
+            metadata: StoredMetadata::of(&commit.metadata),
+            cancelled: commit.cancelled_activities.clone(),
+            incarnation: new_incarnation(),
+            is_first: false,
+            direct: None,
+            awaited_end: hub.awaited_end(&instance, &commit.history_delta),
+        })
+    }
+
+    /// What became of it by the database's answer.
+    pub(crate) fn outcome(&self, code: i32, stored: Option<StoredInstance>) -> Committed {
+        match code {
+            0 => {
+                let incarnation = stored.as_ref().and_then(|it| it.incarnation).map(from_db);
+                let committed = CommittedTurn { incarnation, ..CommittedTurn::default() };
+                Ok((Some(committed), self.changes(stored)))
+            }
+            2 => Err(turn_lock::expired()),
+            3 => Ok((None, Changes::default())),
+            _ => Err(turn_lock::unknown_token()),
+        }
+    }
+
+    /// The activities that were enqueued under a lease. None of a commit that was done before:
+    /// nobody here knows their rows any more, and their leases run out.
+    pub(crate) fn leased(&self, rows: &HashMap<Uuid, i64>) -> Vec<LeasedWork> {
+        let leased = self.work.iter().enumerate().filter_map(|(index, work)| {
+            let (id, _) = work.lease?;
+            let row = rows.get(&id).copied()?;
+            Some(LeasedWork { index, lock_token: WorkToken { id, row }.text() })
+        });
+        leased.collect()
+    }
+
+    /// Whether the row of the execution may have to be written. One that goes on has it already.
+    pub(crate) fn concerns_execution(&self) -> bool {
+        let metadata = &self.metadata;
+        self.direct.is_none() || metadata.status.is_some() || metadata.pin.is_some()
+    }
+
+    fn changes(&self, stored: Option<StoredInstance>) -> Changes {
+        let mut changes = Changes::default();
+        let instance = from_stored(self.token.instance.clone());
+        let custom_status = stored.and_then(|it| it.custom_status);
+        match (&self.awaited_end, custom_status) {
+            (Some(end), Some((status, version))) => {
+                let status = status.map(from_stored);
+                changes.ended(end.with_custom_status(status, from_db(version)));
+            }
+            _ if self.metadata.ends => changes.instance(&instance),
+            _ => changes.step(&instance),
+        }
+        // A commit that leases its own activities tells nobody of them.
+        for work in self.work.iter().filter(|work| work.lease.is_none()) {
+            changes.worker_queue(&work.route);
+            if work.start_limit.is_some() {
+                changes.start_limits();
+            }
+        }
+        if !self.messages.is_empty() {
+            changes.orchestrator_queue();
+        }
+        changes
+    }
+}
+
+fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
+    events.iter().rev().find_map(|event| {
+        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
+        Some(status.as_deref().map(stored))
+    })
+}
+
+/// A random number that is not zero, so that an id used again gives another one.
+fn new_incarnation() -> i64 {
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    to_db((random >> 1).max(1))
+}

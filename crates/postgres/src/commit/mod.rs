@@ -1,0 +1,5 @@
+//! Turns in their stored form, and their commits.
+
+pub(crate) mod columns;
+pub(crate) mod encoded;
+pub(crate) mod turn_commit;

@@ -1,0 +1,129 @@
+//! Connections: one pool for fetches and reads, one for commits, and single ones for listening.
+
+use std::time::Duration;
+
+use deadpool_postgres::{
+    Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
+};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{NoTls, Row};
+
+use crate::connect::options::Settings;
+use crate::connect::tls;
+use crate::connect::url::{Location, SslMode};
+use crate::error::JobError;
+use crate::{PostgresError, limits};
+
+/// The oldest server that has everything we use.
+const SERVER_VERSION_MIN: i32 = 130_000;
+
+/// What a statement is run with.
+pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
+
+/// Makes connections.
+#[derive(Debug)]
+pub(crate) struct Connections {
+    location: Location,
+    /// Fetches, reads and whatever is not committed in groups.
+    pub(crate) pool: Pool,
+    /// Commits, so that they never wait for reads.
+    pub(crate) writers: Pool,
+}
+
+impl Connections {
+    /// Sets up the pools; nothing is connected yet.
+    pub(crate) fn new(mut location: Location, settings: &Settings) -> Result<Self, PostgresError> {
+        let config = &mut location.config;
+        if config.get_connect_timeout().is_none() {
+            config.connect_timeout(limits::CONNECT_TIMEOUT);
+        }
+        if config.get_application_name().is_none() {
+            config.application_name("duroxide");
+        }
+        // A server that vanished without a word must not hold a call for hours.
+        config.keepalives_idle(Duration::from_secs(30));
+        config.tcp_user_timeout(Duration::from_secs(30));
+        config.ssl_mode(tls::driver_mode(location.tls.mode));
+        let options = options(config.get_options().unwrap_or_default(), settings);
+        config.options(options);
+        let pool = make_pool(&location, settings, settings.connections)?;
+        let writers = make_pool(&location, settings, settings.writers)?;
+        Ok(Self { location, pool, writers })
+    }
+
+    /// How the server is reached.
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+}
+
+/// What the server is asked for when a connection begins. Those of the URL win over the limits in
+/// front of them.
+fn options(of_url: &str, settings: &Settings) -> String {
+    format!(
+        "-c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
+         -c tcp_keepalives_interval={} {of_url} -c statement_timeout={} \
+         -c client_min_messages=warning",
+        limits::SILENCE_IN_TRANSACTION_MAX.as_millis(),
+        limits::SERVER_KEEPALIVE_IDLE.as_secs(),
+        limits::SERVER_KEEPALIVE_INTERVAL.as_secs(),
+        settings.statement_timeout.as_millis()
+    )
+}
+
+fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Pool, PostgresError> {
+    let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+    let config = location.config.clone();
+    let manager = if location.tls.mode == SslMode::Disable {
+        Manager::from_config(config, NoTls, manager_config)
+    } else {
+        Manager::from_config(config, tls::connector(&location.tls)?, manager_config)
+    };
+    Pool::builder(manager)
+        .max_size(size)
+        // The connection that was used last has its plans made and its memory warm.
+        .queue_mode(QueueMode::Lifo)
+        .wait_timeout(Some(settings.pool_wait))
+        .create_timeout(Some(limits::CONNECT_TIMEOUT))
+        .recycle_timeout(Some(limits::CONNECT_TIMEOUT))
+        .runtime(Runtime::Tokio1)
+        .build()
+        .map_err(|error| PostgresError::CannotConnect { reason: error.to_string() })
+}
+
+/// Runs a prepared statement.
+pub(crate) async fn query(
+    client: &Object,
+    sql: &str,
+    params: Params<'_>,
+) -> Result<Vec<Row>, JobError> {
+    let statement = client.prepare_cached(sql).await?;
+    Ok(client.query(&statement, params).await?)
+}
+
+/// Refuses a server that lacks something.
+pub(crate) fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
+    let reason = if version < SERVER_VERSION_MIN {
+        format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
+    } else if encoding != "UTF8" {
+        format!("its encoding is {encoding}; make one with ENCODING 'UTF8'")
+    } else {
+        return Ok(());
+    };
+    Err(PostgresError::Unsuitable { reason })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_url_says_of_silent_nodes_comes_last_and_wins() {
+        let settings = Settings::default();
+        let ours = "-c idle_in_transaction_session_timeout=10000 ";
+        assert!(options("", &settings).starts_with(ours));
+        let of_url = "-c idle_in_transaction_session_timeout=300";
+        let both = options(of_url, &settings);
+        assert!(both.find(ours) < both.find(of_url), "{both}");
+    }
+}

@@ -1,0 +1,7 @@
+//! How the database is reached: URL, settings, TLS and connections.
+
+pub(crate) mod connection;
+pub(crate) mod open;
+pub(crate) mod options;
+pub(crate) mod tls;
+pub(crate) mod url;

@@ -1,0 +1,83 @@
+//! Opening a database: checks, migrations, warm connections and background tasks.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+use duroxide_core::providers::ChangeHub;
+use tokio::task::AbortHandle;
+use uuid::Uuid;
+
+use crate::clock::DatabaseClock;
+use crate::connect::connection::{self, Connections};
+use crate::connect::options::{Migrations, Settings};
+use crate::connect::url::Location;
+use crate::fast_path::warm_up;
+use crate::fetch::empty_poll::EmptyPoll;
+use crate::fetch::undo::Returning;
+use crate::notify::channel::{self, Outbox};
+use crate::read::reader::Reader;
+use crate::schema::migrations;
+use crate::schema::namespace::Schema;
+use crate::schema::number::from_db;
+use crate::store::Store;
+use crate::write::writer::Writer;
+use crate::{PostgresError, PostgresProvider};
+
+/// Tasks that stop with the provider.
+#[derive(Debug)]
+pub(crate) struct Background(Vec<AbortHandle>);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        for task in &self.0 {
+            task.abort();
+        }
+    }
+}
+
+impl PostgresProvider {
+    pub(crate) async fn open(
+        location: Location,
+        settings: Settings,
+    ) -> Result<Self, PostgresError> {
+        let schema = Schema::new(&settings.schema)?;
+        let connections = Connections::new(location, &settings)?;
+        let mut client = connections.pool.get().await?;
+        let row = client
+            .query_one(
+                "SELECT current_setting('server_version_num')::INTEGER,
+                     current_setting('server_encoding')",
+                &[],
+            )
+            .await?;
+        connection::suitable(row.get(0), row.get(1))?;
+        match settings.migrations {
+            Migrations::Run => migrations::run(&mut client, &schema).await?,
+            Migrations::Verify => migrations::check(&client, &schema).await?,
+        }
+        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms()"), &[]).await?;
+        drop(client);
+        let (random, _) = Uuid::new_v4().as_u64_pair();
+        let store = Arc::new(Store {
+            connections,
+            schema,
+            settings,
+            node: random.cast_signed(),
+            hub: ChangeHub::default(),
+            outbox: Outbox::default(),
+            returning: Returning::default(),
+            empty_poll: EmptyPoll::default(),
+            starts: Arc::default(),
+            queue_news: AtomicU64::default(),
+            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
+        });
+        warm_up::warm_up(&store).await;
+        let writer = Writer::start(&store);
+        let reader = Reader::start(&store);
+        let background = Background(vec![
+            tokio::spawn(channel::listen(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(channel::tell(Arc::clone(&store))).abort_handle(),
+        ]);
+        Ok(Self { store, writer, reader, _background: background })
+    }
+}

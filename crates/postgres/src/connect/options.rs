@@ -1,0 +1,151 @@
+//! How a database is opened.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use duroxide_core::clock::Clock;
+
+use crate::connect::url::{self, SslMode};
+use crate::{PostgresError, PostgresProvider, limits};
+
+/// The schema that is used unless another is named.
+pub(crate) const SCHEMA_DEFAULT: &str = "duroxide";
+
+/// What is done about missing tables when a database is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Migrations {
+    /// They are made. Any number of nodes may do this at once.
+    #[default]
+    Run,
+    /// They are somebody else's business: opening fails unless everything is there.
+    Verify,
+}
+
+/// What a provider is opened with.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) schema: String,
+    pub(crate) migrations: Migrations,
+    pub(crate) clock: Option<Arc<dyn Clock>>,
+    pub(crate) connections: usize,
+    pub(crate) writers: usize,
+    pub(crate) pool_wait: Duration,
+    pub(crate) statement_timeout: Duration,
+    pub(crate) safety_poll: Duration,
+    pub(crate) warm_grace: Duration,
+    pub(crate) ssl_mode: Option<SslMode>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            schema: SCHEMA_DEFAULT.to_owned(),
+            migrations: Migrations::default(),
+            clock: None,
+            connections: limits::CONNECTIONS,
+            writers: limits::WRITERS,
+            pool_wait: limits::POOL_WAIT,
+            statement_timeout: limits::STATEMENT_TIMEOUT,
+            safety_poll: limits::SAFETY_POLL,
+            warm_grace: limits::WARM_GRACE,
+            ssl_mode: None,
+        }
+    }
+}
+
+/// Opens a database with chosen settings.
+#[derive(Debug, Clone)]
+pub struct PostgresProviderBuilder {
+    url: String,
+    settings: Settings,
+}
+
+impl PostgresProviderBuilder {
+    pub(crate) fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), settings: Settings::default() }
+    }
+
+    /// The schema that holds the tables, one for each tenant. Taken as it is and quoted.
+    #[must_use]
+    pub fn schema(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.settings.schema);
+        self
+    }
+
+    /// What is done about missing tables.
+    #[must_use]
+    pub fn migrations(mut self, migrations: Migrations) -> Self {
+        self.settings.migrations = migrations;
+        self
+    }
+
+    /// Connections for fetches and reads; at least one. Each writer and the listener have one more.
+    #[must_use]
+    pub fn connections(mut self, count: usize) -> Self {
+        self.settings.connections = count.max(1);
+        self
+    }
+
+    /// Commits under way at once; at least one. Whatever waits meanwhile shares the next one.
+    #[must_use]
+    pub fn writers(mut self, count: usize) -> Self {
+        self.settings.writers = count.max(1);
+        self
+    }
+
+    /// How long a call waits for a free connection before it fails with "pool exhausted".
+    #[must_use]
+    pub fn pool_wait(mut self, wait: Duration) -> Self {
+        self.settings.pool_wait = wait;
+        self
+    }
+
+    /// Statements that take longer are cancelled and tried again.
+    #[must_use]
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.statement_timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// How often a waiting fetch looks although it heard of nothing.
+    #[must_use]
+    pub fn safety_poll_interval(mut self, interval: Duration) -> Self {
+        self.settings.safety_poll = interval.max(Duration::from_millis(1));
+        self
+    }
+
+    /// How long an instance is left to the node that committed its last turn and holds its
+    /// history, before any node may take it. Zero leaves it to nobody.
+    #[must_use]
+    pub fn warm_grace(mut self, grace: Duration) -> Self {
+        self.settings.warm_grace = grace;
+        self
+    }
+
+    /// How much the connection is protected; wins over `sslmode` in the URL.
+    #[must_use]
+    pub fn ssl_mode(mut self, mode: SslMode) -> Self {
+        self.settings.ssl_mode = Some(mode);
+        self
+    }
+
+    /// Judges leases and visibility by this clock instead of the database's. For tests: all nodes
+    /// of a schema must share it.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.settings.clock = Some(clock);
+        self
+    }
+
+    /// Connects, makes or checks the tables and starts the background tasks.
+    ///
+    /// # Errors
+    /// When the database cannot be used; the error says what to do.
+    pub async fn open(self) -> Result<PostgresProvider, PostgresError> {
+        let mut location = url::parse(&self.url)?;
+        if let Some(mode) = self.settings.ssl_mode {
+            location.tls.mode = mode;
+        }
+        PostgresProvider::open(location, self.settings).await
+    }
+}

@@ -1,0 +1,64 @@
+//! Making connections ready before they are needed.
+//!
+//! The first call of a function on a connection reads the catalogue and plans every statement,
+//! which takes longer than a hundred later calls. A rehearsal runs the functions on nothing.
+
+use deadpool_postgres::{Object, Pool};
+use futures_util::future::{join, join_all};
+use tokio_postgres::types::ToSql;
+
+use crate::commit::turn_commit;
+use crate::connect::connection;
+use crate::error::JobError;
+use crate::fast_path::step;
+use crate::fetch::turns;
+use crate::limits;
+use crate::queues::{orchestrator_queue, worker_queue};
+use crate::read::history;
+use crate::store::Store;
+
+/// Makes the connections ready that a node uses all the time. What fails here is said by the call
+/// that needs it.
+pub(crate) async fn warm_up(store: &Store) {
+    let readers = store.settings.connections.min(limits::WARM_READERS);
+    let (written, read) = join(
+        connections(&store.connections.writers, store.settings.writers),
+        connections(&store.connections.pool, readers),
+    )
+    .await;
+    let written = join_all(written.iter().map(|client| warm_up_writer(store, client)));
+    let read = join_all(read.iter().map(|client| warm_up_reader(store, client)));
+    let (written, read) = join(written, read).await;
+    for error in written.into_iter().chain(read).filter_map(Result::err) {
+        tracing::debug!(%error, "a connection could not be made ready");
+    }
+}
+
+/// Several at once, so that they are different ones.
+async fn connections(pool: &Pool, count: usize) -> Vec<Object> {
+    let all = join_all((0..count).map(|_| pool.get())).await;
+    all.into_iter().filter_map(Result::ok).collect()
+}
+
+async fn warm_up_writer(store: &Store, client: &Object) -> Result<(), JobError> {
+    turn_commit::commit_turns(store, client, &[]).await?;
+    step::warm_up(store, client).await?;
+    orchestrator_queue::insert_all(store, client, &[]).await?;
+    worker_queue::finish_all(store, client, &[]).await?;
+    Ok(())
+}
+
+async fn warm_up_reader(store: &Store, client: &Object) -> Result<(), JobError> {
+    turns::warm_up(store, client).await?;
+    let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
+    let routes = Some(vec![worker_queue::route(None)]);
+    connection::query(
+        client,
+        &store.schema.sql(worker_queue::FETCH_SQL),
+        &[&store.now(), &0_i64, &routes, &owners, &locks],
+    )
+    .await?;
+    let nobody = [&vec![""] as &(dyn ToSql + Sync), &vec![true]];
+    connection::query(client, &store.schema.sql(history::STATUS_SQL), &nobody).await?;
+    Ok(())
+}

@@ -1,0 +1,8 @@
+//! Leasing turns and activities, and waiting for them.
+
+pub(crate) mod empty_poll;
+pub(crate) mod lease_token;
+pub(crate) mod turn_lock;
+pub(crate) mod turns;
+pub(crate) mod undo;
+pub(crate) mod waiting;

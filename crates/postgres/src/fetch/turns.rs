@@ -1,0 +1,349 @@
+//! Handing out turns.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use deadpool_postgres::Object;
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
+    SemverRange, WorkItem,
+};
+use duroxide_core::{Event, EventKind};
+use futures_util::future::try_join_all;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+
+use crate::connect::connection;
+use crate::error::JobError;
+use crate::fetch::lease_token::TurnToken;
+use crate::fetch::turn_lock::{self, GiveBack};
+use crate::limits;
+use crate::read::history;
+use crate::schema::number::{attempts, from_db, lease_length, to_db};
+use crate::schema::stored_text::from_stored;
+use crate::schema::version_key::version_key;
+use crate::store::Store;
+
+/// What a dispatcher asks for.
+pub(crate) struct TurnRequest {
+    pub(crate) turns_max: usize,
+    pub(crate) lock_for: i64,
+    pub(crate) filter: Option<Arc<DispatcherCapabilityFilter>>,
+    pub(crate) known: Option<Arc<dyn KnownHistory>>,
+}
+
+/// What a fetch found.
+#[derive(Debug, Default)]
+pub(crate) struct TurnBatch {
+    pub(crate) turns: Vec<RawTurn>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+    /// The call stopped before it had looked at everything.
+    pub(crate) unfinished: bool,
+}
+
+/// A locked turn whose texts are not decoded yet.
+#[derive(Debug)]
+pub(crate) struct RawTurn {
+    token: TurnToken,
+    /// `None` while the instance is not stored.
+    named: Option<(String, String)>,
+    execution_id: Option<i64>,
+    incarnation: Option<u64>,
+    last_event: Option<i64>,
+    messages: Vec<(i64, String)>,
+    attempt_count: u32,
+    kv_snapshot: HashMap<String, KvEntry>,
+    history: StoredHistory,
+    mark: Option<HistoryMark>,
+}
+
+/// The part of a history that the caller does not hold.
+#[derive(Debug)]
+enum StoredHistory {
+    /// Not read yet.
+    Missing,
+    /// All of it.
+    Whole(Vec<String>),
+    /// What follows an event that the caller holds.
+    After(i64, Vec<String>),
+}
+
+/// Hands out turns.
+pub(crate) const FETCH_SQL: &str =
+    "SELECT * FROM {schema}.fetch_turns($1, $2, $3, $4, $5, $6, $7, $8)";
+
+/// Locks up to `turns_max` instances that have visible messages.
+pub(crate) async fn fetch_turns(
+    store: &Store,
+    request: &TurnRequest,
+) -> Result<TurnBatch, JobError> {
+    if request.replays_nothing() {
+        return Ok(TurnBatch::default());
+    }
+    let rows = store.change(FETCH_SQL, &Parameters::of(store, request).list()).await?;
+    complete(store, request, read_batch(store, &rows)).await
+}
+
+/// Runs the statements of a fetch on nothing.
+pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
+    let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter: None, known: None };
+    let parameters = Parameters::of(store, &nothing);
+    connection::query(client, &store.schema.sql(FETCH_SQL), &parameters.list()).await?;
+    Ok(())
+}
+
+impl TurnRequest {
+    /// How many turns are handed out at the most.
+    fn turns_max_in_db(&self) -> i32 {
+        let turns_max = self.turns_max.min(limits::TURNS_PER_FETCH_MAX);
+        i32::try_from(turns_max).unwrap_or(i32::MAX)
+    }
+
+    /// Whether there is nothing that the caller could take.
+    pub(crate) fn replays_nothing(&self) -> bool {
+        self.filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty())
+    }
+}
+
+struct Parameters {
+    now: Option<i64>,
+    turns_max: i32,
+    lock_for: i64,
+    from: Option<Vec<Vec<u8>>>,
+    to: Option<Vec<Vec<u8>>>,
+    node: i64,
+    grace: i64,
+}
+
+impl Parameters {
+    fn of(store: &Store, request: &TurnRequest) -> Self {
+        let ranges = request.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
+        let keys = |end: fn(&SemverRange) -> &semver::Version| {
+            ranges.map(|ranges| ranges.iter().map(|range| version_key(end(range))).collect())
+        };
+        Self {
+            now: store.now(),
+            turns_max: request.turns_max_in_db(),
+            lock_for: request.lock_for,
+            from: keys(|range| &range.min),
+            to: keys(|range| &range.max),
+            node: store.node,
+            grace: lease_length(store.settings.warm_grace),
+        }
+    }
+
+    fn list(&self) -> [&(dyn ToSql + Sync); 8] {
+        [
+            &self.now,
+            &self.turns_max,
+            &self.lock_for,
+            &self.from,
+            &self.to,
+            &self.node,
+            &self.grace,
+            &limits::INLINE_EVENTS_MAX,
+        ]
+    }
+}
+
+fn read_batch(store: &Store, rows: &[Row]) -> TurnBatch {
+    let mut batch = TurnBatch::default();
+    for row in rows {
+        match row.get::<_, Option<String>>(0) {
+            Some(instance) => batch.turns.push(raw_turn(row, instance)),
+            None => {
+                store.observe_server_time(row.get(14));
+                batch.next_due = row.get::<_, Option<i64>>(15).map(from_db);
+                batch.unfinished = row.get(16);
+            }
+        }
+    }
+    batch
+}
+
+/// Adds the histories that neither came with the turns nor are held by the caller.
+async fn complete(
+    store: &Store,
+    request: &TurnRequest,
+    mut batch: TurnBatch,
+) -> Result<TurnBatch, JobError> {
+    for turn in &mut batch.turns {
+        let instance = from_stored(turn.token.instance.clone());
+        let known = request.known.as_ref().and_then(|known| known.mark(&instance));
+        turn.mark = known.filter(|mark| {
+            turn.incarnation == Some(mark.incarnation)
+                && turn.execution_id == Some(to_db(mark.execution_id))
+        });
+    }
+    let read = try_join_all(batch.turns.iter_mut().map(|turn| read_history(store, turn))).await;
+    if let Err(error) = read {
+        // `Err` means that nothing is locked.
+        if let Err(error) = undo(store, batch).await {
+            tracing::warn!(%error, "turns cannot be given back; their leases will run out");
+        }
+        return Err(error);
+    }
+    Ok(batch)
+}
+
+impl RawTurn {
+    /// The first turn of a new instance.
+    pub(crate) fn first(token: TurnToken, messages: Vec<(i64, String)>) -> Self {
+        Self {
+            token,
+            named: None,
+            execution_id: None,
+            incarnation: None,
+            last_event: None,
+            messages,
+            attempt_count: 1,
+            kv_snapshot: HashMap::new(),
+            history: StoredHistory::Whole(Vec::new()),
+            mark: None,
+        }
+    }
+}
+
+fn raw_turn(row: &Row, instance: String) -> RawTurn {
+    let name: Option<String> = row.get(2);
+    let version: Option<String> = row.get(3);
+    let ids: Vec<i64> = row.get(7);
+    let texts: Vec<String> = row.get(8);
+    let keys: Vec<String> = row.get::<_, Option<_>>(11).unwrap_or_default();
+    let values: Vec<String> = row.get::<_, Option<_>>(12).unwrap_or_default();
+    let times: Vec<i64> = row.get::<_, Option<_>>(13).unwrap_or_default();
+    let entries = keys.into_iter().zip(values).zip(times).map(|((key, value), time)| {
+        let value = from_stored(value);
+        (from_stored(key), KvEntry { value, last_updated_at_ms: from_db(time) })
+    });
+    let inline: Option<Vec<String>> = row.get(10);
+    RawTurn {
+        token: TurnToken { id: row.get(1), instance },
+        named: name.map(from_stored).zip(version.map(from_stored)),
+        execution_id: row.get(4),
+        incarnation: row.get::<_, Option<i64>>(5).map(from_db),
+        last_event: row.get(6),
+        messages: ids.into_iter().zip(texts).collect(),
+        attempt_count: attempts(row.get(9)),
+        kv_snapshot: entries.collect(),
+        history: inline.map_or(StoredHistory::Missing, StoredHistory::Whole),
+        mark: None,
+    }
+}
+
+/// Reads what neither came with the turn nor is held by the caller.
+async fn read_history(store: &Store, turn: &mut RawTurn) -> Result<(), JobError> {
+    let (Some(execution_id), Some(last)) = (turn.execution_id, turn.last_event) else {
+        turn.history = StoredHistory::Whole(Vec::new());
+        return Ok(());
+    };
+    let instance = &turn.token.instance;
+    if let Some(mark) = turn.mark {
+        let held = to_db(mark.event_id);
+        if held == last {
+            turn.history = StoredHistory::After(held, Vec::new());
+            return Ok(());
+        }
+        // A database restored from a backup may be older than what the caller holds.
+        let mut rows = history::rows_from(store, instance, execution_id, held).await?;
+        if rows.first().is_some_and(|(id, _)| *id == held) {
+            let after = rows.drain(1..).map(|(_, text)| text).collect();
+            turn.history = StoredHistory::After(held, after);
+            return Ok(());
+        }
+    }
+    if matches!(turn.history, StoredHistory::Missing) {
+        let rows = history::rows_from(store, instance, execution_id, 0).await?;
+        turn.history = StoredHistory::Whole(rows.into_iter().map(|(_, text)| text).collect());
+    }
+    Ok(())
+}
+
+/// Gives back turns that nobody took, as if they had not been fetched.
+pub(crate) async fn undo(store: &Store, batch: TurnBatch) -> Result<(), JobError> {
+    for turn in batch.turns {
+        let untouched = GiveBack { delay: None, ignore_attempt: true };
+        match turn_lock::abandon(store, &turn.token, untouched).await {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(changes) => store.publish(changes),
+            Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Decodes a turn. What cannot be read concerns nobody but its instance.
+pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
+    let (texts, after) = match turn.history {
+        StoredHistory::Missing => (Vec::new(), 0),
+        StoredHistory::Whole(texts) => (texts, 0),
+        StoredHistory::After(held, texts) => (texts, from_db(held)),
+    };
+    let instance = from_stored(turn.token.instance.clone());
+    let messages = turn.messages.iter().filter_map(|(id, text)| {
+        serde_json::from_str::<WorkItem>(text)
+            .inspect_err(|error| {
+                tracing::error!(
+                    row = id,
+                    %instance,
+                    %error,
+                    "a message of the orchestrator queue cannot be read and is left out"
+                );
+            })
+            .ok()
+    });
+    let messages: Vec<WorkItem> = messages.collect();
+    let (history, history_error) = match history::decode(&texts) {
+        Ok(events) => (events, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let (orchestration_name, version) =
+        turn.named.unwrap_or_else(|| identify(&texts, turn.execution_id, &messages));
+    FetchedTurn {
+        // Without a readable history nothing of what the caller holds can be relied on.
+        history_after: if history_error.is_some() { 0 } else { after },
+        lock_token: turn.token.text(),
+        attempt_count: turn.attempt_count,
+        item: OrchestrationItem {
+            orchestration_name,
+            execution_id: turn.execution_id.map_or(INITIAL_EXECUTION_ID, from_db),
+            version,
+            history,
+            messages,
+            history_error,
+            kv_snapshot: turn.kv_snapshot,
+            instance,
+        },
+    }
+}
+
+/// What an instance runs that is not stored: its history was seeded, or a message starts it.
+fn identify(
+    texts: &[String],
+    execution_id: Option<i64>,
+    messages: &[WorkItem],
+) -> (String, String) {
+    let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
+    if execution_id.is_some() {
+        let first = texts.first().and_then(|text| serde_json::from_str::<Event>(text).ok());
+        return match first.map(|event| event.kind) {
+            Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
+            _ => unknown(),
+        };
+    }
+    let started = messages.iter().find_map(|message| {
+        let (WorkItem::StartOrchestration { orchestration, version, .. }
+        | WorkItem::ContinueAsNew { orchestration, version, .. }) = message
+        else {
+            return None;
+        };
+        let version = version.clone().unwrap_or_else(|| UNKNOWN.to_owned());
+        Some((orchestration.clone(), version))
+    });
+    started.unwrap_or_else(unknown)
+}
+
+const UNKNOWN: &str = "unknown";

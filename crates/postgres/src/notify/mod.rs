@@ -1,0 +1,4 @@
+//! Which changes wake which waiters, on this node and on others.
+
+pub(crate) mod change;
+pub(crate) mod channel;

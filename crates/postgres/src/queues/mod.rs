@@ -1,0 +1,8 @@
+//! The two queues, and sessions, progress and workers beside them.
+
+pub(crate) mod orchestrator_queue;
+pub(crate) mod progress;
+pub(crate) mod sessions;
+pub(crate) mod waiting_work;
+pub(crate) mod worker_queue;
+pub(crate) mod workers;

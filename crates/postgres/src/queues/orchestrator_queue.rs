@@ -1,0 +1,119 @@
+//! Messages for orchestrations: enqueueing.
+
+use deadpool_postgres::Object;
+use duroxide_core::providers::WorkItem;
+use uuid::Uuid;
+
+use crate::connect::connection;
+use crate::error::JobError;
+use crate::fast_path::starts::PendingStart;
+use crate::notify::change::Changes;
+use crate::schema::number::to_db;
+use crate::schema::stored_text::stored;
+use crate::store::Store;
+
+/// A message in its stored form.
+#[derive(Debug, Clone)]
+pub(crate) struct NewMessage {
+    pub(crate) instance: String,
+    pub(crate) text: String,
+    /// Due time of a timer; other messages are visible at once.
+    pub(crate) due: Option<i64>,
+    pub(crate) kind: i16,
+}
+
+// What a fetch has to know about a message without reading it.
+const KIND_OTHER: i16 = 0;
+const KIND_START: i16 = 1;
+const KIND_QUEUE: i16 = 2;
+
+impl NewMessage {
+    /// Encodes a message; `None` if it does not belong to this queue.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
+        let (due, kind) = match item {
+            WorkItem::ActivityExecute { .. } => return Ok(None),
+            WorkItem::TimerFired { fire_at_ms, .. } => (Some(to_db(*fire_at_ms)), KIND_OTHER),
+            WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. } => {
+                (None, KIND_START)
+            }
+            WorkItem::QueueMessage { .. } => (None, KIND_QUEUE),
+            WorkItem::ActivityCompleted { .. }
+            | WorkItem::ActivityFailed { .. }
+            | WorkItem::ExternalRaised { .. }
+            | WorkItem::SubOrchCompleted { .. }
+            | WorkItem::SubOrchFailed { .. }
+            | WorkItem::CancelInstance { .. } => (None, KIND_OTHER),
+        };
+        debug_assert_eq!(kind == KIND_START, item.is_start());
+        let instance = stored(item.target_instance());
+        Ok(Some(Self { instance, text: serde_json::to_string(item)?, due, kind }))
+    }
+}
+
+impl NewMessage {
+    /// Encodes a message of this queue; refuses an activity.
+    pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
+        Self::encode(item)?.ok_or_else(|| {
+            JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
+        })
+    }
+
+    /// Encodes what an activity may end in; refuses any other message.
+    pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
+        if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
+            return Self::encode_message(item);
+        }
+        Err(JobError::refused(
+            "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
+        ))
+    }
+}
+
+/// A message that is hidden for a while.
+#[derive(Debug)]
+pub(crate) struct DelayedMessage {
+    pub(crate) message: NewMessage,
+    pub(crate) delay: i64,
+    /// Of a start whose first turn somebody has.
+    pub(crate) lease: Option<TurnLease>,
+}
+
+/// The lease of a turn that was handed out before it was stored. Whoever has the turn of an
+/// instance that is not new has nothing.
+#[derive(Debug)]
+pub(crate) struct TurnLease {
+    pub(crate) token: Uuid,
+    pub(crate) lock_for: i64,
+    /// Kept until the message is written, whoever waits for that.
+    pub(crate) _storing: PendingStart,
+}
+
+/// Adds messages.
+pub(crate) async fn insert_all(
+    store: &Store,
+    client: &Object,
+    messages: &[&DelayedMessage],
+) -> Result<Changes, JobError> {
+    let instances: Vec<&str> = messages.iter().map(|it| it.message.instance.as_str()).collect();
+    let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
+    let delays: Vec<i64> = messages.iter().map(|it| it.delay).collect();
+    let kinds: Vec<i16> = messages.iter().map(|it| it.message.kind).collect();
+    let leases = || messages.iter().map(|it| it.lease.as_ref());
+    let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
+    let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();
+    let rows = connection::query(
+        client,
+        &store.schema.sql(INSERT_SQL),
+        &[&store.now(), &instances, &texts, &delays, &kinds, &tokens, &lock_for],
+    )
+    .await?;
+    if let Some(row) = rows.first() {
+        store.observe_server_time(row.get(0));
+    }
+    let mut changes = Changes::default();
+    changes.orchestrator_queue();
+    Ok(changes)
+}
+
+/// Adds messages.
+pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_messages($1, $2, $3, $4, $5, $6, $7)";

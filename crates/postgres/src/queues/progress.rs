@@ -1,0 +1,63 @@
+//! What running activities say of themselves.
+
+use duroxide_core::providers::{ActivityProgress, WorkItem};
+
+use crate::error::JobError;
+use crate::fetch::lease_token::WorkToken;
+use crate::notify::change::Changes;
+use crate::queues::worker_queue::lost_lease;
+use crate::schema::number::{attempts, from_db};
+use crate::schema::stored_text::{from_stored, to_stored};
+use crate::store::Store;
+
+/// Keeps a report under a live lease.
+pub(crate) async fn record(
+    store: &Store,
+    token: WorkToken,
+    progress: &str,
+) -> Result<Changes, JobError> {
+    let rows = store
+        .query(
+            "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now)
+             UPDATE {schema}.worker_queue q
+             SET progress = $4, progress_at = c.now, progress_attempt = q.attempt_count
+             FROM clock c
+             WHERE q.id = $2 AND q.lock_token = $3 AND q.locked_until > c.now
+             RETURNING q.instance_id",
+            &[&store.now(), &token.row, &token.id, &to_stored(progress)],
+        )
+        .await?;
+    let Some(row) = rows.first() else { return Err(lost_lease()) };
+    let mut changes = Changes::default();
+    changes.step(&from_stored(row.get(0)));
+    Ok(changes)
+}
+
+/// Reports of the unfinished activities of an instance, by execution and activity.
+pub(crate) async fn read(store: &Store, instance: &str) -> Result<Vec<ActivityProgress>, JobError> {
+    let rows = store
+        .query(
+            "SELECT execution_id, activity_id, progress_attempt, progress, progress_at, work_item
+             FROM {schema}.worker_queue WHERE instance_id = $1 AND progress IS NOT NULL
+             ORDER BY execution_id, activity_id, id",
+            &[&to_stored(instance)],
+        )
+        .await?;
+    let progress = |row: &tokio_postgres::Row| ActivityProgress {
+        execution_id: from_db(row.get(0)),
+        activity_id: from_db(row.get(1)),
+        attempt: attempts(row.get::<_, Option<i32>>(2).unwrap_or(-1)),
+        progress: from_stored(row.get(3)),
+        updated_at_ms: row.get::<_, Option<i64>>(4).map_or(0, from_db),
+        activity_name: activity_name(row.get(5)),
+    };
+    Ok(rows.iter().map(progress).collect())
+}
+
+/// The name in a stored activity; empty if it cannot be read.
+pub(crate) fn activity_name(text: &str) -> String {
+    match serde_json::from_str(text) {
+        Ok(WorkItem::ActivityExecute { name, .. }) => name,
+        _ => String::new(),
+    }
+}

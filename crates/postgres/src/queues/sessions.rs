@@ -1,0 +1,83 @@
+//! Sessions: which owner runs the activities of a session.
+
+use std::collections::BTreeSet;
+
+use crate::error::JobError;
+use crate::notify::change::{ANY_ROUTE, Changes};
+use crate::schema::number::count;
+use crate::schema::stored_text::stored;
+use crate::store::Store;
+
+/// A session that an owner did not hold before.
+#[derive(Debug)]
+pub(crate) struct NewClaim {
+    pub(crate) session_id: String,
+    pub(crate) owner_id: String,
+    pub(crate) claimed_at: i64,
+}
+
+/// Takes a claim back, unless the owner has used the session since.
+pub(crate) async fn release(store: &Store, claim: &NewClaim) -> Result<(), JobError> {
+    let rows = store
+        .query(
+            "DELETE FROM {schema}.sessions s
+             WHERE s.session_id = $1 AND s.worker_id = $2 AND s.last_activity_at = $4
+                 AND NOT EXISTS (
+                 SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id = $1
+                     AND q.locked_until > coalesce($3, {schema}.now_ms()))
+             RETURNING 1",
+            &[&claim.session_id, &claim.owner_id, &store.now(), &claim.claimed_at],
+        )
+        .await?;
+    if !rows.is_empty() {
+        let mut changes = Changes::default();
+        changes.worker_queue(ANY_ROUTE);
+        store.publish(changes);
+    }
+    Ok(())
+}
+
+/// Extends the live sessions of these owners that were used lately.
+pub(crate) async fn renew(
+    store: &Store,
+    owners: &BTreeSet<&str>,
+    extend_for: i64,
+    idle_timeout: i64,
+) -> Result<usize, JobError> {
+    let owners: Vec<String> = owners.iter().map(|owner| stored(owner)).collect();
+    let rows = store
+        .query(
+            "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
+             live AS (
+                 SELECT s.session_id, c.now FROM {schema}.sessions s, clock c
+                 WHERE s.worker_id = ANY ($2) AND s.locked_until > c.now
+                     AND s.last_activity_at > c.now - $4
+                 ORDER BY s.session_id FOR UPDATE OF s
+             ),
+             renewed AS (
+                 UPDATE {schema}.sessions s SET locked_until = l.now + $3 FROM live l
+                 WHERE s.session_id = l.session_id RETURNING 1
+             )
+             SELECT count(*) FROM renewed",
+            &[&store.now(), &owners, &extend_for, &idle_timeout],
+        )
+        .await?;
+    Ok(rows.first().map_or(0, |row| count(row.get(0))))
+}
+
+/// Removes expired sessions that have no queued work.
+pub(crate) async fn cleanup(store: &Store) -> Result<usize, JobError> {
+    let rows = store
+        .query(
+            "WITH removed AS (
+                 DELETE FROM {schema}.sessions s
+                 WHERE s.locked_until <= coalesce($1, {schema}.now_ms()) AND NOT EXISTS (
+                     SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id = s.session_id)
+                 RETURNING 1
+             )
+             SELECT count(*) FROM removed",
+            &[&store.now()],
+        )
+        .await?;
+    Ok(rows.first().map_or(0, |row| count(row.get(0))))
+}

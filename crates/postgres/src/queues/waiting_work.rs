@@ -1,0 +1,65 @@
+//! Activities that nobody has leased, as operators see them.
+
+use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+
+use crate::error::JobError;
+use crate::queues::progress::activity_name;
+use crate::queues::worker_queue::route;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::from_stored;
+use crate::store::Store;
+
+/// Tags of activities that nobody has leased, ascending.
+pub(crate) async fn tags(
+    store: &Store,
+    after: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Option<String>>, JobError> {
+    // From route to route by one step in the index each; leases that ran out are few.
+    let sql = "SELECT w.route FROM (
+             SELECT unnest({schema}.waiting_routes()) AS route
+             UNION
+             SELECT q.route FROM {schema}.worker_queue q
+             WHERE q.locked_until <= coalesce($1, {schema}.now_ms())
+         ) AS w
+         WHERE $2::TEXT IS NULL OR w.route COLLATE \"C\" > $2
+         ORDER BY w.route COLLATE \"C\" LIMIT $3";
+    let after = after.map(|after| route(Some(after)));
+    let rows = store.query(sql, &[&store.now(), &after, &i64::from(limit)]).await?;
+    let tag = |row: &tokio_postgres::Row| {
+        row.get::<_, &str>(0).strip_prefix('=').map(|tag| from_stored(tag.to_owned()))
+    };
+    Ok(rows.iter().map(tag).collect())
+}
+
+/// Activities of one tag that nobody has leased, oldest first.
+pub(crate) async fn work(
+    store: &Store,
+    query: &WaitingWorkQuery,
+) -> Result<Vec<WaitingWork>, JobError> {
+    let sql = "SELECT w.* FROM (
+             (SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item
+              FROM {schema}.worker_queue
+              WHERE locked_until IS NULL AND route = $1 AND id > $2 ORDER BY id LIMIT $3)
+             UNION ALL
+             SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item
+             FROM {schema}.worker_queue
+             WHERE locked_until <= coalesce($4, {schema}.now_ms()) AND route = $1 AND id > $2
+         ) AS w ORDER BY w.id LIMIT $3";
+    let tag = query.tag.as_deref();
+    let limit = i64::from(query.limit);
+    let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
+        [&route(tag), &to_db(query.after), &limit, &store.now()];
+    let rows = store.query(sql, &params).await?;
+    let waiting = |row: &tokio_postgres::Row| WaitingWork {
+        position: from_db(row.get(0)),
+        instance_id: from_stored(row.get(1)),
+        execution_id: from_db(row.get(2)),
+        activity_id: from_db(row.get(3)),
+        session_id: row.get::<_, Option<String>>(4).map(from_stored),
+        waiting_since_ms: from_db(row.get(5)),
+        activity_name: activity_name(row.get(6)),
+        tag: tag.map(str::to_owned),
+    };
+    Ok(rows.iter().map(waiting).collect())
+}

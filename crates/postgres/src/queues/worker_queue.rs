@@ -1,0 +1,457 @@
+//! Activities: enqueueing, leasing, finishing.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use deadpool_postgres::Object;
+use duroxide_core::providers::{
+    ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
+};
+use tokio_postgres::Row;
+use uuid::Uuid;
+
+use crate::connect::connection;
+use crate::error::JobError;
+use crate::fetch::lease_token::WorkToken;
+use crate::fetch::turn_lock::GiveBack;
+use crate::notify::change::{ANY_ROUTE, Changes};
+use crate::queues::orchestrator_queue::NewMessage;
+use crate::queues::sessions::{self, NewClaim};
+use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
+use crate::schema::stored_text::{from_stored, stored};
+use crate::store::Store;
+
+/// An activity in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewWork {
+    pub(crate) instance: String,
+    pub(crate) execution_id: i64,
+    pub(crate) activity_id: i64,
+    pub(crate) session_id: Option<String>,
+    pub(crate) route: String,
+    pub(crate) text: String,
+    /// The caller starts it at once: the token and the length of its lease.
+    pub(crate) lease: Option<(Uuid, i64)>,
+    /// How long it may wait for a worker.
+    pub(crate) start_limit: Option<i64>,
+}
+
+impl NewWork {
+    /// Encodes an activity; refuses any other message.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
+        else {
+            return Err(JobError::refused(
+                "Invalid work item type: only ActivityExecute goes to the worker queue",
+            ));
+        };
+        Ok(Self {
+            instance: stored(instance),
+            execution_id: to_db(*execution_id),
+            activity_id: to_db(*id),
+            session_id: session_id.as_deref().map(stored),
+            route: route(tag.as_deref()),
+            text: serde_json::to_string(item)?,
+            lease: None,
+            start_limit: None,
+        })
+    }
+
+    /// Encodes the activities of a commit; those that its lease names belong to the caller at once.
+    pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
+        let limits = commit.start_limits.iter();
+        let limits: HashMap<i64, i64> =
+            limits.map(|start| (to_db(start.activity_id), lease_length(start.limit))).collect();
+        let items = commit.worker_items.iter();
+        let mut work = items.map(Self::encode).collect::<Result<Vec<_>, _>>()?;
+        for work in &mut work {
+            work.start_limit = limits.get(&work.activity_id).copied();
+        }
+        let Some(lease) = &commit.lease_work else { return Ok(work) };
+        for index in &lease.indexes {
+            // An activity of a session has to be fetched: the session is leased with it.
+            if let Some(work) = work.get_mut(*index).filter(|work| work.session_id.is_none()) {
+                work.lease = Some((Uuid::new_v4(), lease_length(lease.lock_timeout)));
+            }
+        }
+        Ok(work)
+    }
+}
+
+/// The stored form of a tag or of none.
+pub(crate) fn route(tag: Option<&str>) -> String {
+    tag.map_or_else(String::new, |tag| format!("={}", stored(tag)))
+}
+
+/// The routes that a filter takes; `None` means all.
+pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
+    let tagged =
+        |tags: &HashSet<String>| tags.iter().map(|tag| route(Some(tag))).collect::<Vec<_>>();
+    match filter {
+        TagFilter::None => Some(Vec::new()),
+        TagFilter::Any => None,
+        TagFilter::DefaultOnly => Some(vec![route(None)]),
+        TagFilter::Tags(tags) => Some(tagged(tags)),
+        TagFilter::DefaultAnd(tags) => {
+            Some(std::iter::once(route(None)).chain(tagged(tags)).collect())
+        }
+    }
+}
+
+/// Adds activities, visible at once.
+pub(crate) async fn insert_all(
+    store: &Store,
+    client: &Object,
+    work: &[&NewWork],
+) -> Result<Changes, JobError> {
+    let columns = WorkColumns::of(work.iter().copied());
+    let rows = connection::query(
+        client,
+        &store.schema.sql(INSERT_SQL),
+        &[
+            &store.now(),
+            &columns.instances,
+            &columns.executions,
+            &columns.activities,
+            &columns.sessions,
+            &columns.routes,
+            &columns.texts,
+        ],
+    )
+    .await?;
+    if let Some(row) = rows.first() {
+        store.observe_server_time(row.get(0));
+    }
+    let mut changes = Changes::default();
+    for work in work {
+        changes.worker_queue(&work.route);
+    }
+    Ok(changes)
+}
+
+/// Adds activities.
+pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_work($1, $2, $3, $4, $5, $6, $7)";
+
+/// Activities as the database takes them: one array for each column.
+#[derive(Debug, Default)]
+pub(crate) struct WorkColumns<'a> {
+    pub(crate) instances: Vec<&'a str>,
+    pub(crate) executions: Vec<i64>,
+    pub(crate) activities: Vec<i64>,
+    pub(crate) sessions: Vec<Option<&'a str>>,
+    pub(crate) routes: Vec<&'a str>,
+    pub(crate) texts: Vec<&'a str>,
+    pub(crate) tokens: Vec<Option<Uuid>>,
+    pub(crate) lock_for: Vec<Option<i64>>,
+    pub(crate) limits: Vec<Option<i64>>,
+}
+
+impl<'a> WorkColumns<'a> {
+    /// The columns of these activities.
+    pub(crate) fn of(work: impl Iterator<Item = &'a NewWork>) -> Self {
+        let mut columns = Self::default();
+        for work in work {
+            columns.push(work);
+        }
+        columns
+    }
+
+    /// Adds one activity.
+    pub(crate) fn push(&mut self, work: &'a NewWork) {
+        self.instances.push(&work.instance);
+        self.executions.push(work.execution_id);
+        self.activities.push(work.activity_id);
+        self.sessions.push(work.session_id.as_deref());
+        self.routes.push(&work.route);
+        self.texts.push(&work.text);
+        self.tokens.push(work.lease.map(|(token, _)| token));
+        self.lock_for.push(work.lease.map(|(_, lock_for)| lock_for));
+        self.limits.push(work.start_limit);
+    }
+}
+
+/// What a worker asks for.
+#[derive(Debug)]
+pub(crate) struct WorkRequest {
+    pub(crate) slots: Vec<WorkSlot>,
+    pub(crate) lock_for: i64,
+    pub(crate) tag_filter: TagFilter,
+}
+
+/// What a fetch found.
+#[derive(Debug, Default)]
+pub(crate) struct WorkBatch {
+    pub(crate) work: Vec<RawWork>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+}
+
+/// A leased activity that is not decoded yet.
+#[derive(Debug)]
+pub(crate) struct RawWork {
+    pub(crate) slot: usize,
+    pub(crate) text: String,
+    pub(crate) token: WorkToken,
+    pub(crate) attempt_count: u32,
+    /// Who asked for it, by the row's own columns.
+    pub(crate) asked_by: ScheduledActivityIdentifier,
+    pub(crate) progress: Option<String>,
+    /// The limit that ran out before anyone started it.
+    pub(crate) overdue: Option<u64>,
+    /// The session that was claimed together with it.
+    new_claim: Option<NewClaim>,
+}
+
+/// Leases activities.
+pub(crate) const FETCH_SQL: &str = "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)";
+
+/// Leases one activity for each slot, in order, as long as there are any.
+pub(crate) async fn fetch_work(
+    store: &Store,
+    request: &WorkRequest,
+) -> Result<WorkBatch, JobError> {
+    let session = |slot: &WorkSlot| slot.session.as_ref().map(|it| stored(&it.owner_id));
+    let owners: Vec<Option<String>> = request.slots.iter().map(session).collect();
+    let lock_for = |slot: &WorkSlot| slot.session.as_ref().map(|it| lease_length(it.lock_timeout));
+    let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
+    let rows = store
+        .change(
+            FETCH_SQL,
+            &[
+                &store.now(),
+                &request.lock_for,
+                &routes(&request.tag_filter),
+                &owners,
+                &session_lock_for,
+            ],
+        )
+        .await?;
+    Ok(read_batch(store, &rows, &owners))
+}
+
+/// Leases activities that nobody started in time, the longest overdue first.
+pub(crate) async fn fetch_overdue(
+    store: &Store,
+    work_max: usize,
+    lock_for: i64,
+) -> Result<WorkBatch, JobError> {
+    let work_max = i64::try_from(work_max).unwrap_or(i64::MAX);
+    let sql = "SELECT * FROM {schema}.fetch_overdue($1, $2, $3)";
+    let rows = store.change(sql, &[&store.now(), &work_max, &lock_for]).await?;
+    Ok(read_batch(store, &rows, &[]))
+}
+
+fn read_batch(store: &Store, rows: &[Row], owners: &[Option<String>]) -> WorkBatch {
+    let mut batch = WorkBatch::default();
+    let summary = rows.iter().find(|row| row.get::<_, Option<i32>>(0).is_none());
+    let now = summary.map_or(0, |row| row.get(1));
+    store.observe_server_time(now);
+    batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>(10)).map(from_db);
+    for row in rows {
+        let Some(slot) = row.get::<_, Option<i32>>(0) else { continue };
+        let slot = usize::try_from(slot).unwrap_or_default();
+        let owner = owners.get(slot).cloned().flatten();
+        let session = row.get::<_, Option<String>>(8).filter(|_| row.get::<_, bool>(9));
+        let new_claim = session.zip(owner).map(|(session_id, owner_id)| NewClaim {
+            session_id,
+            owner_id,
+            claimed_at: now,
+        });
+        batch.work.push(raw_work(row, slot, new_claim));
+    }
+    batch.work.sort_by_key(|work| work.slot);
+    batch
+}
+
+fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
+    RawWork {
+        slot,
+        token: WorkToken { row: row.get(1), id: row.get(2) },
+        text: row.get(3),
+        attempt_count: attempts(row.get(4)),
+        asked_by: ScheduledActivityIdentifier {
+            instance: from_stored(row.get(5)),
+            execution_id: from_db(row.get(6)),
+            activity_id: from_db(row.get(7)),
+        },
+        progress: row.get::<_, Option<String>>(11).map(from_stored),
+        overdue: row.get::<_, Option<i64>>(12).map(from_db),
+        new_claim,
+    }
+}
+
+/// Gives back activities that nobody took, as if they had not been fetched.
+pub(crate) async fn undo(store: &Store, batch: WorkBatch) -> Result<(), JobError> {
+    for work in &batch.work {
+        let untouched = GiveBack { delay: None, ignore_attempt: true };
+        match return_unstarted(store, work.token, untouched).await {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(changes) => store.publish(changes),
+            Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // After all activities are back: one that is still leased keeps its session.
+    for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
+        sessions::release(store, claim).await?;
+    }
+    Ok(())
+}
+
+/// An activity that has ended.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) token: WorkToken,
+    pub(crate) completion: Option<NewMessage>,
+    /// An earlier try may have been done: then the activity is gone, which is what was wanted.
+    pub(crate) again: bool,
+}
+
+/// Ends activities.
+pub(crate) const FINISH_SQL: &str =
+    "SELECT * FROM {schema}.finish_work($1, $2, $3, $4, $5, $6, $7, $8)";
+
+/// Removes activities under live leases and enqueues their completions.
+pub(crate) async fn finish_all(
+    store: &Store,
+    client: &Object,
+    finished: &[&Finished],
+) -> Result<Vec<Result<Changes, JobError>>, JobError> {
+    // In the order of the rows, so that two calls cannot wait for each other.
+    let mut ordered: Vec<(usize, &Finished)> = finished.iter().copied().enumerate().collect();
+    ordered.sort_by_key(|(_, it)| it.token.row);
+    let ids: Vec<i64> = ordered.iter().map(|(_, it)| it.token.row).collect();
+    let tokens: Vec<Uuid> = ordered.iter().map(|(_, it)| it.token.id).collect();
+    let again: Vec<bool> = ordered.iter().map(|(_, it)| it.again).collect();
+    let mut place_of = vec![0; finished.len()];
+    for (position, (index, _)) in ordered.iter().enumerate() {
+        place_of[*index] = place(position);
+    }
+    let mut places: Vec<i32> = Vec::new();
+    let mut instances: Vec<&str> = Vec::new();
+    let mut texts: Vec<&str> = Vec::new();
+    let mut kinds: Vec<i16> = Vec::new();
+    for (index, it) in finished.iter().enumerate() {
+        if let Some(message) = &it.completion {
+            places.push(place_of[index]);
+            instances.push(&message.instance);
+            texts.push(&message.text);
+            kinds.push(message.kind);
+        }
+    }
+    let rows = connection::query(
+        client,
+        &store.schema.sql(FINISH_SQL),
+        &[&store.now(), &ids, &tokens, &again, &places, &instances, &texts, &kinds],
+    )
+    .await?;
+    let Some(row) = rows.first() else {
+        return Err(JobError::Broken("finish_work gave no answer".to_owned()));
+    };
+    store.observe_server_time(row.get(0));
+    let ended: Vec<i32> = row.get(1);
+    let outcome = |(index, it): (usize, &&Finished)| {
+        if !ended.contains(&place_of[index]) {
+            return Err(lost_lease());
+        }
+        let mut changes = Changes::default();
+        if it.completion.is_some() {
+            changes.orchestrator_queue();
+        }
+        Ok(changes)
+    };
+    Ok(finished.iter().enumerate().map(outcome).collect())
+}
+
+/// Extends a live lease from now.
+pub(crate) async fn renew(
+    store: &Store,
+    token: WorkToken,
+    extend_for: i64,
+) -> Result<(), JobError> {
+    let rows = store
+        .query(
+            "SELECT {schema}.renew_work($1, $2, $3, $4)",
+            &[&store.now(), &token.row, &token.id, &extend_for],
+        )
+        .await?;
+    let renewed = rows.first().is_some_and(|row| row.get::<_, bool>(0));
+    if renewed { Ok(()) } else { Err(lost_lease()) }
+}
+
+/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+pub(crate) async fn abandon(
+    store: &Store,
+    token: WorkToken,
+    how: GiveBack,
+) -> Result<Changes, JobError> {
+    give_back(store, token, how, false).await
+}
+
+/// Gives an activity back whose handler was not called: the lease was no start.
+pub(crate) async fn return_unstarted(
+    store: &Store,
+    token: WorkToken,
+    how: GiveBack,
+) -> Result<Changes, JobError> {
+    give_back(store, token, how, true).await
+}
+
+async fn give_back(
+    store: &Store,
+    token: WorkToken,
+    how: GiveBack,
+    unstarted: bool,
+) -> Result<Changes, JobError> {
+    let rows = store
+        .change(
+            "UPDATE {schema}.worker_queue
+             SET lock_token = NULL, locked_until = NULL,
+                 visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, visible_at),
+                 attempt_count = greatest(attempt_count - $5::INTEGER, 0),
+                 start_by = CASE WHEN NOT starting OR $6 THEN start_by END,
+                 starting = FALSE
+             WHERE id = $2 AND lock_token = $3
+             RETURNING route, start_by IS NOT NULL",
+            &[
+                &store.now(),
+                &token.row,
+                &token.id,
+                &how.delay,
+                &i32::from(how.ignore_attempt),
+                &unstarted,
+            ],
+        )
+        .await?;
+    let Some(row) = rows.first() else { return Err(lost_lease()) };
+    let mut changes = Changes::default();
+    changes.worker_queue(row.get(0));
+    if row.get(1) {
+        changes.start_limits();
+    }
+    Ok(changes)
+}
+
+/// Which of the tokens no longer hold an activity.
+pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<String>, JobError> {
+    let parsed: Vec<Option<WorkToken>> = tokens.iter().map(|it| WorkToken::parse(it)).collect();
+    let rows: Vec<i64> = parsed.iter().flatten().map(|token| token.row).collect();
+    let ids: Vec<Uuid> = parsed.iter().flatten().map(|token| token.id).collect();
+    let sql = "SELECT q.lock_token FROM unnest($1::BIGINT[], $2::UUID[]) AS t (id, token)
+         JOIN {schema}.worker_queue q ON q.id = t.id AND q.lock_token = t.token";
+    let held = store.query(sql, &[&rows, &ids]).await?;
+    let held: HashSet<Uuid> = held.iter().map(|row| row.get(0)).collect();
+    let is_lost = |token: &Option<WorkToken>| token.is_none_or(|token| !held.contains(&token.id));
+    let lost = tokens.iter().zip(&parsed).filter(|(_, parsed)| is_lost(parsed));
+    Ok(lost.map(|(token, _)| token.clone()).collect())
+}
+
+/// The error for a lease that is gone.
+pub(crate) fn lost_lease() -> JobError {
+    JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
+}
+
+/// Whether a change of one of `changed` concerns a worker that takes `filter`.
+pub(crate) fn concerns(filter: &TagFilter, changed: &BTreeSet<String>) -> bool {
+    changed.contains(ANY_ROUTE)
+        || routes(filter).is_none_or(|routes| routes.iter().any(|it| changed.contains(it)))
+}

@@ -1,0 +1,64 @@
+//! Nodes that run activities.
+
+use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
+
+use crate::error::JobError;
+use crate::schema::number::{from_db, lease_length};
+use crate::schema::stored_text::{from_stored, to_stored};
+use crate::store::Store;
+
+/// Notes that a node runs activities, and forgets those that expired.
+pub(crate) async fn announce(
+    store: &Store,
+    announcement: &WorkerAnnouncement,
+) -> Result<(), JobError> {
+    let mut activities = announcement.activities.clone();
+    activities.sort_unstable();
+    let activities = serde_json::to_string(&activities)?;
+    let tag_filter = serde_json::to_string(&announcement.tag_filter)?;
+    store
+        .query(
+            "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
+             expired AS (
+                 DELETE FROM {schema}.workers w USING clock c
+                 WHERE w.expires_at <= c.now AND w.node_id <> $2
+             )
+             INSERT INTO {schema}.workers (node_id, tag_filter, activities, expires_at)
+             SELECT $2, $3, $4, c.now + $5 FROM clock c
+             ON CONFLICT (node_id) DO UPDATE SET tag_filter = excluded.tag_filter,
+                 activities = excluded.activities, expires_at = excluded.expires_at",
+            &[
+                &store.now(),
+                &to_stored(&announcement.node_id),
+                &tag_filter,
+                &activities,
+                &lease_length(announcement.expires_in),
+            ],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Notes that a node runs no more activities.
+pub(crate) async fn withdraw(store: &Store, node_id: &str) -> Result<(), JobError> {
+    let sql = "DELETE FROM {schema}.workers WHERE node_id = $1";
+    store.query(sql, &[&to_stored(node_id)]).await?;
+    Ok(())
+}
+
+/// Nodes that have not expired, by their names.
+pub(crate) async fn live(store: &Store) -> Result<Vec<LiveWorker>, JobError> {
+    let sql = "SELECT node_id, tag_filter, activities, expires_at FROM {schema}.workers
+         WHERE expires_at > coalesce($1, {schema}.now_ms()) ORDER BY node_id";
+    let rows = store.query(sql, &[&store.now()]).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(LiveWorker {
+                node_id: from_stored(row.get(0)),
+                tag_filter: serde_json::from_str(row.get(1))?,
+                activities: serde_json::from_str(row.get(2))?,
+                expires_at_ms: from_db(row.get(3)),
+            })
+        })
+        .collect()
+}

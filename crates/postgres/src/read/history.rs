@@ -1,0 +1,180 @@
+//! Reading and appending events.
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
+use duroxide_core::{Event, EventKind};
+use tokio_postgres::Row;
+
+use crate::PostgresProvider;
+use crate::error::{During, JobError};
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{from_stored, to_stored};
+use crate::store::Store;
+
+impl PostgresProvider {
+    /// Events of one execution, or of the latest.
+    pub(crate) async fn read_events(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: Option<u64>,
+    ) -> Result<Vec<Event>, ProviderError> {
+        let texts = texts(self.store(), instance, execution_id).await.during(operation)?;
+        decode(&texts).during(operation)
+    }
+}
+
+/// An event in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewEvent {
+    pub(crate) event_id: i64,
+    pub(crate) event_type: &'static str,
+    pub(crate) text: String,
+}
+
+impl NewEvent {
+    /// Encodes an event; refuses one without a position.
+    pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
+        if event.event_id == 0 {
+            return Err(JobError::refused(
+                "Failed to append history: event_id 0 means that the runtime did not number \
+                 the event",
+            ));
+        }
+        Ok(Self {
+            event_id: to_db(event.event_id),
+            event_type: event.kind.type_tag(),
+            text: serde_json::to_string(event)?,
+        })
+    }
+
+    /// Encodes all events.
+    pub(crate) fn encode_all(events: &[Event]) -> Result<Vec<Self>, JobError> {
+        events.iter().map(Self::encode).collect()
+    }
+}
+
+/// Appends events as they are, and wakes what was parked. One that is already stored fails all.
+pub(crate) async fn append(
+    store: &Store,
+    instance: &str,
+    execution_id: u64,
+    events: &[NewEvent],
+) -> Result<(), JobError> {
+    let ids: Vec<i64> = events.iter().map(|event| event.event_id).collect();
+    let types: Vec<&str> = events.iter().map(|event| event.event_type).collect();
+    let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
+    let instance = to_stored(instance);
+    store
+        .change(
+            "SELECT {schema}.append_history($1, $2, $3, $4, $5, $6)",
+            &[&store.now(), &instance, &to_db(execution_id), &ids, &types, &texts],
+        )
+        .await?;
+    Ok(())
+}
+
+/// Stored events from `event_id` on, in order.
+pub(crate) async fn rows_from(
+    store: &Store,
+    stored_instance: &str,
+    execution_id: i64,
+    event_id: i64,
+) -> Result<Vec<(i64, String)>, JobError> {
+    let rows = store
+        .query(
+            "SELECT event_id, event_data FROM {schema}.history
+             WHERE instance_id = $1 AND execution_id = $2 AND event_id >= $3
+             ORDER BY event_id",
+            &[&stored_instance, &execution_id, &event_id],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// All events of an execution.
+async fn texts(
+    store: &Store,
+    instance: &str,
+    execution_id: Option<u64>,
+) -> Result<Vec<String>, JobError> {
+    let rows = store
+        .query(
+            "SELECT event_data FROM {schema}.history
+             WHERE instance_id = $1
+                 AND execution_id = coalesce($2, {schema}.current_execution($1))
+             ORDER BY event_id",
+            &[&to_stored(instance), &execution_id.map(to_db)],
+        )
+        .await?;
+    Ok(rows.iter().map(|row| row.get(0)).collect())
+}
+
+/// The current execution of an instance; if that is unknown, the last with events or the first.
+pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u64, JobError> {
+    let sql = "SELECT {schema}.current_execution($1)";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get(0))))
+}
+
+/// Decodes stored events; one that cannot be decoded is an error, never left out.
+pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
+    texts.iter().map(|text| decode_one(text)).collect()
+}
+
+fn decode_one(text: &str) -> Result<Event, JobError> {
+    serde_json::from_str(text)
+        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+}
+
+/// Reads how instances stand.
+pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1, $2)";
+
+/// What is stored about the latest executions of instances, in their order. Says of each whether
+/// its first event is wanted although it has ended.
+pub(crate) async fn stored_statuses(
+    store: &Store,
+    stored_instances: &[&str],
+    first_wanted: &[bool],
+) -> Result<Vec<Row>, JobError> {
+    store.query(STATUS_SQL, &[&stored_instances, &first_wanted]).await
+}
+
+/// How the latest execution of an instance stands.
+pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
+    let outcome = match row.get::<_, Option<String>>(1) {
+        Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
+        None if start_of(row.get(2))?.is_some() => InstanceOutcome::Running,
+        None => InstanceOutcome::NotFound,
+    };
+    if outcome == InstanceOutcome::NotFound {
+        return Ok(InstanceStatus::new(outcome, Ok(None)));
+    }
+    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
+    let custom = row.get::<_, Option<String>>(3).map(from_stored);
+    Ok(InstanceStatus::new(outcome, Ok(Some((custom, version)))))
+}
+
+/// The start event of the latest execution of an instance.
+pub(crate) fn start_event(row: &Row) -> Result<Option<Event>, JobError> {
+    start_of(row.get(2))
+}
+
+fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {
+    let Some(text) = first else { return Ok(None) };
+    let event = decode_one(&text)?;
+    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_without_a_position_is_refused() {
+        let event = Event::new("i", 1, None, EventKind::KeyValuesCleared);
+        let error = NewEvent::encode(&event).unwrap_err().during("ack");
+        assert!(!error.is_retryable());
+        assert!(error.message.contains("Failed to append history"), "{error}");
+    }
+}

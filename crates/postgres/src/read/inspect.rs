@@ -1,0 +1,280 @@
+//! Listings, details and totals.
+
+use std::collections::BTreeMap;
+
+use duroxide_core::providers::{
+    ExecutionInfo, InstanceInfo, ParkedMessage, QueueDepths, SystemMetrics,
+};
+use duroxide_core::{Event, EventKind, SystemStats};
+use tokio_postgres::Row;
+
+use crate::connect::connection::Params;
+use crate::error::JobError;
+use crate::schema::number::{count, from_db, to_db};
+use crate::schema::stored_text::{from_stored, to_stored};
+use crate::store::Store;
+use crate::{PostgresProvider, limits};
+
+/// All instances, newest first.
+pub(crate) async fn instances(store: &Store) -> Result<Vec<String>, JobError> {
+    let sql = "SELECT instance_id FROM {schema}.instances ORDER BY created_at DESC, number DESC";
+    strings(store, sql, &[]).await
+}
+
+/// Instances whose current execution has this status, newest first.
+pub(crate) async fn instances_by_status(
+    store: &Store,
+    status: &str,
+) -> Result<Vec<String>, JobError> {
+    let sql = "SELECT i.instance_id FROM {schema}.instances i
+         JOIN {schema}.executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE e.status = $1 ORDER BY i.created_at DESC, i.number DESC";
+    strings(store, sql, &[&to_stored(status)]).await
+}
+
+/// Executions of an instance, ascending.
+pub(crate) async fn executions(store: &Store, instance: &str) -> Result<Vec<u64>, JobError> {
+    let sql = "SELECT execution_id FROM {schema}.executions WHERE instance_id = $1
+         ORDER BY execution_id";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    Ok(rows.iter().map(|row| from_db(row.get(0))).collect())
+}
+
+/// Direct children, oldest first.
+pub(crate) async fn children(store: &Store, instance: &str) -> Result<Vec<String>, JobError> {
+    let sql = "SELECT instance_id FROM {schema}.instances WHERE parent_instance_id = $1
+         ORDER BY created_at, number";
+    strings(store, sql, &[&to_stored(instance)]).await
+}
+
+/// The parent of a known instance.
+pub(crate) async fn parent(store: &Store, instance: &str) -> Result<Option<String>, JobError> {
+    let sql = "SELECT parent_instance_id FROM {schema}.instances WHERE instance_id = $1";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    let row = rows.first().ok_or_else(|| not_found(instance))?;
+    Ok(row.get::<_, Option<String>>(0).map(from_stored))
+}
+
+/// The error for an unknown instance.
+pub(crate) fn not_found(instance: &str) -> JobError {
+    JobError::Refused(format!("Instance {instance} not found"))
+}
+
+/// An instance and all its descendants, root first.
+pub(crate) async fn tree(store: &Store, root: &str) -> Result<Vec<String>, JobError> {
+    // By depth and then by age, as if the children of each were listed in turn.
+    let sql = "WITH RECURSIVE tree (id, path) AS (
+             SELECT $1::TEXT COLLATE \"C\", ARRAY[]::BIGINT[]
+             UNION ALL
+             SELECT i.instance_id, tree.path || i.number FROM {schema}.instances i
+             JOIN tree ON i.parent_instance_id = tree.id
+             WHERE i.number <> ALL (tree.path)
+         )
+         SELECT id FROM tree ORDER BY cardinality(path), path LIMIT $2";
+    strings(store, sql, &[&to_stored(root), &limits::TREE_SIZE_MAX]).await
+}
+
+/// One instance.
+pub(crate) async fn instance_info(store: &Store, instance: &str) -> Result<InstanceInfo, JobError> {
+    let sql = "SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
+             coalesce(e.status, 'Unknown'), e.output, i.created_at, i.updated_at,
+             i.parent_instance_id
+         FROM {schema}.instances i
+         LEFT JOIN {schema}.executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE i.instance_id = $1";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    let row = rows.first().ok_or_else(|| not_found(instance))?;
+    Ok(InstanceInfo {
+        instance_id: instance.to_owned(),
+        orchestration_name: from_stored(row.get(0)),
+        orchestration_version: from_stored(row.get(1)),
+        current_execution_id: from_db(row.get(2)),
+        status: from_stored(row.get(3)),
+        output: row.get::<_, Option<String>>(4).map(from_stored),
+        created_at: from_db(row.get(5)),
+        updated_at: from_db(row.get(6)),
+        parent_instance_id: row.get::<_, Option<String>>(7).map(from_stored),
+    })
+}
+
+/// One execution.
+pub(crate) async fn execution_info(
+    store: &Store,
+    instance: &str,
+    execution_id: u64,
+) -> Result<ExecutionInfo, JobError> {
+    let sql = "SELECT status, output, started_at, completed_at,
+             (SELECT count(*) FROM {schema}.history WHERE instance_id = $1 AND execution_id = $2)
+         FROM {schema}.executions WHERE instance_id = $1 AND execution_id = $2";
+    let rows = store.query(sql, &[&to_stored(instance), &to_db(execution_id)]).await?;
+    let row = rows.first().ok_or_else(|| {
+        JobError::Refused(format!("Execution {execution_id} not found for instance {instance}"))
+    })?;
+    Ok(ExecutionInfo {
+        execution_id,
+        status: from_stored(row.get(0)),
+        output: row.get::<_, Option<String>>(1).map(from_stored),
+        started_at: from_db(row.get(2)),
+        completed_at: row.get::<_, Option<i64>>(3).map(from_db),
+        event_count: count(row.get(4)),
+    })
+}
+
+/// Totals over the store.
+pub(crate) async fn system_metrics(store: &Store) -> Result<SystemMetrics, JobError> {
+    let sql = "SELECT (SELECT count(*) FROM {schema}.instances),
+             (SELECT count(*) FROM {schema}.executions),
+             count(*) FILTER (WHERE e.status = 'Running'),
+             count(*) FILTER (WHERE e.status = 'Completed'),
+             count(*) FILTER (WHERE e.status = 'Failed'),
+             (SELECT count(*) FROM {schema}.history)
+         FROM {schema}.instances i
+         JOIN {schema}.executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id";
+    let rows = store.query(sql, &[]).await?;
+    let number = |column| rows.first().map_or(0, |row| from_db(row.get(column)));
+    Ok(SystemMetrics {
+        total_instances: number(0),
+        total_executions: number(1),
+        running_instances: number(2),
+        completed_instances: number(3),
+        failed_instances: number(4),
+        total_events: number(5),
+    })
+}
+
+/// Every row of the queues: leased, hidden and parked ones wait as well.
+pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError> {
+    let sql = "SELECT (SELECT count(*) FROM {schema}.orchestrator_queue),
+             (SELECT count(*) FROM {schema}.worker_queue)";
+    let rows = store.query(sql, &[]).await?;
+    let number = |column| rows.first().map_or(0, |row| count(row.get(column)));
+    Ok(QueueDepths { orchestrator_queue: number(0), worker_queue: number(1), timer_queue: 0 })
+}
+
+/// Running instances by the version that their current execution is pinned to.
+pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64>, JobError> {
+    let sql = "SELECT e.duroxide_version, count(*) FROM {schema}.instances i
+         JOIN {schema}.executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE e.status = 'Running' AND e.duroxide_version IS NOT NULL
+         GROUP BY e.duroxide_version";
+    let rows = store.query(sql, &[]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), from_db(row.get(1)))).collect())
+}
+
+/// Messages that wait for an instance that does not exist, oldest first.
+pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessage>, JobError> {
+    let sql = "SELECT instance_id, work_item, created_at FROM {schema}.orchestrator_queue
+         WHERE parked ORDER BY id LIMIT $1";
+    let rows = store.query(sql, &[&i64::from(limit)]).await?;
+    Ok(rows
+        .iter()
+        .map(|row| ParkedMessage {
+            instance_id: from_stored(row.get(0)),
+            kind: variant_name(row.get(1)).to_owned(),
+            enqueued_at: from_db(row.get(2)),
+        })
+        .collect())
+}
+
+/// The variant of a stored message: its JSON is an object with the name as the only key.
+fn variant_name(text: &str) -> &str {
+    text.strip_prefix("{\"").and_then(|rest| rest.split('"').next()).unwrap_or("unreadable")
+}
+
+/// Custom status and its version, if the version is newer than what the caller has seen.
+pub(crate) async fn custom_status(
+    store: &Store,
+    instance: &str,
+    last_seen: u64,
+) -> Result<Option<(Option<String>, u64)>, JobError> {
+    let sql = "SELECT custom_status, custom_status_version FROM {schema}.instances
+         WHERE instance_id = $1 AND custom_status_version > $2";
+    let rows = store.query(sql, &[&to_stored(instance), &to_db(last_seen)]).await?;
+    let status =
+        |row: &Row| (row.get::<_, Option<String>>(0).map(from_stored), from_db(row.get(1)));
+    Ok(rows.first().map(status))
+}
+
+/// Size of an instance.
+pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<SystemStats>, JobError> {
+    let sql = "SELECT h.events, h.bytes, kv.keys, kv.bytes, (
+             SELECT f.event_data FROM {schema}.history f
+             WHERE f.instance_id = $1 AND f.execution_id = i.current_execution_id
+             ORDER BY f.event_id LIMIT 1)
+         FROM {schema}.instances i
+         CROSS JOIN LATERAL (
+             SELECT count(*) AS events, coalesce(sum(length(event_data)), 0)::BIGINT AS bytes
+             FROM {schema}.history
+             WHERE instance_id = $1 AND execution_id = i.current_execution_id) AS h
+         CROSS JOIN LATERAL (
+             SELECT count(*) AS keys, coalesce(sum(length(value)), 0)::BIGINT AS bytes
+             FROM (
+                 SELECT value FROM {schema}.kv_delta
+                 WHERE instance_id = $1 AND value IS NOT NULL
+                 UNION ALL
+                 SELECT s.value FROM {schema}.kv_store s
+                 WHERE s.instance_id = $1 AND NOT EXISTS (
+                     SELECT 1 FROM {schema}.kv_delta d
+                     WHERE d.instance_id = $1 AND d.key = s.key)) AS live) AS kv
+         WHERE i.instance_id = $1";
+    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    let Some(row) = rows.first() else { return Ok(None) };
+    Ok(Some(SystemStats {
+        history_event_count: from_db(row.get(0)),
+        history_size_bytes: from_db(row.get(1)),
+        queue_pending_count: carried_messages(row.get(4))?,
+        kv_user_key_count: from_db(row.get(2)),
+        kv_total_value_bytes: from_db(row.get(3)),
+    }))
+}
+
+fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
+    let Some(text) = first else { return Ok(0) };
+    let event: Event = serde_json::from_str(text)
+        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))?;
+    let EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. } = event.kind
+    else {
+        return Ok(0);
+    };
+    Ok(carried.len().try_into().unwrap_or(u64::MAX))
+}
+
+impl PostgresProvider {
+    /// Every table as text, for a person who looks for a fault.
+    pub async fn debug_dump(&self) -> String {
+        dump(self.store()).await.unwrap_or_else(|error| format!("cannot dump: {error}"))
+    }
+}
+
+async fn dump(store: &Store) -> Result<String, JobError> {
+    let sql = "SELECT tablename::TEXT FROM pg_tables WHERE schemaname = $1 ORDER BY 1";
+    let tables = store.query(sql, &[&store.schema.name()]).await?;
+    let mut out = String::new();
+    for table in tables {
+        let table: String = table.get(0);
+        out.push_str(&format!("== {table} ==\n"));
+        // Our own names: they need no quotes.
+        let sql =
+            format!("SELECT to_json(t)::TEXT FROM {}.{table} t LIMIT $1", store.schema.quoted());
+        let client = store.client().await?;
+        for row in client.query(&sql, &[&limits::DUMP_ROWS_MAX]).await? {
+            let text: String = row.get(0);
+            out.extend(text.chars().take(limits::DUMP_TEXT_MAX));
+            out.push('\n');
+        }
+    }
+    Ok(out)
+}
+
+async fn strings(
+    store: &Store,
+    sql: &'static str,
+    params: Params<'_>,
+) -> Result<Vec<String>, JobError> {
+    let rows = store.query(sql, params).await?;
+    Ok(rows.iter().map(|row| from_stored(row.get(0))).collect())
+}

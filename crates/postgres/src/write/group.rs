@@ -1,0 +1,192 @@
+//! Jobs that are written in one transaction.
+
+use deadpool_postgres::Object;
+use duroxide_core::providers::CommittedTurn;
+
+use crate::commit::encoded::EncodedCommit;
+use crate::commit::turn_commit;
+use crate::error::JobError;
+use crate::notify::change::Changes;
+use crate::queues::orchestrator_queue::{self, DelayedMessage};
+use crate::queues::worker_queue::{self, Finished, NewWork};
+use crate::store::Store;
+
+/// Something that is written in a group.
+#[derive(Debug)]
+pub(crate) enum Work {
+    Commit(Box<EncodedCommit>),
+    Finish(Finished),
+    Message(DelayedMessage),
+    Activity(NewWork),
+}
+
+impl Work {
+    /// An earlier try may have been done. False if it could not be told from a new one, so that it
+    /// must not be tried again.
+    pub(crate) fn expect_traces(&mut self) -> bool {
+        match self {
+            Self::Commit(commit) => commit.again = true,
+            Self::Finish(finished) => finished.again = true,
+            Self::Message(_) | Self::Activity(_) => return false,
+        }
+        true
+    }
+}
+
+/// What became of a job, and what it changed.
+pub(crate) type Outcome = Result<(Option<CommittedTurn>, Changes), JobError>;
+
+pub(crate) fn no_answer() -> JobError {
+    JobError::Broken("the database gave no answer for a job".to_owned())
+}
+
+/// Jobs by kind, each with its place.
+#[derive(Default)]
+pub(crate) struct Group<'a> {
+    commits: Vec<(usize, &'a EncodedCommit)>,
+    finished: Vec<(usize, &'a Finished)>,
+    messages: Vec<(usize, &'a DelayedMessage)>,
+    activities: Vec<(usize, &'a NewWork)>,
+}
+
+impl<'a> Group<'a> {
+    /// Jobs in order.
+    pub(crate) fn of(jobs: impl Iterator<Item = &'a Work>) -> Self {
+        let mut group = Self::default();
+        for (index, work) in jobs.enumerate() {
+            match work {
+                Work::Commit(commit) => group.commits.push((index, commit)),
+                Work::Finish(finished) => group.finished.push((index, finished)),
+                Work::Message(message) => group.messages.push((index, message)),
+                Work::Activity(work) => group.activities.push((index, work)),
+            }
+        }
+        group
+    }
+
+    /// Whether turns are committed.
+    pub(crate) fn has_commits(&self) -> bool {
+        !self.commits.is_empty()
+    }
+
+    /// How many statements it takes.
+    fn kinds(&self) -> usize {
+        [
+            self.commits.is_empty(),
+            self.finished.is_empty(),
+            self.messages.is_empty(),
+            self.activities.is_empty(),
+        ]
+        .iter()
+        .filter(|empty| !**empty)
+        .count()
+    }
+
+    /// Preparing takes a round trip, and would let what is sent after it overtake it.
+    async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
+        let (_, commits) = unzip(&self.commits);
+        let statements = [
+            (self.commits.is_empty(), turn_commit::statement(&commits)),
+            (self.finished.is_empty(), worker_queue::FINISH_SQL),
+            (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
+            (self.activities.is_empty(), worker_queue::INSERT_SQL),
+        ];
+        for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
+            client.prepare_cached(&store.schema.sql(template)).await?;
+        }
+        Ok(())
+    }
+
+    /// Writes all or nothing. `Err` means that nothing was written, unless it is uncertain.
+    pub(crate) async fn write(
+        &self,
+        store: &Store,
+        client: &Object,
+    ) -> Result<Vec<Outcome>, JobError> {
+        if self.kinds() <= 1 {
+            return self.run(store, client).await;
+        }
+        self.prepare(store, client).await?;
+        // One after the other without waiting: the whole transaction is one round trip.
+        let (begun, written, committed) = tokio::join!(
+            client.batch_execute("BEGIN"),
+            self.run(store, client),
+            client.batch_execute("COMMIT"),
+        );
+        begun?;
+        let written = written?;
+        committed?;
+        Ok(written)
+    }
+
+    /// Runs the statements, all under way at once.
+    async fn run(&self, store: &Store, client: &Object) -> Result<Vec<Outcome>, JobError> {
+        let (finished, messages, activities, commits) = tokio::join!(
+            self.write_finished(store, client),
+            self.write_messages(store, client),
+            self.write_activities(store, client),
+            self.write_commits(store, client),
+        );
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
+        outcomes.resize_with(self.jobs(), || Err(no_answer()));
+        let written = [finished?, messages?, activities?, commits?];
+        for (index, outcome) in written.into_iter().flatten() {
+            if let Some(place) = outcomes.get_mut(index) {
+                *place = outcome;
+            }
+        }
+        Ok(outcomes)
+    }
+
+    fn jobs(&self) -> usize {
+        self.commits.len() + self.finished.len() + self.messages.len() + self.activities.len()
+    }
+
+    async fn write_finished(&self, store: &Store, client: &Object) -> Written {
+        if self.finished.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, finished) = unzip(&self.finished);
+        let outcomes = worker_queue::finish_all(store, client, &finished).await?;
+        let outcomes = outcomes.into_iter().map(|outcome| Ok((None, outcome?)));
+        Ok(places.into_iter().zip(outcomes).collect())
+    }
+
+    async fn write_messages(&self, store: &Store, client: &Object) -> Written {
+        if self.messages.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, messages) = unzip(&self.messages);
+        let changes = orchestrator_queue::insert_all(store, client, &messages).await?;
+        Ok(all_good(places, &changes))
+    }
+
+    async fn write_activities(&self, store: &Store, client: &Object) -> Written {
+        if self.activities.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, activities) = unzip(&self.activities);
+        let changes = worker_queue::insert_all(store, client, &activities).await?;
+        Ok(all_good(places, &changes))
+    }
+
+    async fn write_commits(&self, store: &Store, client: &Object) -> Written {
+        if self.commits.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (places, commits) = unzip(&self.commits);
+        let outcomes = turn_commit::commit_turns(store, client, &commits).await?;
+        Ok(places.into_iter().zip(outcomes).collect())
+    }
+}
+
+type Written = Result<Vec<(usize, Outcome)>, JobError>;
+
+fn unzip<'a, T>(placed: &[(usize, &'a T)]) -> (Vec<usize>, Vec<&'a T>) {
+    placed.iter().copied().unzip()
+}
+
+fn all_good(places: Vec<usize>, changes: &Changes) -> Vec<(usize, Outcome)> {
+    let good = |index| (index, Ok((None, changes.clone())));
+    places.into_iter().map(good).collect()
+}

@@ -1,0 +1,4 @@
+//! Writers that put waiting jobs into one transaction.
+
+pub(crate) mod group;
+pub(crate) mod writer;
