@@ -143,7 +143,7 @@ fn log_pruning(instance_id: Option<&str>, result: &PruneResult) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::observability::capture::captured;
+    use crate::observability::capture::captured;
 
     fn refusal(message: &str) -> ClientError {
         refused_deletion("a", ProviderError::permanent("delete_instance", message))

@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use super::{Client, ClientError};
+use crate::limits::{UNSERVED_SCAN_MAX, UNSERVED_SCAN_PAGE};
 use crate::model::syscall;
 use crate::providers::{LiveWorker, ProviderAdmin, WaitingWork, WaitingWorkQuery};
-use crate::runtime::limits::{UNSERVED_SCAN_MAX, UNSERVED_SCAN_PAGE};
 
 /// A waiting activity that no live worker serves.
 #[derive(Debug, Clone, PartialEq, Eq)]

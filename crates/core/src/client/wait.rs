@@ -7,11 +7,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::status::status_of;
 use super::{Client, ClientError};
+use crate::limits::{CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL};
 use crate::model::{OrchestrationStatus, codec};
 use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome, InstanceStatus};
-use crate::runtime::limits::{
-    CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL,
-};
 
 impl Client {
     /// Waits until the instance has completed or failed. An unknown instance counts as not

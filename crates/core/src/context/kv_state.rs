@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use crate::providers::KvEntry;
+use crate::model::KvEntry;
 
 /// State left by finished executions plus the writes of this one.
 #[derive(Debug, Default)]

@@ -12,9 +12,9 @@ use crate::context::OrchestrationContext;
 use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
+use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 use crate::panics;
-use crate::runtime::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
 pub struct Execution {

@@ -5,10 +5,10 @@ use tracing::warn;
 use super::execution::{End, Execution};
 use super::ledger::Asked;
 use super::turn::{Turn, TurnResult};
+use crate::limits::MAX_CARRY_FORWARD_EVENTS;
 use crate::model::{
     Action, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
 };
-use crate::runtime::limits::MAX_CARRY_FORWARD_EVENTS;
 
 const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
 const PARENT_CANCELLED: &str = "parent canceled";

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::limits::EVENTS_PER_EXECUTION_MAX;
 use crate::model::{Event, EventKind};
-use crate::runtime::limits::EVENTS_PER_EXECUTION_MAX;
 
 /// What a schedule event asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

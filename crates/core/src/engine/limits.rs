@@ -1,10 +1,8 @@
 //! Limits that a turn must keep.
 
 use super::execution::Execution;
+use crate::limits::{MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES, MAX_TAG_NAME_BYTES};
 use crate::model::EventKind;
-use crate::runtime::limits::{
-    MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES, MAX_TAG_NAME_BYTES,
-};
 
 impl Execution {
     /// The first limit that this turn breaks, in a fixed order.

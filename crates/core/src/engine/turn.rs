@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::context::OrchestrationHandler;
-use crate::model::{ErrorDetails, Event, WorkItem};
-use crate::providers::KvEntry;
+use crate::model::{ErrorDetails, Event, KvEntry, WorkItem};
 
 /// What an execution needs besides its history.
 pub struct Setup {

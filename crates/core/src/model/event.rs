@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::EventKind;
-use crate::clock::{Clock, SystemClock};
 
 /// The version that this build writes into every event and pins executions to.
 pub const BUILD_VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -29,35 +28,6 @@ pub struct Event {
 }
 
 impl Event {
-    /// An event with a known position, stamped with the current time and this build's version.
-    pub fn with_event_id(
-        event_id: u64,
-        instance_id: impl Into<String>,
-        execution_id: u64,
-        source_event_id: Option<u64>,
-        kind: EventKind,
-    ) -> Self {
-        Self {
-            event_id,
-            source_event_id,
-            instance_id: instance_id.into(),
-            execution_id,
-            timestamp_ms: SystemClock.now_ms(),
-            duroxide_version: BUILD_VERSION.to_owned(),
-            kind,
-        }
-    }
-
-    /// An event whose position is assigned later.
-    pub fn new(
-        instance_id: impl Into<String>,
-        execution_id: u64,
-        source_event_id: Option<u64>,
-        kind: EventKind,
-    ) -> Self {
-        Self::with_event_id(0, instance_id, execution_id, source_event_id, kind)
-    }
-
     /// Position in the execution.
     pub fn event_id(&self) -> u64 {
         self.event_id

@@ -7,6 +7,7 @@ pub mod error;
 pub mod event;
 pub mod event_kind;
 pub mod ids;
+pub mod kv;
 pub mod retry;
 pub mod stats;
 pub mod status;
@@ -22,6 +23,7 @@ pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
     is_auto_generated_sub_orch_id,
 };
+pub use kv::KvEntry;
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
 pub use status::{ExecutionStatus, OrchestrationStatus};

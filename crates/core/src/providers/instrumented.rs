@@ -19,8 +19,8 @@ use super::{
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
+use crate::observability::MetricsProvider;
 use crate::panics;
-use crate::runtime::observability::MetricsProvider;
 
 /// Hands every call on unchanged, and measures those that the system's speed depends on.
 ///

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use semver::Version;
 
-use crate::model::{Event, WorkItem};
+use crate::model::{Event, KvEntry, WorkItem};
 use crate::providers::ProviderError;
 
 /// A turn to be processed: one locked instance with its messages.
@@ -26,15 +26,6 @@ pub struct OrchestrationItem {
     pub history_error: Option<String>,
     /// Key-value state that finished executions left behind.
     pub kv_snapshot: HashMap<String, KvEntry>,
-}
-
-/// A stored value and when it was set.
-#[derive(Debug, Clone, PartialEq)]
-pub struct KvEntry {
-    /// The value.
-    pub value: String,
-    /// When it was set, milliseconds since the Unix epoch.
-    pub last_updated_at_ms: u64,
 }
 
 /// What a commit says about the execution besides its events.

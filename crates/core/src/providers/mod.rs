@@ -19,14 +19,14 @@ pub mod work;
 pub mod workers;
 
 pub use crate::clock::{Clock, ManualClock, SystemClock};
-pub use crate::model::WorkItem;
-pub use crate::runtime::limits::MAX_WORKER_TAGS;
+pub use crate::limits::MAX_WORKER_TAGS;
+pub use crate::model::{KvEntry, WorkItem};
 pub use admin::{ManagementProvider, ProviderAdmin};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
 pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
 pub use error::ProviderError;
 pub use items::{
-    ExecutionMetadata, InstanceOutcome, InstanceStatus, KvEntry, OrchestrationItem,
+    ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,
 };
 pub use management::{

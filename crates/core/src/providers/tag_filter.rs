@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-use crate::runtime::limits::MAX_WORKER_TAGS;
+use crate::limits::MAX_WORKER_TAGS;
 
 /// Selects activities by their routing tag. Tags are compared exactly.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

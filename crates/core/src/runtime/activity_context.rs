@@ -253,7 +253,7 @@ pub(crate) mod tests {
 
     #[test]
     fn traces_carry_the_identity_of_the_activity() {
-        let lines = crate::runtime::observability::capture::captured(|| {
+        let lines = crate::observability::capture::captured(|| {
             let context = context();
             context.trace_info("one");
             context.trace_error("two".to_owned());

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::limits::{WORKER_ANNOUNCEMENT_INTERVAL, WORKER_ANNOUNCEMENT_LIFETIME};
 use super::node::Node;
+use crate::limits::{WORKER_ANNOUNCEMENT_INTERVAL, WORKER_ANNOUNCEMENT_LIFETIME};
 use crate::providers::WorkerAnnouncement;
 
 /// Announces the node until it stops, unless it runs no activities.

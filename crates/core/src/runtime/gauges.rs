@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tracing::debug;
 
-use super::limits::BACKGROUND_INTERVAL_MIN;
 use super::node::Node;
+use crate::limits::BACKGROUND_INTERVAL_MIN;
 use crate::panics;
 use crate::providers::ProviderError;
 

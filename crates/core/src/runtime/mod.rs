@@ -8,9 +8,7 @@ pub(crate) mod dispatchers;
 mod gauges;
 mod kind_of;
 mod lease;
-pub mod limits;
 mod node;
-pub mod observability;
 mod options;
 mod progress;
 pub mod registry;
@@ -26,12 +24,14 @@ mod unregistered_backoff;
 mod warm_cache;
 
 pub use crate::context::{FnOrchestration, OrchestrationHandler};
+pub use crate::limits;
 pub use crate::model::OrchestrationStatus;
+pub use crate::observability;
+pub use crate::observability::{LogFormat, ObservabilityConfig};
 pub use activity_context::ActivityContext;
 pub use activity_handler::{ActivityHandler, FnActivity};
 pub use descriptor::OrchestrationDescriptor;
 pub use kind_of::kind_of;
-pub use observability::{LogFormat, ObservabilityConfig};
 pub use options::{RuntimeOptions, WarmCacheOptions};
 pub use progress::ProgressError;
 pub use registry::{

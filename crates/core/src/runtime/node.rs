@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use super::dispatchers::worker::{Ahead, FinishedWork, Pace, RunningActivities, SessionCount};
 use super::lease::{Lease, Leases, NewLease};
-use super::observability::{MetricsProvider, ObservabilityHandle};
 use super::slots::Slots;
 use super::system_activities::resolve_system_activity;
 use super::tasks::Tasks;
 use super::warm_cache::WarmCache;
 use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 use crate::clock::Clock;
+use crate::observability::{MetricsProvider, ObservabilityHandle};
 use crate::providers::{DispatcherCapabilityFilter, Provider, SemverRange};
 
 /// One node: a store, what it can run, and what it is running.

@@ -4,11 +4,11 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use super::limits::{
+use super::{ObservabilityConfig, UnregisteredBackoffConfig};
+use crate::limits::{
     ACTIVITIES_PER_CORE, CONCURRENT_ACTIVITIES, CONCURRENT_TURNS, LEASE_RENEWAL_INTERVAL_MIN,
     TURNS_PER_CORE, WARM_BYTES_MAX, WARM_INSTANCES_MAX,
 };
-use super::{ObservabilityConfig, UnregisteredBackoffConfig};
 use crate::providers::{SemverRange, TagFilter};
 
 /// Choices of one runtime. The defaults fit a production node.

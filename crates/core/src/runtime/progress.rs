@@ -7,7 +7,7 @@ use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::Mutex as TurnTaking;
 
-use super::limits::{COMMIT_RETRY_FIRST, COMMIT_RETRY_MAX, COMMIT_TRIES_MIN, MAX_PROGRESS_BYTES};
+use crate::limits::{COMMIT_RETRY_FIRST, COMMIT_RETRY_MAX, COMMIT_TRIES_MIN, MAX_PROGRESS_BYTES};
 use crate::providers::{Provider, ProviderError};
 
 /// Why a report of progress was not kept.

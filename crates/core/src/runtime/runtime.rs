@@ -8,9 +8,7 @@ use uuid::Uuid;
 
 use super::dispatchers::worker::{Ahead, FinishedWork, Pace, RunningActivities, SessionCount};
 use super::lease::Leases;
-use super::limits::SHUTDOWN_GRACE_DEFAULT;
 use super::node::{Node, capabilities};
-use super::observability::{MetricsSnapshot, ObservabilityHandle};
 use super::slots::Slots;
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
@@ -19,7 +17,9 @@ use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
     dispatchers, gauges,
 };
+use crate::limits::SHUTDOWN_GRACE_DEFAULT;
 use crate::model::event::BUILD_VERSION;
+use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::providers::Provider;
 use crate::providers::instrumented::InstrumentedProvider;
 

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tracing::error;
 
-use super::limits::FETCH_RETRY_STEP;
+use crate::limits::FETCH_RETRY_STEP;
 use crate::panics;
 
 /// The tasks of one runtime.

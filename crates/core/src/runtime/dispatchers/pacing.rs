@@ -5,8 +5,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::{error, warn};
 
+use crate::limits::{FETCH_PAUSE_MIN, FETCH_RETRY_MAX, FETCH_RETRY_STEP};
 use crate::providers::{ChangeWatch, ProviderError};
-use crate::runtime::limits::{FETCH_PAUSE_MIN, FETCH_RETRY_MAX, FETCH_RETRY_STEP};
 use crate::runtime::tasks::Tasks;
 
 /// Pauses between fetches.

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tracing::warn;
 
+use crate::limits::{COMMIT_RETRY_FIRST, COMMIT_RETRY_MAX, COMMIT_TRIES_MIN};
 use crate::providers::ProviderError;
 use crate::runtime::lease::Lease;
-use crate::runtime::limits::{COMMIT_RETRY_FIRST, COMMIT_RETRY_MAX, COMMIT_TRIES_MIN};
 
 /// Repeats a storage operation that fails for a passing reason, while the lease lasts and no longer
 /// than the lease is long. Without a bound of its own, trouble that never passes would hold a slot

@@ -6,9 +6,9 @@ use tokio::time::Instant;
 
 use super::direct::{go_on, lead};
 use super::process::process;
+use crate::limits::ITEMS_PER_FETCH_MAX;
 use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
-use crate::runtime::limits::ITEMS_PER_FETCH_MAX;
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slots;
 

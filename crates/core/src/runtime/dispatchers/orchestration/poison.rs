@@ -11,8 +11,8 @@ use super::process::InHand;
 use super::report::{Summary, report};
 use super::standing::Ended;
 use super::starting::{start_event, wanted};
+use crate::limits::UNREADABLE_HISTORY_EVENT_ID;
 use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType};
-use crate::runtime::limits::UNREADABLE_HISTORY_EVENT_ID;
 use crate::runtime::start_facts::StartFacts;
 
 /// Version in a start event that was made only to record a failure.

@@ -12,9 +12,9 @@ use tokio::time::Instant;
 
 use super::fetch::{begin, give_back};
 use super::handover::{Assignment, Stint};
+use crate::limits::{AHEAD_MAX, AHEAD_TIME_MAX, RETURNED_AT_ONCE_MAX};
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
-use crate::runtime::limits::{AHEAD_MAX, AHEAD_TIME_MAX, RETURNED_AT_ONCE_MAX};
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slot;
 

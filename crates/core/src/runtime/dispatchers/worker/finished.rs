@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use super::process::{InHand, Work};
 use super::report::{self, Stored};
+use crate::limits::FINISHED_WAITING_MAX;
 use crate::model::WorkItem;
-use crate::runtime::limits::FINISHED_WAITING_MAX;
 
 /// An ended activity whose result is not stored yet. Its lease is kept until this is dropped.
 pub(crate) struct Finished {

@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use super::ahead::begin_ahead;
 use super::fetch::begin;
+use crate::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
-use crate::runtime::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
 use crate::runtime::node::Node;
 use crate::runtime::slots::Slot;
 

@@ -14,9 +14,9 @@ use super::fetch::begin;
 use super::finished::Finished;
 use super::process::{self, InHand, Work};
 use super::report;
+use crate::limits::ITEMS_PER_FETCH_MAX;
 use crate::providers::{FetchedWork, OverdueFetch, ProviderError};
 use crate::runtime::dispatchers::pacing::Pacing;
-use crate::runtime::limits::ITEMS_PER_FETCH_MAX;
 use crate::runtime::node::Node;
 
 /// Looks for overdue activities, unless the node does no work or the store keeps no limits.

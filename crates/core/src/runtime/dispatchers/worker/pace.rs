@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::limits::{AHEAD_TIME_MAX, QUICK_ACTIVITY_MAX};
 use crate::model::WorkItem;
-use crate::runtime::limits::{AHEAD_TIME_MAX, QUICK_ACTIVITY_MAX};
 
 /// The usual time of each activity, the last ones counting most.
 #[derive(Debug, Default)]

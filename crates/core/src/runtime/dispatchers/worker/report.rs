@@ -7,10 +7,10 @@ use tracing::{debug, warn};
 use super::finished::Finished;
 use super::process::{InHand, Work};
 use super::run::Outcome;
+use crate::limits::WORK_RETURN_DELAY;
 use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
 use crate::providers::ProviderError;
 use crate::runtime::dispatchers::returning::persist;
-use crate::runtime::limits::WORK_RETURN_DELAY;
 
 /// What the orchestration is to be told; `None` if nobody wants to know.
 pub(super) fn judge(

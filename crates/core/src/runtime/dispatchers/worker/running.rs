@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use crate::limits::CANCELLATIONS_REMEMBERED_MAX;
 use crate::providers::ScheduledActivityIdentifier;
-use crate::runtime::limits::CANCELLATIONS_REMEMBERED_MAX;
 
 /// Running activities by what scheduled them.
 #[derive(Debug, Clone, Default)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 use tracing::{debug, warn};
 
-use crate::runtime::limits::BACKGROUND_INTERVAL_MIN;
+use crate::limits::BACKGROUND_INTERVAL_MIN;
 use crate::runtime::node::Node;
 use crate::runtime::options::lease_renewal_interval;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use tracing::debug;
 
+use crate::limits::LOST_LEASES_PAUSE;
 use crate::providers::ChangeScope;
-use crate::runtime::limits::LOST_LEASES_PAUSE;
 use crate::runtime::node::Node;
 
 /// Listens until the node stops, if the store tells of changes.

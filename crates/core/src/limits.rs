@@ -108,7 +108,7 @@ pub const COMMIT_TRIES_MIN: u32 = 6;
 /// Delay of an activity whose result could not be stored, or whose session is one too many.
 pub const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 
-/// How long [`shutdown`](super::Runtime::shutdown) waits when it is not told.
+/// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits when it is not told.
 pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
