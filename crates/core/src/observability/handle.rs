@@ -11,7 +11,7 @@ pub struct ObservabilityHandle {
 
 impl ObservabilityHandle {
     /// Sets up metrics. Installs no log subscriber: that is the program's decision, see
-    /// [`init_logging`](super::init_logging).
+    /// `init_logging` behind the feature `logging`.
     pub fn init(config: &ObservabilityConfig) -> Result<Self, String> {
         Ok(Self { metrics: Arc::new(MetricsProvider::new(config)?) })
     }

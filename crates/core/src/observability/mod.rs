@@ -4,12 +4,14 @@
 pub(crate) mod capture;
 mod config;
 mod handle;
+#[cfg(feature = "logging")]
 mod logging;
 mod metrics;
 mod snapshot;
 
 pub use config::{LogFormat, ObservabilityConfig};
 pub use handle::ObservabilityHandle;
+#[cfg(feature = "logging")]
 pub use logging::init_logging;
 pub use metrics::MetricsProvider;
 pub use snapshot::MetricsSnapshot;

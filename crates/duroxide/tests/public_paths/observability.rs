@@ -7,7 +7,6 @@ use duroxide::providers::Provider;
 use duroxide::providers::instrumented::InstrumentedProvider;
 use duroxide::runtime::observability::{
     LogFormat, MetricsProvider, MetricsSnapshot, ObservabilityConfig, ObservabilityHandle,
-    init_logging,
 };
 
 use crate::is;
@@ -25,7 +24,10 @@ fn config() -> ObservabilityConfig {
         service_version: Some(String::from("1.0.0")),
         gauge_poll_interval: Duration::from_secs(60),
     };
-    is::<fn(&ObservabilityConfig) -> Result<(), String>>(init_logging);
+    #[cfg(feature = "logging")]
+    is::<fn(&ObservabilityConfig) -> Result<(), String>>(
+        duroxide::runtime::observability::init_logging,
+    );
     config
 }
 
