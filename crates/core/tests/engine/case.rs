@@ -1,7 +1,7 @@
-//! Cases as they stand in the files.
+//! Reads the case files.
 //!
 //! ```text
-//! # 7.3 a title: the rules that the case proves, then the fact
+//! # signal-early: a title names the rules that the case proves, then the fact
 //! run sample input=x pin=0.1.30
 //! history 2 activity A(1); 3 done 2 x
 //! in done 2 x; signal go y
@@ -12,12 +12,12 @@
 //! = waiting
 //! ```
 //!
-//! A turn is everything from `in` to `=`. Lines that are left out stand for nothing, `ev *` for
-//! anything, and `…` within an item for any text. `code other` deploys other code before the next
+//! A turn is everything from `in` to `=`. A missing line means an empty list, `ev *` matches any
+//! events, and `…` within an item matches any text. `code other` deploys other code before the next
 //! turn; `next` in place of the first message starts the execution that the last turn continued as.
 
 use super::notation::word;
-use super::render::Shown;
+use super::render::RenderedTurn;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Case {
@@ -35,11 +35,11 @@ pub(crate) struct Case {
 /// One turn of a case.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Step {
-    /// Other code from here on.
+    /// The sample that runs from this turn on, if another one is deployed.
     pub(crate) code: Option<String>,
     pub(crate) now_ms: Option<u64>,
     pub(crate) inbox: Vec<String>,
-    pub(crate) expected: Shown,
+    pub(crate) expected: RenderedTurn,
 }
 
 impl Case {
@@ -48,7 +48,7 @@ impl Case {
     }
 }
 
-/// All cases of one file.
+/// Parses all cases of one file.
 pub(crate) fn parse(file: &'static str, text: &str) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     let mut code = None;
@@ -104,17 +104,12 @@ fn read_line(case: &mut Case, code: &mut Option<String>, verb: &str, rest: &str)
 }
 
 fn titled(file: &'static str, rest: &str) -> Case {
-    let is_rule = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit() || c == 'D');
-    let rules: Vec<String> = rest
-        .split_whitespace()
-        .take_while(is_rule)
-        .map(|rule| rule.trim_end_matches(',').to_owned())
-        .collect();
-    assert!(!rules.is_empty(), "{file}: no rule in title {rest:?}");
+    let (rules, _fact) =
+        rest.split_once(": ").unwrap_or_else(|| panic!("{file}: no rule in title {rest:?}"));
     Case {
         file,
         title: rest.to_owned(),
-        rules,
+        rules: rules.split(", ").map(str::to_owned).collect(),
         text: format!("# {rest}\n"),
         sample: String::new(),
         settings: Vec::new(),
@@ -128,7 +123,7 @@ fn setting(text: &str) -> (String, String) {
     (key.to_owned(), value.to_owned())
 }
 
-/// Items between semicolons; `3* message q x` stands for three of them.
+/// Splits items at semicolons; `3* message q x` repeats an item three times.
 fn items(text: &str) -> Vec<String> {
     let repeated = text.split(';').map(str::trim).filter(|item| !item.is_empty()).map(|item| {
         match word(item).0.strip_suffix('*').and_then(|count| count.parse::<usize>().ok()) {

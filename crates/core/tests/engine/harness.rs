@@ -1,4 +1,4 @@
-//! One execution driven by hand, for tests that look at more than its turns.
+//! One execution driven by hand, for tests that check more than its turns.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -46,7 +46,7 @@ impl Harness {
         }
     }
 
-    /// Takes a turn with messages in the notation of cases and shows its result.
+    /// Runs a turn with messages in the notation of cases and renders its result.
     pub(crate) fn turn(&mut self, messages: &[&str]) -> String {
         // The first turn is the start.
         let skipped = usize::from(self.history.is_empty() && messages.first() == Some(&"start"));
@@ -63,7 +63,7 @@ impl Harness {
             } else {
                 Execution::open(setup, &self.history)
             };
-            opened.expect("a history that begins with a start")
+            opened.expect("the history starts with OrchestrationStarted")
         });
         let turn = execution.advance(messages, 1000);
         self.history.extend(turn.events.iter().cloned());

@@ -1,4 +1,5 @@
-//! The engine, rule by rule: text cases, properties, wake-ups and cost.
+//! The engine, rule by rule: text cases, properties, wakes and cost. `docs/internals/rules.md`
+//! states the rules.
 
 mod case;
 mod cases;

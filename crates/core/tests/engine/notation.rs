@@ -1,6 +1,6 @@
 //! The compact notation of cases: messages and events as short lines.
 //!
-//! An id may name another execution than the running one: `done 2/7 x` answers schedule 2 of
+//! An id may name another execution than the running one: `done 2/7 x` completes schedule 2 of
 //! execution 7. Data may be empty; `;` separates items and therefore never occurs in one.
 
 use duroxide_core::providers::KvEntry;
@@ -19,7 +19,7 @@ fn number(text: &str) -> u64 {
     text.trim_start_matches('@').parse().unwrap_or_else(|_| panic!("not a number: {text:?}"))
 }
 
-/// `2` or `2/7`: schedule and execution.
+/// Parses `2` or `2/7`: schedule and execution.
 fn target(text: &str, execution_id: u64) -> (u64, u64) {
     match text.split_once('/') {
         Some((id, execution)) => (number(id), number(execution)),
@@ -27,14 +27,14 @@ fn target(text: &str, execution_id: u64) -> (u64, u64) {
     }
 }
 
-/// `Name(input)`.
+/// Parses `Name(input)`.
 fn call(text: &str) -> (String, String) {
     let (name, rest) = text.split_once('(').unwrap_or_else(|| panic!("not a call: {text:?}"));
     let input = rest.strip_suffix(')').unwrap_or_else(|| panic!("not a call: {text:?}"));
     (name.to_owned(), input.to_owned())
 }
 
-/// `a=1@500`.
+/// Parses `a=1@500`.
 pub(crate) fn kv_entry(text: &str) -> (String, KvEntry) {
     let (key, rest) = text.split_once('=').expect("key=value@time");
     let (value, time) = rest.split_once('@').expect("key=value@time");
@@ -49,9 +49,9 @@ pub(crate) fn application(message: &str) -> ErrorDetails {
     }
 }
 
-/// Details of a failure; the word says whose fault it is.
-fn details(whose: &str, message: &str) -> ErrorDetails {
-    match whose {
+/// Details of a failure; the word names the party at fault.
+fn details(fault: &str, message: &str) -> ErrorDetails {
+    match fault {
         "failed" => application(message),
         "infra" => ErrorDetails::Infrastructure {
             operation: "op".to_owned(),
@@ -78,7 +78,7 @@ fn details(whose: &str, message: &str) -> ErrorDetails {
     }
 }
 
-/// Reads a message for the running execution.
+/// Parses a message for the running execution.
 pub(crate) fn message(text: &str, running: u64) -> WorkItem {
     let (verb, rest) = word(text);
     let (first, data) = word(rest);
@@ -100,14 +100,14 @@ pub(crate) fn message(text: &str, running: u64) -> WorkItem {
         "foreign-wake" => WorkItem::ExternalRaised {
             instance,
             name: duroxide_core::engine::FOREIGN_WAKE_SIGNAL.to_owned(),
-            // The execution that was woken; without a word of its own, the running one.
+            // The execution that was woken: the named one, or the running one.
             data: if rest.is_empty() { running.to_string() } else { rest.to_owned() },
         },
-        answer => answer_message(answer, target(first, running), data),
+        completion => completion_message(completion, target(first, running), data),
     }
 }
 
-fn answer_message(verb: &str, (id, execution_id): (u64, u64), data: &str) -> WorkItem {
+fn completion_message(verb: &str, (id, execution_id): (u64, u64), data: &str) -> WorkItem {
     let instance = INSTANCE.to_owned();
     if let Some(failure) = verb.strip_prefix("child-")
         && failure != "done"
@@ -140,7 +140,7 @@ fn answer_message(verb: &str, (id, execution_id): (u64, u64), data: &str) -> Wor
     }
 }
 
-/// Reads a recorded event, `<id> <text>`, of the kinds that hand-written histories use.
+/// Parses a recorded event, `<id> <text>`, of the kinds that hand-written histories use.
 pub(crate) fn event(text: &str, execution_id: u64) -> Event {
     let (id, text) = word(text);
     let (verb, rest) = word(text);
@@ -175,7 +175,7 @@ pub(crate) fn event(text: &str, execution_id: u64) -> Event {
             let instance = instance.to_owned();
             (None, EventKind::SubOrchestrationScheduled { name, instance, input })
         }
-        other => panic!("histories of cases have no {other:?}"),
+        other => panic!("histories of cases do not support {other:?}"),
     };
     Event {
         event_id: number(id),

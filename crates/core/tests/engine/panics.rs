@@ -1,11 +1,11 @@
-//! Whatever panics in user code stays there.
+//! The engine contains panics of user code.
 
 use super::harness::Harness;
 
-/// Panics when it is dropped, unless something panics already.
-struct Bomb;
+/// Panics when it is dropped, unless the thread already panics.
+struct PanicsOnDrop;
 
-impl Drop for Bomb {
+impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
         if !std::thread::panicking() {
             panic!("dropped a bomb");
@@ -16,10 +16,10 @@ impl Drop for Bomb {
 #[test]
 fn a_panic_in_a_destructor_fails_the_orchestration() {
     let mut harness = Harness::new(|ctx, _input| async move {
-        let bomb = Bomb;
-        let answer = ctx.schedule_activity("A", "").await;
-        drop(bomb);
-        answer
+        let guard = PanicsOnDrop;
+        let result = ctx.schedule_activity("A", "").await;
+        drop(guard);
+        result
     });
     harness.turn(&["start"]);
     assert_eq!(harness.turn(&["done 2 x"]), "failed panic: orchestration panicked: dropped a bomb");
@@ -28,10 +28,10 @@ fn a_panic_in_a_destructor_fails_the_orchestration() {
 #[test]
 fn a_panic_in_a_destructor_during_eviction_is_contained() {
     let mut harness = Harness::new(|ctx, _input| async move {
-        let bomb = Bomb;
-        let answer = ctx.schedule_activity("A", "").await;
-        std::mem::forget(bomb);
-        answer
+        let guard = PanicsOnDrop;
+        let result = ctx.schedule_activity("A", "").await;
+        std::mem::forget(guard);
+        result
     });
     harness.turn(&["start"]);
     harness.evict();
@@ -39,7 +39,7 @@ fn a_panic_in_a_destructor_during_eviction_is_contained() {
 }
 
 #[test]
-fn a_panic_while_the_future_is_made_fails_the_orchestration() {
+fn a_panic_of_the_handler_before_its_future_exists_fails_the_orchestration() {
     let mut harness = Harness::new(|_ctx, _input| {
         if std::hint::black_box(true) {
             panic!("no future");
@@ -50,14 +50,14 @@ fn a_panic_while_the_future_is_made_fails_the_orchestration() {
 }
 
 #[test]
-fn a_panic_in_one_branch_takes_the_others_along_without_cancelling_them_as_dropped() {
+fn a_panic_in_one_branch_does_not_record_the_others_as_dropped() {
     let mut harness = Harness::new(|ctx, _input| async move {
         let bad = async {
-            let _answer = ctx.schedule_activity("A", "").await;
+            let _result = ctx.schedule_activity("A", "").await;
             panic!("bad branch")
         };
-        let (_never, answer): ((), _) = ctx.join2(bad, ctx.schedule_activity("B", "")).await;
-        answer
+        let (_never, result): ((), _) = ctx.join2(bad, ctx.schedule_activity("B", "")).await;
+        result
     });
     harness.turn(&["start"]);
     let result = harness.turn(&["done 3 x"]);

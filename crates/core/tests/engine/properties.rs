@@ -1,4 +1,4 @@
-//! Random programs in a random world: however an execution is kept, it decides the same.
+//! Random programs in a random world: an execution decides the same, warm, replayed or evicted.
 
 mod program;
 mod subject;
@@ -16,7 +16,7 @@ use program::{Block, Point, program};
 use subject::{Batch, Keeping, Subject};
 use world::{TURNS_MAX, World};
 
-/// The same programs on every run: a failure can be repeated, and a build does not fail by chance.
+/// A fixed seed gives the same programs on every run, so that failures are reproducible.
 fn config(cases: u32) -> Config {
     Config {
         cases,
@@ -27,46 +27,46 @@ fn config(cases: u32) -> Config {
     }
 }
 
-/// A whole life of an instance: what came in, and what each turn did.
-struct Life {
+/// The whole run of an instance: the batches, and the turn for each of them.
+struct Run {
     batches: Vec<Batch>,
     turns: Vec<Turn>,
 }
 
-/// Lives once, warm, checking what must hold in every turn.
-fn live(program: &Block, pin: &str, seed: u64) -> Result<Life, TestCaseError> {
+/// Runs once, warm, and checks the invariants of every turn.
+fn run_warm(program: &Block, pin: &str, seed: u64) -> Result<Run, TestCaseError> {
     let mut world = World::new(seed);
     let mut subject = Subject::new(program.clone(), pin, Keeping::Warm);
-    let mut life = Life { batches: Vec::new(), turns: Vec::new() };
+    let mut run = Run { batches: Vec::new(), turns: Vec::new() };
     for _turn in 0..TURNS_MAX {
         let batch = world.batch();
-        let before = if batch.begin.is_some() { 0 } else { last_id(&subject) };
-        let turn = subject.take(&batch);
-        ids_grow(before, &turn)?;
-        messages_are_recorded(&subject, &turn)?;
+        let before = if batch.start.is_some() { 0 } else { last_id(&subject) };
+        let turn = subject.run_turn(&batch);
+        check_ids_grow(before, &turn)?;
+        check_messages_are_recorded(&subject, &turn)?;
         if matches!(turn.result, TurnResult::ContinueAsNew { .. }) {
             let expected = match pin {
-                "0.1.30" => beyond_the_dequeues(&subject, &world),
-                _newer => not_read(&subject, &world),
+                "0.1.30" => beyond_open_dequeues(&subject, &world),
+                _newer => unread(&subject, &world),
             };
             prop_assert_eq!(carried(&turn), expected);
         }
-        let goes_on = world.commit(&turn, &subject.history);
-        life.batches.push(batch);
-        life.turns.push(turn);
-        if !goes_on {
-            new_points_are_not_replayed(&subject, Keeping::Warm)?;
-            return Ok(life);
+        let is_running = world.commit(&turn, &subject.history);
+        run.batches.push(batch);
+        run.turns.push(turn);
+        if !is_running {
+            check_replayed_points(&subject, Keeping::Warm)?;
+            return Ok(run);
         }
     }
-    Err(TestCaseError::fail("everything was answered and the program has not ended"))
+    Err(TestCaseError::fail("all actions completed and the program did not"))
 }
 
 fn last_id(subject: &Subject) -> u64 {
     subject.history.last().map_or(0, |event| event.event_id)
 }
 
-fn ids_grow(before: u64, turn: &Turn) -> Result<(), TestCaseError> {
+fn check_ids_grow(before: u64, turn: &Turn) -> Result<(), TestCaseError> {
     let mut last = before;
     for event in &turn.events {
         prop_assert!(event.event_id > last, "{} after {last}", event.event_id);
@@ -75,7 +75,7 @@ fn ids_grow(before: u64, turn: &Turn) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn messages_are_recorded(subject: &Subject, turn: &Turn) -> Result<(), TestCaseError> {
+fn check_messages_are_recorded(subject: &Subject, turn: &Turn) -> Result<(), TestCaseError> {
     let schedules: BTreeMap<u64, &EventKind> =
         subject.history.iter().map(|event| (event.event_id, &event.kind)).collect();
     let new: HashSet<u64> = turn.events.iter().map(|event| event.event_id).collect();
@@ -116,15 +116,15 @@ fn carried(turn: &Turn) -> Vec<(String, String)> {
 }
 
 /// Messages that no dequeue returned to the code.
-fn not_read(subject: &Subject, world: &World) -> Vec<(String, String)> {
+fn unread(subject: &Subject, world: &World) -> Vec<(String, String)> {
     let runs = subject.logs.last().expect("one for each execution").runs();
     let read: HashSet<&str> =
         runs.iter().flatten().filter_map(|point| point.what.strip_prefix("message ")).collect();
     world.arrivals.iter().filter(|(_, data)| !read.contains(data.as_str())).cloned().collect()
 }
 
-/// Messages beyond the number of dequeues of their queue that were not given up, as history tells.
-fn beyond_the_dequeues(subject: &Subject, world: &World) -> Vec<(String, String)> {
+/// Messages beyond the number of open dequeues of their queue, according to history.
+fn beyond_open_dequeues(subject: &Subject, world: &World) -> Vec<(String, String)> {
     let mut dequeues: BTreeMap<u64, &str> = BTreeMap::new();
     for event in &subject.history {
         match (&event.kind, event.source_event_id) {
@@ -153,8 +153,8 @@ fn beyond_the_dequeues(subject: &Subject, world: &World) -> Vec<(String, String)
     beyond.cloned().collect()
 }
 
-/// Each point is passed for the first time exactly once, and as a replay ever after.
-fn new_points_are_not_replayed(subject: &Subject, keeping: Keeping) -> Result<(), TestCaseError> {
+/// Each point is passed once for the first time, and as a replay after that.
+fn check_replayed_points(subject: &Subject, keeping: Keeping) -> Result<(), TestCaseError> {
     for log in &subject.logs {
         let mut known: Vec<Point> = Vec::new();
         for run in log.runs() {
@@ -179,28 +179,28 @@ fn same(a: &Turn, b: &Turn) -> bool {
         && a.result == b.result
 }
 
-/// Lives again, kept in another way.
-fn relive(life: &Life, program: &Block, pin: &str, keeping: Keeping) -> Result<(), TestCaseError> {
+/// Runs the same batches again, with another way to keep the execution.
+fn run_again(run: &Run, program: &Block, pin: &str, keeping: Keeping) -> Result<(), TestCaseError> {
     let mut subject = Subject::new(program.clone(), pin, keeping);
-    for (number, (batch, expected)) in life.batches.iter().zip(&life.turns).enumerate() {
-        let turn = subject.take(batch);
+    for (number, (batch, expected)) in run.batches.iter().zip(&run.turns).enumerate() {
+        let turn = subject.run_turn(batch);
         prop_assert!(
             same(&turn, expected),
             "turn {} of {} differs when {keeping:?}:\n{turn:#?}\n{expected:#?}",
             number + 1,
-            life.turns.len()
+            run.turns.len()
         );
     }
     if keeping != Keeping::Crashing {
-        new_points_are_not_replayed(&subject, keeping)?;
+        check_replayed_points(&subject, keeping)?;
     }
     Ok(())
 }
 
 fn decides_the_same(program: &Block, pin: &str, seed: u64) -> Result<(), TestCaseError> {
-    let life = live(program, pin, seed)?;
+    let run = run_warm(program, pin, seed)?;
     for keeping in [Keeping::Cold, Keeping::Crashing, Keeping::Evicting] {
-        relive(&life, program, pin, keeping)?;
+        run_again(&run, program, pin, keeping)?;
     }
     Ok(())
 }
@@ -209,7 +209,7 @@ proptest! {
     #![proptest_config(config(400))]
 
     #[test]
-    fn a_program_decides_the_same_however_it_is_kept(program in program(), seed: u64) {
+    fn a_program_decides_the_same_warm_cold_crashing_or_evicted(program in program(), seed: u64) {
         decides_the_same(&program, "0.2.0", seed)?;
     }
 }
@@ -218,20 +218,20 @@ proptest! {
     #![proptest_config(config(150))]
 
     #[test]
-    fn so_does_one_with_the_rules_of_0_1_32(program in program(), seed: u64) {
+    fn a_program_decides_the_same_with_the_rules_of_0_1_32(program in program(), seed: u64) {
         decides_the_same(&program, "0.1.32", seed)?;
     }
 
     #[test]
-    fn so_does_one_with_the_rules_of_0_1_30(program in program(), seed: u64) {
+    fn a_program_decides_the_same_with_the_rules_of_0_1_30(program in program(), seed: u64) {
         decides_the_same(&program, "0.1.30", seed)?;
     }
 }
 
-/// Guards the properties against saying nothing.
+/// The properties above prove something only if the random runs cover every kind of event.
 #[test]
-fn random_lives_see_every_kind_of_event_and_end() {
-    const END: [&str; 3] =
+fn random_runs_cover_every_kind_of_event_and_complete() {
+    const TERMINAL: [&str; 3] =
         ["OrchestrationCompleted", "OrchestrationFailed", "OrchestrationContinuedAsNew"];
     const SCHEDULES: [&str; 10] = [
         "ActivityScheduled",
@@ -256,17 +256,17 @@ fn random_lives_see_every_kind_of_event_and_end() {
     let mut turns = 0;
     for seed in 0..300 {
         let program = program().new_tree(&mut runner).expect("a program").current();
-        let life = live(&program, "0.2.0", seed).expect("a life that ends");
-        turns += life.turns.len();
-        for event in life.turns.iter().flat_map(|turn| &turn.events) {
+        let run = run_warm(&program, "0.2.0", seed).expect("a run that completes");
+        turns += run.turns.len();
+        for event in run.turns.iter().flat_map(|turn| &turn.events) {
             *seen.entry(event.kind.type_tag()).or_default() += 1;
         }
         let cancelled = |turn: &Turn| matches!(turn.result, TurnResult::Cancelled { .. });
-        *seen.entry("cancelled").or_default() += life.turns.iter().filter(|t| cancelled(t)).count();
+        *seen.entry("cancelled").or_default() += run.turns.iter().filter(|t| cancelled(t)).count();
     }
-    assert!(turns > 1000, "lives are too short: {turns} turns");
-    let answers = ["ActivityCompleted", "ActivityFailed", "TimerFired", "cancelled"];
-    for kind in END.iter().chain(&SCHEDULES).chain(&DROPS).chain(&answers) {
+    assert!(turns > 1000, "runs are too short: {turns} turns");
+    let completions = ["ActivityCompleted", "ActivityFailed", "TimerFired", "cancelled"];
+    for kind in TERMINAL.iter().chain(&SCHEDULES).chain(&DROPS).chain(&completions) {
         assert!(seen.get(kind).is_some_and(|count| *count >= 5), "too few {kind}: {seen:?}");
     }
 }

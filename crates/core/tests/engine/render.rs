@@ -1,11 +1,11 @@
-//! What a turn did, as the lines that cases expect.
+//! Renders a turn as the lines that cases expect.
 
 use duroxide_core::engine::{Turn, TurnResult};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 
 /// A turn as text, one list per line of the notation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct RenderedTurn {
     pub(crate) events: Vec<String>,
     pub(crate) work: Vec<String>,
     pub(crate) out: Vec<String>,
@@ -13,8 +13,8 @@ pub(crate) struct Shown {
     pub(crate) result: String,
 }
 
-pub(crate) fn turn(turn: &Turn) -> Shown {
-    Shown {
+pub(crate) fn turn(turn: &Turn) -> RenderedTurn {
+    RenderedTurn {
         events: turn.events.iter().map(event).collect(),
         work: turn.worker_items.iter().map(message).collect(),
         out: turn.orchestrator_items.iter().map(message).collect(),
@@ -34,7 +34,7 @@ fn result(result: &TurnResult) -> String {
 }
 
 fn failure(details: &ErrorDetails) -> String {
-    let whose = match details {
+    let fault = match details {
         ErrorDetails::Infrastructure { .. } => "infra",
         ErrorDetails::Configuration { .. } => "config",
         ErrorDetails::Poison { .. } => "poison",
@@ -45,7 +45,7 @@ fn failure(details: &ErrorDetails) -> String {
             AppErrorKind::Cancelled { .. } => "cancel",
         },
     };
-    format!("{whose}: {}", details.display_message())
+    format!("{fault}: {}", details.display_message())
 }
 
 pub(crate) fn event(event: &Event) -> String {
@@ -111,11 +111,11 @@ fn message(message: &WorkItem) -> String {
         WorkItem::StartOrchestration { .. } => start(message),
         WorkItem::CancelInstance { instance, reason } => format!("cancel {instance}: {reason}"),
         WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, parent_id, result } => {
-            format!("tell {parent_instance}/{parent_execution_id}/{parent_id} ok {result}")
+            format!("notify {parent_instance}/{parent_execution_id}/{parent_id} ok {result}")
         }
         WorkItem::SubOrchFailed { parent_instance, parent_execution_id, parent_id, details } => {
-            let place = format!("{parent_instance}/{parent_execution_id}/{parent_id}");
-            format!("tell {place} {}", failure(details))
+            let parent = format!("{parent_instance}/{parent_execution_id}/{parent_id}");
+            format!("notify {parent} {}", failure(details))
         }
         WorkItem::ContinueAsNew { .. } => successor(message),
         WorkItem::ActivityCompleted { .. }
@@ -139,7 +139,7 @@ fn start(message: &WorkItem) -> String {
     else {
         return String::new();
     };
-    assert_eq!(*execution_id, 1, "every start is a first execution");
+    assert_eq!(*execution_id, 1, "a start always names the first execution");
     let version = version.as_ref().map(|version| format!(" v{version}")).unwrap_or_default();
     let parent = match (parent_instance, parent_execution_id, parent_id) {
         (Some(instance), Some(execution), Some(id)) => format!(" for {instance}/{execution}/{id}"),

@@ -1,11 +1,11 @@
-//! What is replayed, and histories that cannot be.
+//! The replaying flag, and histories that cannot be replayed.
 
 use std::sync::{Arc, Mutex};
 
 use super::harness::Harness;
 
 #[test]
-pub(crate) fn code_is_replaying_exactly_where_an_earlier_turn_has_been() {
+pub(crate) fn is_replaying_is_true_exactly_for_events_of_earlier_turns() {
     let seen: Arc<Mutex<Vec<(u8, bool)>>> = Arc::default();
     let log = Arc::clone(&seen);
     let mut harness = Harness::new(move |ctx, _input| {
@@ -16,9 +16,9 @@ pub(crate) fn code_is_replaying_exactly_where_an_earlier_turn_has_been() {
             note(1);
             let first = ctx.schedule_activity("A", "");
             let second = ctx.schedule_activity("B", "");
-            let _answer = first.await;
+            let _result = first.await;
             note(2);
-            let _answer = second.await;
+            let _result = second.await;
             note(3);
             ctx.schedule_activity("C", "").await
         }
@@ -29,7 +29,7 @@ pub(crate) fn code_is_replaying_exactly_where_an_earlier_turn_has_been() {
         std::mem::take(&mut *seen.lock().expect("never poisoned"))
     };
     assert_eq!(turn(&["start"]), [(1, false)]);
-    // The last recorded event moves the code: that happened in the turn that recorded it.
+    // The code moved on the last recorded event in the turn that recorded it.
     assert_eq!(turn(&["done 2 x"]), [(1, true), (2, false)]);
     assert_eq!(turn(&["signal any thing"]), [(1, true), (2, true)]);
     assert_eq!(turn(&["done 3 y"]), [(1, true), (2, true), (3, false)]);

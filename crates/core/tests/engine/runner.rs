@@ -1,4 +1,4 @@
-//! Runs a case warm, cold and crashing and compares every turn with what is expected.
+//! Runs a case warm, cold and crashing and compares every turn with the expected one.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use duroxide_core::{Event, EventKind, WorkItem};
 
 use super::case::{Case, Step};
 use super::notation::{self, INSTANCE};
-use super::render::{self, Shown};
+use super::render::{self, RenderedTurn};
 use super::samples;
 
 /// How an execution gets from one turn to the next.
@@ -18,34 +18,34 @@ pub(crate) enum Mode {
     Warm,
     /// It is opened from its history before every turn.
     Cold,
-    /// Every turn is lost before its commit once, and taken again from storage.
+    /// Every turn is lost once before its commit and runs again from storage.
     Crashing,
 }
 
-/// Runs the case in every mode; says what differs from the expected turns.
+/// Runs the case in every mode; the error shows what differs from the expected turns.
 pub(crate) fn run(case: &Case) -> Result<(), String> {
     [Mode::Warm, Mode::Cold, Mode::Crashing].into_iter().try_for_each(|mode| check(case, mode))
 }
 
 fn check(case: &Case, mode: Mode) -> Result<(), String> {
     assert!(!case.turns.is_empty(), "{}: no turn", case.title);
-    let mut stage = Stage::new(case);
+    let mut run = CaseRun::new(case);
     for (number, step) in (1..).zip(&case.turns) {
-        let actual = stage.play(step, number, mode)?;
-        if !fits(&step.expected, &actual) {
+        let actual = run.run_turn(step, number, mode)?;
+        if !turn_matches(&step.expected, &actual) {
             return Err(format!(
                 "{} ({mode:?}, turn {number})\n{}\n{}",
                 case.file,
                 case.text,
-                beside(&step.expected, &actual)
+                side_by_side(&step.expected, &actual)
             ));
         }
     }
     Ok(())
 }
 
-/// Where a case stands.
-struct Stage<'a> {
+/// The state of a case between turns.
+struct CaseRun<'a> {
     case: &'a Case,
     sample: String,
     execution_id: u64,
@@ -54,10 +54,10 @@ struct Stage<'a> {
     successor: Option<WorkItem>,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> CaseRun<'a> {
     fn new(case: &'a Case) -> Self {
         let execution_id = case.setting("execution").map_or(1, |id| id.parse().expect("a number"));
-        let mut stage = Self {
+        let mut run = Self {
             case,
             sample: case.sample.clone(),
             execution_id,
@@ -67,14 +67,14 @@ impl<'a> Stage<'a> {
         };
         if !case.history.is_empty() {
             let input = case.setting("input").unwrap_or_default().to_owned();
-            stage.history.push(stage.start(input, None, 0));
+            run.history.push(run.start(input, None, 0));
             let recorded = case.history.iter().map(|text| notation::event(text, execution_id));
-            stage.history.extend(recorded);
+            run.history.extend(recorded);
         }
-        stage
+        run
     }
 
-    fn play(&mut self, step: &Step, number: u64, mode: Mode) -> Result<Shown, String> {
+    fn run_turn(&mut self, step: &Step, number: u64, mode: Mode) -> Result<RenderedTurn, String> {
         let now_ms = step.now_ms.unwrap_or(number * 1000);
         if let Some(code) = &step.code {
             self.sample.clone_from(code);
@@ -101,11 +101,11 @@ impl<'a> Stage<'a> {
         }
         let execution = self.execution.as_mut().expect("opened above");
         let turn = execution.advance(messages, now_ms);
-        self.keep(&turn);
+        self.record(&turn);
         Ok(render::turn(&turn))
     }
 
-    /// Begins with a start event, or opens the history.
+    /// Starts with a start event, or opens the history.
     fn open(&self, start: Option<Event>) -> Result<Execution, String> {
         let opened = match start {
             Some(start) => Execution::begin(self.setup(), start),
@@ -114,13 +114,13 @@ impl<'a> Stage<'a> {
         opened.map_err(|details| details.display_message())
     }
 
-    fn keep(&mut self, turn: &Turn) {
+    fn record(&mut self, turn: &Turn) {
         self.history.extend(turn.events.iter().cloned());
         let continued = |item: &&WorkItem| matches!(item, WorkItem::ContinueAsNew { .. });
         self.successor = turn.orchestrator_items.iter().find(continued).cloned();
     }
 
-    /// The start of the next execution, and what it carries: that comes before everything else.
+    /// The start of the next execution, and the messages it carries, which come first.
     fn successor(&mut self, now_ms: u64) -> Result<(Event, Vec<WorkItem>), String> {
         let Some(WorkItem::ContinueAsNew {
             input,
@@ -129,7 +129,7 @@ impl<'a> Stage<'a> {
             ..
         }) = self.successor.take()
         else {
-            return Err(format!("{}: nothing continued as new", self.case.title));
+            return Err(format!("{}: the last turn did not continue as new", self.case.title));
         };
         self.execution_id += 1;
         self.history.clear();
@@ -169,12 +169,12 @@ impl<'a> Stage<'a> {
             handler: samples::find(&self.sample),
             kv_snapshot: kv.split_terminator(',').map(notation::kv_entry).collect(),
             parent: self.case.setting("parent").map(parent),
-            on_foreign_wake: Some(Arc::new(|| panic!("cases are never woken from outside"))),
+            on_foreign_wake: Some(Arc::new(|| panic!("a case has no foreign wakes"))),
         }
     }
 }
 
-/// `p/1/4`.
+/// Parses `p/1/4`.
 fn parent(text: &str) -> Parent {
     let mut parts = text.split('/');
     let mut next = || parts.next().expect("instance/execution/id");
@@ -185,21 +185,21 @@ fn parent(text: &str) -> Parent {
     }
 }
 
-fn fits(expected: &Shown, actual: &Shown) -> bool {
-    (expected.events == ["*"] || all_fit(&expected.events, &actual.events))
-        && all_fit(&expected.work, &actual.work)
-        && all_fit(&expected.out, &actual.out)
+fn turn_matches(expected: &RenderedTurn, actual: &RenderedTurn) -> bool {
+    (expected.events == ["*"] || all_match(&expected.events, &actual.events))
+        && all_match(&expected.work, &actual.work)
+        && all_match(&expected.out, &actual.out)
         && expected.cancelled == actual.cancelled
-        && item_fits(&expected.result, &actual.result)
+        && item_matches(&expected.result, &actual.result)
 }
 
-fn all_fit(expected: &[String], actual: &[String]) -> bool {
+fn all_match(expected: &[String], actual: &[String]) -> bool {
     expected.len() == actual.len()
-        && expected.iter().zip(actual).all(|(expected, actual)| item_fits(expected, actual))
+        && expected.iter().zip(actual).all(|(expected, actual)| item_matches(expected, actual))
 }
 
-/// Whether the pieces between `…` occur in order, the first one at the front.
-fn item_fits(expected: &str, actual: &str) -> bool {
+/// Whether the pieces between `…` occur in order, the first one at the start.
+fn item_matches(expected: &str, actual: &str) -> bool {
     let Some((front, rest)) = expected.split_once('…') else { return expected == actual };
     let Some(mut left) = actual.strip_prefix(front) else { return false };
     let open_end = expected.ends_with('…');
@@ -210,14 +210,14 @@ fn item_fits(expected: &str, actual: &str) -> bool {
     open_end || left.is_empty()
 }
 
-/// Expected and actual turn side by side, line by line.
-fn beside(expected: &Shown, actual: &Shown) -> String {
+/// Shows expected and actual turn side by side, line by line.
+fn side_by_side(expected: &RenderedTurn, actual: &RenderedTurn) -> String {
     let mut text = String::new();
     let mut section = |name: &str, expected: &[String], actual: &[String]| {
         for row in 0..expected.len().max(actual.len()) {
             let left = expected.get(row).map_or("-", String::as_str);
             let right = actual.get(row).map_or("-", String::as_str);
-            let mark = if item_fits(left, right) || left == "*" { ' ' } else { '!' };
+            let mark = if item_matches(left, right) || left == "*" { ' ' } else { '!' };
             writeln!(text, "{mark} {name:6} {left:48} | {right}").expect("text");
         }
     };

@@ -1,4 +1,4 @@
-//! Sample orchestrations: ordinary code, found by name.
+//! Sample orchestrations: ordinary code, looked up by name.
 
 mod basics;
 mod calls;
@@ -36,10 +36,10 @@ macro_rules! samples {
 }
 use samples;
 
-/// The sample of that name.
+/// Finds the sample with this name.
 pub(crate) fn find(name: &str) -> Arc<dyn OrchestrationHandler> {
     let files = [basics::ALL, calls::ALL, events::ALL, state::ALL, waking::ALL];
     let found = files.concat().into_iter().find(|(sample, _)| *sample == name);
-    let (_, code) = found.unwrap_or_else(|| panic!("no sample is called {name:?}"));
+    let (_, code) = found.unwrap_or_else(|| panic!("there is no sample {name:?}"));
     Arc::new(FnOrchestration(code))
 }

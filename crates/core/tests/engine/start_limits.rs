@@ -1,4 +1,4 @@
-//! Schedule-to-start limits are told once, with the turn that schedules, and never recorded.
+//! A turn reports schedule-to-start limits once, when it schedules; history does not record them.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use super::notation;
 const LIMIT: Duration = Duration::from_secs(30);
 
 #[test]
-fn a_limit_goes_with_the_turn_that_schedules_and_with_no_other() {
+fn only_the_scheduling_turn_reports_a_start_limit() {
     let mut harness = Harness::new(|ctx, _input| async move {
         let first = ctx.schedule_activity("A", "").with_schedule_to_start_limit(LIMIT);
         let plain = ctx.schedule_activity("B", "");
         let last = ctx.schedule_activity("C", "").with_schedule_to_start_limit(LIMIT * 2);
-        let _answers = ctx.join(vec![first, plain]).await;
+        let _results = ctx.join(vec![first, plain]).await;
         last.await
     });
     assert_eq!(harness.advance(Vec::new()).start_limits, [(2, LIMIT), (4, LIMIT * 2)]);
     assert_eq!(harness.advance(vec![notation::message("done 2 x", 1)]).start_limits, []);
     harness.evict();
     let replayed = harness.advance(vec![notation::message("done 3 x", 1)]);
-    assert_eq!(replayed.start_limits, [], "the store has it already");
+    assert_eq!(replayed.start_limits, [], "the store already has the limit");
 }
 
 #[test]
-fn a_turn_that_ends_the_execution_has_no_limits() {
+fn a_terminal_turn_reports_no_start_limits() {
     let mut harness = Harness::new(|ctx, _input| async move {
         drop(ctx.schedule_activity("A", "").with_schedule_to_start_limit(LIMIT));
         Ok(String::new())
@@ -35,7 +35,7 @@ fn a_turn_that_ends_the_execution_has_no_limits() {
 }
 
 #[test]
-fn only_an_activity_that_was_just_scheduled_takes_a_limit() {
+fn only_a_newly_scheduled_activity_accepts_a_start_limit() {
     let mut timer = Harness::new(|ctx, _input| async move {
         ctx.schedule_timer(LIMIT).with_schedule_to_start_limit(LIMIT).await;
         Ok(String::new())

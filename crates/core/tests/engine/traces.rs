@@ -1,4 +1,4 @@
-//! Log lines: what they carry, and when they are silent.
+//! Log lines: their fields, and when the engine suppresses them.
 
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -9,7 +9,7 @@ use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
 use super::harness::Harness;
 
-/// Keeps every line as `LEVEL target message field=value …`.
+/// Records every line as `LEVEL target message field=value …`.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -38,37 +38,37 @@ impl<S: Subscriber> Layer<S> for Lines {
     }
 }
 
-/// Lines that `work` writes.
-fn lines_of(work: impl FnOnce()) -> Vec<String> {
+/// Returns the lines that `work` logs.
+fn logged_by(work: impl FnOnce()) -> Vec<String> {
     let lines = Lines::default();
     let subscriber = tracing_subscriber::registry().with(lines.clone());
     tracing::subscriber::with_default(subscriber, work);
     lines.0.lock().expect("never poisoned").clone()
 }
 
-const WHO: &str =
+const IDENTITY: &str =
     "instance_id=i execution_id=1 orchestration_name=Sample orchestration_version=1.0.0";
 
 #[test]
-pub(crate) fn lines_of_the_code_name_it_and_are_silent_while_replaying() {
+pub(crate) fn log_lines_name_their_orchestration_and_are_suppressed_in_replay() {
     let mut harness = Harness::new(|ctx, _input| async move {
         for level in ["info", "WARN", "Error", "debug", "loud"] {
             ctx.trace(level, "hello");
         }
-        let answer = ctx.schedule_activity("A", "").await;
+        let result = ctx.schedule_activity("A", "").await;
         ctx.trace_info("bye");
-        answer
+        result
     });
-    let first = lines_of(|| drop(harness.turn(&["start"])));
+    let first = logged_by(|| drop(harness.turn(&["start"])));
     let levels = ["INFO", "WARN", "ERROR", "DEBUG"];
-    let expected = levels.map(|level| format!("{level} duroxide::orchestration hello {WHO}"));
+    let expected = levels.map(|level| format!("{level} duroxide::orchestration hello {IDENTITY}"));
     assert_eq!(first[..4], expected);
-    assert_eq!(first[4], format!("TRACE duroxide::orchestration hello {WHO} level=loud"));
+    assert_eq!(first[4], format!("TRACE duroxide::orchestration hello {IDENTITY} level=loud"));
     assert_eq!(first.len(), 5);
 
     harness.evict();
-    let second = lines_of(|| drop(harness.turn(&["done 2 x"])));
-    assert_eq!(second, [format!("INFO duroxide::orchestration bye {WHO}")]);
+    let second = logged_by(|| drop(harness.turn(&["done 2 x"])));
+    assert_eq!(second, [format!("INFO duroxide::orchestration bye {IDENTITY}")]);
 }
 
 #[test]
@@ -78,11 +78,11 @@ pub(crate) fn a_failed_attempt_is_logged_once() {
         ctx.schedule_activity_with_retry_on_session("A", "", policy, "s").await
     });
     harness.turn(&["start"]);
-    let failed = lines_of(|| drop(harness.turn(&["failed 2 bad"])));
+    let failed = logged_by(|| drop(harness.turn(&["failed 2 bad"])));
     let text = "Activity 'A' attempt 1/2 failed: bad. Retrying... (session=s)";
-    assert_eq!(failed, [format!("WARN duroxide::orchestration {text} {WHO}")]);
+    assert_eq!(failed, [format!("WARN duroxide::orchestration {text} {IDENTITY}")]);
     harness.evict();
-    assert_eq!(lines_of(|| drop(harness.turn(&["fired 4"]))), Vec::<String>::new());
+    assert_eq!(logged_by(|| drop(harness.turn(&["fired 4"]))), Vec::<String>::new());
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn messages_that_have_no_effect_are_logged() {
     let mut harness =
         Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
     harness.turn(&["start"]);
-    let lines = lines_of(|| drop(harness.turn(&["done 2/9 old", "start", "signal go x"])));
+    let lines = logged_by(|| drop(harness.turn(&["done 2/9 old", "start", "signal go x"])));
     let expected = ["for another execution", "dropped a message", "nobody waits for this signal"];
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
     for (line, part) in lines.iter().zip(expected) {
@@ -100,11 +100,11 @@ fn messages_that_have_no_effect_are_logged() {
 }
 
 #[test]
-fn a_long_carry_is_logged_and_nothing_of_it_is_lost() {
+fn carrying_many_messages_is_logged_and_loses_none() {
     let mut harness = Harness::new(|ctx, _input| async move { ctx.continue_as_new("").await });
     let messages: Vec<String> = (0..101).map(|n| format!("message q {n}")).collect();
     let messages: Vec<&str> = messages.iter().map(String::as_str).collect();
-    let lines = lines_of(|| assert_eq!(harness.turn(&messages), "continued "));
+    let lines = logged_by(|| assert_eq!(harness.turn(&messages), "continued "));
     assert_eq!(lines.len(), 1);
     assert!(lines[0].contains("carrying more than 100 unread messages"), "{lines:?}");
 }

@@ -1,4 +1,4 @@
-//! Who may wake the code, and how often it is polled for that.
+//! Which wakes the engine accepts, and how many polls they cost.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ const MANY: usize = 10_000;
 const NOT_DURABLE: &str =
     "failed config: nondeterministic: orchestration 'Sample' awaits something that is not durable";
 
-fn answers(from: usize, to: usize) -> Vec<String> {
+fn completions(from: usize, to: usize) -> Vec<String> {
     (from..to).map(|id| format!("done {id} x")).collect()
 }
 
@@ -31,48 +31,48 @@ fn a_completion_polls_only_its_own_branch_of_a_join() {
         let polls = Arc::clone(&counter);
         async move {
             let call = |_| counted(ctx.schedule_activity("A", ""), Arc::clone(&polls));
-            let answers = ctx.join((0..MANY).map(call).collect()).await;
-            Ok(answers.len().to_string())
+            let results = ctx.join((0..MANY).map(call).collect()).await;
+            Ok(results.len().to_string())
         }
     });
     assert_eq!(harness.turn(&["start"]), "waiting");
     for from in (0..MANY).step_by(100) {
-        let result = turn(&mut harness, &answers(from + 2, from + 102));
+        let result = turn(&mut harness, &completions(from + 2, from + 102));
         let expected = if from + 100 < MANY { "waiting" } else { "completed 10000" };
         assert_eq!(result, expected);
     }
-    // Each child once when it starts and once when it is answered.
+    // Each child is polled once when it starts and once when it completes.
     assert_eq!(polls.load(Ordering::SeqCst), 2 * MANY);
 
     let before_the_end = harness.history.len() - 1;
     polls.store(0, Ordering::SeqCst);
     let replayed = harness.open(&harness.history[..before_the_end]);
     assert!(replayed.is_ok());
-    assert_eq!(polls.load(Ordering::SeqCst), 2 * MANY, "replay polls no more than that either");
+    assert_eq!(polls.load(Ordering::SeqCst), 2 * MANY, "replay needs no more polls");
 }
 
 #[test]
-fn a_chain_of_channels_between_branches_moves_in_one_turn_and_replays_the_same() {
+fn a_chain_of_channels_between_branches_advances_in_one_turn_and_replays_equally() {
     const LINKS: usize = 300;
     let mut harness = Harness::new(|ctx, _input| async move {
-        let (first, mut listen) = oneshot::channel::<String>();
+        let (first, mut next_receiver) = oneshot::channel::<String>();
         let mut links = Vec::new();
         for link in 0..LINKS {
-            let (tell, next) = oneshot::channel::<String>();
-            let told = std::mem::replace(&mut listen, next);
+            let (sender, next) = oneshot::channel::<String>();
+            let receiver = std::mem::replace(&mut next_receiver, next);
             links.push(async move {
-                let text = told.await.unwrap_or_default();
-                tell.send(format!("{link}")).is_ok() && !text.is_empty()
+                let text = receiver.await.unwrap_or_default();
+                sender.send(format!("{link}")).is_ok() && !text.is_empty()
             });
         }
-        // Reversed, so that every link is woken by one that stands behind it.
+        // Reversed, so that every link is woken by one that is polled after it.
         links.reverse();
-        let answer = async {
+        let start = async {
             let text = ctx.schedule_activity("A", "").await.unwrap_or_default();
             first.send(text).is_ok()
         };
-        let last = async { listen.await.unwrap_or_default() };
-        let (last, linked, sent) = ctx.join3(last, ctx.join(links), answer).await;
+        let last = async { next_receiver.await.unwrap_or_default() };
+        let (last, linked, sent) = ctx.join3(last, ctx.join(links), start).await;
         let after = ctx.schedule_activity("B", last).await?;
         Ok(format!("{} {after}", sent && linked.into_iter().all(|link| link)))
     });
@@ -88,11 +88,11 @@ fn a_chain_of_channels_between_branches_moves_in_one_turn_and_replays_the_same()
 #[tokio::test]
 async fn channels_do_not_depend_on_the_budget_of_the_task_that_runs_the_turn() {
     // Inside a task, tokio makes its channels pretend to be empty after a number of reads.
-    a_chain_of_channels_between_branches_moves_in_one_turn_and_replays_the_same();
+    a_chain_of_channels_between_branches_advances_in_one_turn_and_replays_equally();
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_sleep_is_reported_and_ends_in_a_fault_that_names_the_orchestration() {
+async fn a_tokio_sleep_is_reported_and_fails_the_orchestration_by_name() {
     let mut harness = Harness::new(|ctx, _input| async move {
         let slept = async { tokio::time::sleep(Duration::from_secs(5)).await };
         Ok(ctx.select2(ctx.schedule_activity("A", ""), slept).await.index().to_string())
@@ -106,7 +106,7 @@ async fn a_sleep_is_reported_and_ends_in_a_fault_that_names_the_orchestration() 
 }
 
 #[tokio::test]
-async fn code_that_awaits_nothing_durable_fails_at_once_instead_of_hanging() {
+async fn code_that_awaits_nothing_durable_fails_in_its_first_turn() {
     let mut harness = Harness::new(|_ctx, _input| async move {
         tokio::time::sleep(Duration::from_secs(5)).await;
         Ok(String::new())
@@ -116,22 +116,22 @@ async fn code_that_awaits_nothing_durable_fails_at_once_instead_of_hanging() {
 }
 
 #[test]
-fn code_that_only_waits_to_be_cancelled_may_wait() {
+fn code_that_never_completes_waits_until_it_is_cancelled() {
     let mut harness = Harness::new(|_ctx, _input| std::future::pending());
     assert_eq!(harness.turn(&["start"]), "waiting");
     assert!(harness.turn(&["cancel enough"]).contains("enough"));
 }
 
 #[test]
-fn a_wake_from_another_thread_is_reported_and_fails_the_next_turn_of_any_kind() {
-    let (tell, told) = oneshot::channel::<()>();
-    let told = Mutex::new(Some(told));
+fn a_wake_from_another_thread_is_reported_and_fails_the_next_turn() {
+    let (sender, receiver) = oneshot::channel::<()>();
+    let receiver = Mutex::new(Some(receiver));
     let mut harness = Harness::new(move |ctx, _input| {
-        let told = told.lock().expect("never poisoned").take();
+        let receiver = receiver.lock().expect("never poisoned").take();
         async move {
             let outside = async {
-                match told {
-                    Some(told) => told.await.is_ok(),
+                match receiver {
+                    Some(receiver) => receiver.await.is_ok(),
                     None => std::future::pending().await,
                 }
             };
@@ -139,14 +139,14 @@ fn a_wake_from_another_thread_is_reported_and_fails_the_next_turn_of_any_kind() 
         }
     });
     assert_eq!(harness.turn(&["start"]), "waiting");
-    std::thread::spawn(move || tell.send(())).join().expect("no panic").expect("a listener");
+    std::thread::spawn(move || sender.send(())).join().expect("no panic").expect("a receiver");
     assert_eq!(harness.foreign_wakes(), 1);
     let result = harness.turn(&["done 2 x"]);
     assert!(result.starts_with(NOT_DURABLE), "{result}");
 }
 
 #[test]
-fn a_turn_with_the_report_fails_also_when_the_execution_was_evicted_in_between() {
+fn a_reported_foreign_wake_fails_the_turn_of_an_evicted_execution() {
     let mut harness =
         Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
     harness.turn(&["start"]);
@@ -156,7 +156,7 @@ fn a_turn_with_the_report_fails_also_when_the_execution_was_evicted_in_between()
 }
 
 #[test]
-fn an_execution_may_take_each_turn_on_another_thread() {
+fn an_execution_may_run_each_turn_on_another_thread() {
     let mut harness = Harness::new(|ctx, _input| async move {
         let calls = (0..3).map(|_| ctx.schedule_activity("A", "")).collect();
         Ok(ctx.join(calls).await.len().to_string())
@@ -176,30 +176,30 @@ fn an_execution_may_take_each_turn_on_another_thread() {
 }
 
 #[test]
-fn eviction_cancels_nothing_and_is_no_wake_from_outside() {
+fn eviction_cancels_nothing_and_is_not_a_foreign_wake() {
     let kept: Arc<Mutex<Option<Waker>>> = Arc::default();
     let slot = Arc::clone(&kept);
     let mut harness = Harness::new(move |ctx, _input| {
         let slot = Arc::clone(&slot);
         async move {
-            let (tell, told) = oneshot::channel::<String>();
-            // Dropping the teller wakes the listener, which is dropped with it.
-            let listener = async { told.await.is_ok() };
-            let teller = async {
+            let (sender, receiver) = oneshot::channel::<String>();
+            // Dropping the sender wakes the receiver, which is dropped with it.
+            let receiving = async { receiver.await.is_ok() };
+            let sending = async {
                 poll_fn(|cx| {
                     *slot.lock().expect("never poisoned") = Some(cx.waker().clone());
                     Poll::Ready(())
                 })
                 .await;
-                let answer = ctx.schedule_activity("A", "").await?;
-                tell.send(answer)
+                let result = ctx.schedule_activity("A", "").await?;
+                sender.send(result)
             };
             let held = (ctx.schedule_wait("go"), ctx.dequeue_event("q"));
             let child = ctx.schedule_sub_orchestration("Child", "");
-            let ((heard, told), child) = ctx.join2(ctx.join2(listener, teller), child).await;
-            told?;
+            let ((received, sent), child) = ctx.join2(ctx.join2(receiving, sending), child).await;
+            sent?;
             drop(held);
-            Ok(format!("{heard} {}", child?))
+            Ok(format!("{received} {}", child?))
         }
     });
     assert_eq!(harness.turn(&["start"]), "waiting");
@@ -208,7 +208,7 @@ fn eviction_cancels_nothing_and_is_no_wake_from_outside() {
     kept.lock().expect("never poisoned").take().expect("polled").wake();
     assert_eq!(harness.foreign_wakes(), 0);
     assert_eq!(harness.turn(&[]), "waiting");
-    assert_eq!(harness.history.len(), recorded, "nothing was given up");
+    assert_eq!(harness.history.len(), recorded, "nothing was dropped");
     assert_eq!(harness.turn(&["done 5 x", "child-done 4 y"]), "completed true y");
     assert_eq!(harness.foreign_wakes(), 0);
 }

@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::samples::yield_once;
 
-/// Something that is scheduled and answered from outside.
+/// An action that the world completes.
 #[derive(Debug, Clone)]
 pub(crate) enum Leaf {
     Activity,
@@ -37,8 +37,8 @@ pub(crate) enum Op {
     Race2(Block, Block),
     Race3(Block, Block, Block),
     Loop(u8, Block),
-    /// The first block waits until the second one is over.
-    HandOver(Block, Block),
+    /// The first block waits for the second one.
+    Sequence(Block, Block),
     /// The code wakes itself.
     Yield,
     Retry {
@@ -102,7 +102,7 @@ pub(crate) fn program() -> impl Strategy<Value = Block> {
             3 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::Race2(a, b)),
             1 => (block.clone(), block.clone(), block.clone())
                 .prop_map(|(a, b, c)| Op::Race3(a, b, c)),
-            1 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::HandOver(a, b)),
+            1 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::Sequence(a, b)),
             1 => (1..4_u8, block).prop_map(|(times, body)| Op::Loop(times, body)),
         ]
     });
@@ -116,7 +116,7 @@ pub(crate) struct Point {
     pub(crate) what: String,
 }
 
-/// Everything that the code passed, one list for each time it was run from its beginning.
+/// All points that the code passed, one list for each run of the code.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Vec<Vec<Point>>>>);
 
@@ -163,7 +163,7 @@ struct Code {
     ctx: OrchestrationContext,
     log: Log,
     run: usize,
-    /// Mixes all answers so far, so that every difference shows in what is asked for next.
+    /// Hashes all results so far, so that every difference shows in the next action.
     digest: Arc<Mutex<u64>>,
 }
 
@@ -181,7 +181,7 @@ impl Code {
         format!("{:x}", *self.digest.lock().expect("never poisoned"))
     }
 
-    /// Schedules at once; the future notes the answer when it comes.
+    /// Schedules at once; the future logs the result.
     fn schedule(&self, leaf: &Leaf) -> Boxed<'static, ()> {
         let code = self.clone();
         match leaf {
@@ -262,7 +262,7 @@ impl Code {
                 self.pass(&format!("raced {winner}"));
                 return end;
             }
-            Op::HandOver(after, before) => return self.hand_over(after, before).await,
+            Op::Sequence(after, before) => return self.sequence(after, before).await,
             Op::Yield => {
                 yield_once().await;
                 self.pass("yielded");
@@ -273,8 +273,8 @@ impl Code {
                 }
             }
             Op::Retry { attempts, delay, timeout } => {
-                let answer = self.retry(*attempts, *delay, *timeout).await;
-                self.pass(&format!("retried {answer:?}"));
+                let result = self.retry(*attempts, *delay, *timeout).await;
+                self.pass(&format!("retried {result:?}"));
             }
             Op::Continue { awaited } => self.continue_as_new(*awaited).await,
             Op::Fail => return Err(self.digest()),
@@ -283,7 +283,7 @@ impl Code {
         Ok(())
     }
 
-    /// Operations that are over at once.
+    /// Operations that complete at once.
     fn change(&self, op: &Op) {
         let ctx = &self.ctx;
         match op {
@@ -296,23 +296,23 @@ impl Code {
             }
             Op::Status => ctx.set_custom_status(self.digest()),
             Op::Detached => ctx.schedule_orchestration("Other", "other", self.digest()),
-            other => panic!("{other:?} takes time"),
+            other => panic!("{other:?} does not complete at once"),
         }
     }
 
-    async fn hand_over(&self, after: &[Op], before: &[Op]) -> Result<(), String> {
-        let (tell, told) = oneshot::channel();
-        let listener = async {
-            self.pass(&format!("told {:?}", told.await));
+    async fn sequence(&self, after: &[Op], before: &[Op]) -> Result<(), String> {
+        let (sender, receiver) = oneshot::channel();
+        let receiving = async {
+            self.pass(&format!("received {:?}", receiver.await));
             self.block(after).await
         };
-        let teller = async {
+        let sending = async {
             let end = self.block(before).await;
-            tell.send(self.digest())?;
+            sender.send(self.digest())?;
             end
         };
-        let (listened, ended) = self.ctx.join2(listener, teller).await;
-        listened.and(ended)
+        let (after_result, before_result) = self.ctx.join2(receiving, sending).await;
+        after_result.and(before_result)
     }
 
     async fn retry(&self, attempts: u32, delay: bool, timeout: bool) -> Result<String, String> {
@@ -333,7 +333,7 @@ impl Code {
         }
         let next = self.ctx.continue_as_new(self.digest());
         if awaited {
-            // It never ends; a text would be a value that nothing asked for.
+            // It never completes.
             drop(next.await);
         }
     }

@@ -1,4 +1,4 @@
-//! The execution under test, in each of the ways in which a runtime may keep it.
+//! The execution under test, kept between turns in each way that a runtime may use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::notation::INSTANCE;
 /// One turn's input; the same for every subject.
 #[derive(Debug, Clone)]
 pub(crate) struct Batch {
-    /// First turn of an execution.
-    pub(crate) begin: Option<Begin>,
+    /// Set in the first turn of an execution.
+    pub(crate) start: Option<StartData>,
     pub(crate) messages: Vec<WorkItem>,
     pub(crate) now_ms: u64,
 }
 
-/// What a new execution starts with.
+/// The data that a new execution starts with.
 #[derive(Debug, Clone)]
-pub(crate) struct Begin {
+pub(crate) struct StartData {
     pub(crate) execution_id: u64,
     pub(crate) input: String,
     pub(crate) custom_status: Option<String>,
@@ -35,7 +35,7 @@ pub(crate) enum Keeping {
     Warm,
     /// From its history, before every turn.
     Cold,
-    /// In memory, but every turn is lost once and computed again from storage.
+    /// In memory, but every turn is lost once before its commit and runs again from storage.
     Crashing,
     /// In memory for two turns, then evicted.
     Evicting,
@@ -47,7 +47,7 @@ pub(crate) struct Subject {
     keeping: Keeping,
     /// Logs of the executions so far.
     pub(crate) logs: Vec<Log>,
-    begin: Option<Begin>,
+    start_data: Option<StartData>,
     pub(crate) history: Vec<Event>,
     execution: Option<Execution>,
     turns: u64,
@@ -60,22 +60,22 @@ impl Subject {
             pin: pin.to_owned(),
             keeping,
             logs: Vec::new(),
-            begin: None,
+            start_data: None,
             history: Vec::new(),
             execution: None,
             turns: 0,
         }
     }
 
-    pub(crate) fn take(&mut self, batch: &Batch) -> Turn {
-        if let Some(begin) = &batch.begin {
-            self.begin = Some(begin.clone());
+    pub(crate) fn run_turn(&mut self, batch: &Batch) -> Turn {
+        if let Some(start) = &batch.start {
+            self.start_data = Some(start.clone());
             self.history.clear();
             self.execution = None;
             self.logs.push(Log::default());
         }
         if self.keeping == Keeping::Crashing {
-            self.ready(batch);
+            self.open(batch);
             let lost = self.advance(batch);
             drop(lost);
             self.execution = None;
@@ -86,18 +86,18 @@ impl Subject {
         {
             self.execution = None;
         }
-        self.ready(batch);
+        self.open(batch);
         let turn = self.advance(batch);
         self.history.extend(turn.events.iter().cloned());
         turn
     }
 
     fn advance(&mut self, batch: &Batch) -> Turn {
-        let execution = self.execution.as_mut().expect("made ready");
+        let execution = self.execution.as_mut().expect("opened before");
         execution.advance(batch.messages.clone(), batch.now_ms)
     }
 
-    fn ready(&mut self, batch: &Batch) {
+    fn open(&mut self, batch: &Batch) {
         if self.execution.is_some() {
             return;
         }
@@ -106,41 +106,41 @@ impl Subject {
         } else {
             Execution::open(self.setup(), &self.history)
         };
-        self.execution = Some(opened.expect("the history begins with a start"));
+        self.execution = Some(opened.expect("the history starts with OrchestrationStarted"));
     }
 
-    fn begun(&self) -> &Begin {
-        self.begin.as_ref().expect("the first batch begins an execution")
+    fn start_data(&self) -> &StartData {
+        self.start_data.as_ref().expect("the first batch starts an execution")
     }
 
     fn setup(&self) -> Setup {
-        let log = self.logs.last().expect("one for each execution").clone();
+        let log = self.logs.last().expect("each execution has a log").clone();
         Setup {
             handler: Arc::new(Interpreter { program: self.program.clone(), log }),
-            kv_snapshot: self.begun().kv.clone(),
+            kv_snapshot: self.start_data().kv.clone(),
             parent: Some(Parent { instance: "p".to_owned(), execution_id: 2, id: 9 }),
-            on_foreign_wake: Some(Arc::new(|| panic!("nothing outside wakes a program"))),
+            on_foreign_wake: Some(Arc::new(|| panic!("a program has no foreign wakes"))),
         }
     }
 
     fn start(&self, now_ms: u64) -> Event {
-        let begin = self.begun();
+        let start = self.start_data();
         Event {
             event_id: 1,
             source_event_id: None,
             instance_id: INSTANCE.to_owned(),
-            execution_id: begin.execution_id,
+            execution_id: start.execution_id,
             timestamp_ms: now_ms,
             duroxide_version: self.pin.clone(),
             kind: EventKind::OrchestrationStarted {
                 name: "Program".to_owned(),
                 version: "1.0.0".to_owned(),
-                input: begin.input.clone(),
+                input: start.input.clone(),
                 parent_instance: Some("p".to_owned()),
                 parent_id: Some(9),
                 parent_execution_id: Some(2),
                 carry_forward_events: None,
-                initial_custom_status: begin.custom_status.clone(),
+                initial_custom_status: start.custom_status.clone(),
             },
         }
     }

@@ -1,4 +1,4 @@
-//! Everything outside: workers, timers, children and people, all by chance.
+//! The random world around a program: workers, timers, children and clients.
 
 use std::collections::HashMap;
 
@@ -6,13 +6,13 @@ use duroxide_core::engine::{Turn, TurnResult};
 use duroxide_core::providers::KvEntry;
 use duroxide_core::{ErrorDetails, Event, EventKind, WorkItem};
 
-use super::subject::{Batch, Begin};
+use super::subject::{Batch, StartData};
 use crate::notation::{INSTANCE, application};
 
-/// Turns in which things happen by chance; after them everything is answered.
+/// Turns with random messages; after them every action is completed.
 const CHANCE_TURNS_MAX: u64 = 40;
 
-/// Turns after which a program that is answered must have ended.
+/// Turns after which a program whose actions complete must have completed.
 pub(crate) const TURNS_MAX: u64 = 600;
 
 pub(crate) struct World {
@@ -22,10 +22,10 @@ pub(crate) struct World {
     may_fail: bool,
     turn: u64,
     now_ms: u64,
-    /// Answers that are on their way.
+    /// Completions that are not delivered yet.
     outstanding: Vec<WorkItem>,
-    answered: Vec<WorkItem>,
-    next: Option<(Begin, Vec<(String, String)>)>,
+    delivered: Vec<WorkItem>,
+    next: Option<(StartData, Vec<(String, String)>)>,
     /// Messages of the running execution, in order of arrival.
     pub(crate) arrivals: Vec<(String, String)>,
     kv: HashMap<String, KvEntry>,
@@ -35,7 +35,7 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new(seed: u64) -> Self {
         let mut chance = Chance(seed | 1);
-        let begin = Begin {
+        let start = StartData {
             execution_id: 1,
             input: "begin".to_owned(),
             custom_status: None,
@@ -49,41 +49,45 @@ impl World {
             turn: 0,
             now_ms: 1000,
             outstanding: Vec::new(),
-            answered: Vec::new(),
-            next: Some((begin, Vec::new())),
+            delivered: Vec::new(),
+            next: Some((start, Vec::new())),
             arrivals: Vec::new(),
             kv: HashMap::new(),
             data: 0,
         }
     }
 
-    /// What the next turn is given.
+    /// The batch of the next turn.
     pub(crate) fn batch(&mut self) -> Batch {
         self.turn += 1;
         self.now_ms += self.chance.below(40);
         let mut messages = Vec::new();
-        let mut begin = None;
+        let mut start = None;
         if let Some((next, carried)) = self.next.take() {
             self.arrivals.clear();
-            begin = Some(next);
+            start = Some(next);
             messages.extend(carried.into_iter().map(|(name, data)| message(&name, data)));
         }
-        let new = if self.turn <= self.chance_turns { self.some() } else { self.everything() };
+        let new = if self.turn <= self.chance_turns {
+            self.random_messages()
+        } else {
+            self.all_messages()
+        };
         messages.extend(new);
         for item in &messages {
             if let WorkItem::QueueMessage { name, data, .. } = item {
                 self.arrivals.push((name.clone(), data.clone()));
             }
         }
-        Batch { begin, messages, now_ms: self.now_ms }
+        Batch { start, messages, now_ms: self.now_ms }
     }
 
-    fn some(&mut self) -> Vec<WorkItem> {
+    fn random_messages(&mut self) -> Vec<WorkItem> {
         let mut messages = Vec::new();
         for _message in 0..self.chance.below(4) {
             let item = match self.chance.below(10) {
                 0..5 if self.may_fail && self.chance.one_in(12) => self.fatal(),
-                0..5 => self.answer(),
+                0..5 => self.completion(),
                 5 => self.repeat(),
                 6 | 7 => Some(self.signal()),
                 8 => Some(self.queue_message()),
@@ -100,8 +104,8 @@ impl World {
         messages
     }
 
-    /// All answers, and something for every name that the code could wait for.
-    fn everything(&mut self) -> Vec<WorkItem> {
+    /// All completions, and a message for every name that the code may wait for.
+    fn all_messages(&mut self) -> Vec<WorkItem> {
         let mut messages = std::mem::take(&mut self.outstanding);
         for name in 0..2 {
             messages.push(signal(name, self.data()));
@@ -110,20 +114,20 @@ impl World {
         messages
     }
 
-    fn answer(&mut self) -> Option<WorkItem> {
+    fn completion(&mut self) -> Option<WorkItem> {
         if self.outstanding.is_empty() {
             return None;
         }
         let at = self.chance.index(self.outstanding.len());
         let item = self.outstanding.swap_remove(at);
-        self.answered.push(item.clone());
+        self.delivered.push(item.clone());
         Some(item)
     }
 
-    /// Something that ends the instance: a failure that is not the application's, or an answer that
-    /// nothing asked for.
+    /// A message that fails the instance: a system failure, or the firing of a timer that was not
+    /// scheduled.
     fn fatal(&mut self) -> Option<WorkItem> {
-        match self.answer()? {
+        match self.completion()? {
             WorkItem::ActivityCompleted { instance, execution_id, id, result } => {
                 let details = ErrorDetails::Infrastructure {
                     operation: "op".to_owned(),
@@ -139,13 +143,13 @@ impl World {
         }
     }
 
-    /// An answer that was given before.
+    /// A completion that was delivered before.
     fn repeat(&mut self) -> Option<WorkItem> {
-        if self.answered.is_empty() {
+        if self.delivered.is_empty() {
             return None;
         }
-        let at = self.chance.index(self.answered.len());
-        Some(self.answered[at].clone())
+        let at = self.chance.index(self.delivered.len());
+        Some(self.delivered[at].clone())
     }
 
     fn signal(&mut self) -> WorkItem {
@@ -157,24 +161,24 @@ impl World {
         message(&name, self.data())
     }
 
-    /// A payload that occurs once.
+    /// A payload that is unique in this world.
     fn data(&mut self) -> String {
         self.data += 1;
         self.data.to_string()
     }
 
-    /// Takes over what a turn sends out. Returns whether the instance goes on.
+    /// Queues completions of what a turn sends. Returns whether the instance is still running.
     pub(crate) fn commit(&mut self, turn: &Turn, history: &[Event]) -> bool {
         for item in turn.worker_items.iter().chain(&turn.orchestrator_items) {
-            let answer = self.answer_to(item);
-            self.outstanding.extend(answer);
+            let completion = self.completion_of(item);
+            self.outstanding.extend(completion);
             if let WorkItem::ContinueAsNew { .. } = item {
-                self.continue_with(item, history);
+                self.start_next_execution(item, history);
             }
         }
         let chance = &mut self.chance;
         self.outstanding.retain(|item| match item {
-            // Sometimes the worker was faster than the cancellation.
+            // Sometimes the worker completes before the cancellation.
             WorkItem::ActivityCompleted { id, .. } | WorkItem::ActivityFailed { id, .. } => {
                 !turn.cancelled_activities.contains(id) || chance.one_in(4)
             }
@@ -183,7 +187,7 @@ impl World {
         matches!(turn.result, TurnResult::Continue | TurnResult::ContinueAsNew { .. })
     }
 
-    fn continue_with(&mut self, item: &WorkItem, history: &[Event]) {
+    fn start_next_execution(&mut self, item: &WorkItem, history: &[Event]) {
         let WorkItem::ContinueAsNew { input, carry_forward_events, initial_custom_status, .. } =
             item
         else {
@@ -192,16 +196,16 @@ impl World {
         for event in history {
             apply_kv(&mut self.kv, event);
         }
-        let begin = Begin {
+        let start = StartData {
             execution_id: history[0].execution_id + 1,
             input: input.clone(),
             custom_status: initial_custom_status.clone(),
             kv: self.kv.clone(),
         };
-        self.next = Some((begin, carry_forward_events.clone()));
+        self.next = Some((start, carry_forward_events.clone()));
     }
 
-    fn answer_to(&mut self, item: &WorkItem) -> Option<WorkItem> {
+    fn completion_of(&mut self, item: &WorkItem) -> Option<WorkItem> {
         let fails = self.chance.one_in(4);
         let data = self.data();
         match item.clone() {
@@ -224,7 +228,7 @@ impl World {
                 result: data,
             }),
             timer @ WorkItem::TimerFired { .. } => Some(timer),
-            _needs_no_answer => None,
+            _needs_no_completion => None,
         }
     }
 }
@@ -251,7 +255,7 @@ fn apply_kv(kv: &mut HashMap<String, KvEntry>, event: &Event) {
     }
 }
 
-/// Chance that a seed repeats.
+/// Random numbers that a seed reproduces.
 struct Chance(u64);
 
 impl Chance {

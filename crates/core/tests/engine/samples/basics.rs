@@ -1,4 +1,4 @@
-//! Activities, timers, endings and combinations of them.
+//! Activities, timers, results and combinations of them.
 
 use std::time::Duration;
 
@@ -21,12 +21,12 @@ super::samples! {
         panic!("kaboom")
     }
     panics_after_activity(ctx, _input) {
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         let _held = ctx.schedule_activity("B", "2");
         panic!("kaboom")
     }
 
-    asks_for_nothing(_ctx, _input) { std::future::pending().await }
+    schedules_nothing(_ctx, _input) { std::future::pending().await }
     activity(ctx, input) { ctx.schedule_activity("A", input).await }
     other_activity(ctx, input) { ctx.schedule_activity("B", input).await }
     other_input(ctx, _input) { ctx.schedule_activity("A", "other").await }
@@ -40,7 +40,7 @@ super::samples! {
     activity_then_fails(ctx, _input) { Err(ctx.schedule_activity("A", "1").await?) }
     recovers(ctx, _input) {
         match ctx.schedule_activity("A", "1").await {
-            Ok(answer) => Ok(answer),
+            Ok(result) => Ok(result),
             Err(error) => Ok(format!("caught {error}")),
         }
     }
@@ -72,11 +72,11 @@ super::samples! {
         drop(ctx.schedule_activity("A", "1"));
         ctx.schedule_activity("B", "2").await
     }
-    drops_activity_and_ends(ctx, _input) {
+    drops_activity_and_returns(ctx, _input) {
         drop(ctx.schedule_activity("A", "1"));
         Ok("over".to_owned())
     }
-    forgets_activity_and_ends(ctx, input) {
+    forgets_activity_and_returns(ctx, input) {
         std::mem::forget(ctx.schedule_activity("A", "1"));
         ctx.schedule_timer(SECOND).await;
         if input == "fail" { Err("over".to_owned()) } else { Ok("over".to_owned()) }
@@ -86,10 +86,10 @@ super::samples! {
         let timer = ctx.schedule_timer(SECOND);
         let child = ctx.schedule_sub_orchestration("Child", "c");
         ctx.schedule_orchestration("Other", "other-1", "d");
-        let (answer, (), child) = ctx.join3(activity, timer, child).await;
-        Ok(format!("{},{}", answer?, child?))
+        let (result, (), child) = ctx.join3(activity, timer, child).await;
+        Ok(format!("{},{}", result?, child?))
     }
-    ends_with_everything_open(ctx, input) {
+    returns_with_everything_open(ctx, input) {
         std::mem::forget(ctx.schedule_activity("A", "1"));
         std::mem::forget(ctx.schedule_timer(SECOND));
         std::mem::forget(ctx.schedule_sub_orchestration("Child", "c"));
@@ -175,19 +175,19 @@ super::samples! {
     join_many(ctx, input) {
         let count: usize = input.parse().map_err(|_| "a number".to_owned())?;
         let calls = (0..count).map(|n| ctx.schedule_activity("A", n.to_string())).collect();
-        let answers: Result<Vec<String>, String> = ctx.join(calls).await.into_iter().collect();
-        Ok(format!("[{}]", answers?.join(",")))
+        let results: Result<Vec<String>, String> = ctx.join(calls).await.into_iter().collect();
+        Ok(format!("[{}]", results?.join(",")))
     }
     join_blocks(ctx, _input) {
         let one = async {
-            let answer = ctx.schedule_activity("A", "1").await?;
-            ctx.schedule_activity("B", answer).await
+            let result = ctx.schedule_activity("A", "1").await?;
+            ctx.schedule_activity("B", result).await
         };
         let two = async { ctx.schedule_timer(SECOND).await; Ok::<_, String>("t".to_owned()) };
         let (one, two) = ctx.join2(one, two).await;
         Ok(format!("{},{}", one?, two?))
     }
     mapped(ctx, _input) {
-        ctx.schedule_activity("A", "1").map(|answer| answer.map(|text| text + "!")).await
+        ctx.schedule_activity("A", "1").map(|result| result.map(|text| text + "!")).await
     }
 }

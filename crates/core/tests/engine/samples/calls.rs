@@ -21,7 +21,7 @@ super::samples! {
     }
     recovers_from_child(ctx, _input) {
         match ctx.schedule_sub_orchestration("Child", "c").await {
-            Ok(answer) => Ok(answer),
+            Ok(result) => Ok(result),
             Err(error) => Ok(format!("caught {error}")),
         }
     }
@@ -30,7 +30,7 @@ super::samples! {
         let winner = ctx.select2(child, ctx.schedule_timer(SECOND)).await.index();
         ctx.schedule_activity("After", winner.to_string()).await
     }
-    child_with_timeout_then_ends(ctx, _input) {
+    child_with_timeout_then_returns(ctx, _input) {
         let child = ctx.schedule_sub_orchestration("Child", "c");
         Ok(ctx.select2(child, ctx.schedule_timer(SECOND)).await.index().to_string())
     }
@@ -51,15 +51,15 @@ super::samples! {
         ctx.schedule_activity("A", "1").await
     }
     child_after_activity(ctx, _input) {
-        let answer = ctx.schedule_activity("A", "1").await?;
-        ctx.schedule_sub_orchestration("Child", answer).await
+        let result = ctx.schedule_activity("A", "1").await?;
+        ctx.schedule_sub_orchestration("Child", result).await
     }
 
     detached(ctx, input) {
         ctx.schedule_orchestration("Other", input, "d");
         ctx.schedule_activity("A", "1").await
     }
-    detached_elsewhere(ctx, _input) {
+    detached_with_other_instance(ctx, _input) {
         ctx.schedule_orchestration("Other", "elsewhere", "d");
         ctx.schedule_activity("A", "1").await
     }
@@ -90,7 +90,7 @@ super::samples! {
         if input == "again" {
             return ctx.schedule_activity("B", "2").await;
         }
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         ctx.continue_as_new("again").await
     }
     continues_with_work_open(ctx, input) {
@@ -109,7 +109,7 @@ super::samples! {
         let since = ctx.utc_now().await?.duration_since(UNIX_EPOCH);
         since.map(|since| since.as_millis().to_string()).map_err(|error| error.to_string())
     }
-    who_am_i(ctx, _input) {
+    describes_itself(ctx, _input) {
         Ok(format!(
             "{} {} {} {}",
             ctx.instance_id(),

@@ -18,7 +18,7 @@ super::samples! {
         Ok(format!("{a},{b}"))
     }
     wait_after_activity(ctx, _input) {
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         Ok(ctx.schedule_wait("go").await)
     }
     wait_with_timeout_then_wait(ctx, _input) {
@@ -29,7 +29,7 @@ super::samples! {
         };
         Ok(format!("{first},{}", ctx.schedule_wait("go").await))
     }
-    drops_answered_wait(ctx, _input) {
+    drops_wait_after_signal(ctx, _input) {
         let (first, second) = (ctx.schedule_wait("go"), ctx.schedule_wait("go"));
         ctx.schedule_timer(SECOND).await;
         drop(first);
@@ -39,7 +39,7 @@ super::samples! {
         drop(ctx.schedule_wait("go"));
         Ok(ctx.schedule_wait("go").await)
     }
-    holds_wait_and_ends(ctx, _input) {
+    forgets_subscriptions(ctx, _input) {
         std::mem::forget(ctx.schedule_wait("go"));
         std::mem::forget(ctx.dequeue_event("q"));
         ctx.schedule_activity("A", "1").await
@@ -69,7 +69,7 @@ super::samples! {
         Ok(number.to_string())
     }
     dequeue_after_activity(ctx, _input) {
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         Ok(ctx.dequeue_event("q").await)
     }
     drain(ctx, input) {
@@ -95,7 +95,7 @@ super::samples! {
         let newer = second.await;
         Ok(format!("{newer} before {}", first.await))
     }
-    gives_up_older_dequeue(ctx, _input) {
+    drops_older_dequeue(ctx, _input) {
         let (first, second) = (ctx.dequeue_event("q"), ctx.dequeue_event("q"));
         let newer = second.await;
         drop(first);

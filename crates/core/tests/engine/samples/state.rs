@@ -13,7 +13,7 @@ super::samples! {
         ctx.set_custom_status("one");
         ctx.set_custom_status("two");
         let seen = ctx.get_custom_status().unwrap_or_default();
-        let _answer = ctx.schedule_activity("A", seen).await;
+        let _result = ctx.schedule_activity("A", seen).await;
         ctx.reset_custom_status();
         Ok(format!("{:?}", ctx.get_custom_status()))
     }
@@ -31,8 +31,8 @@ super::samples! {
         activity.await
     }
     activity_then_sets(ctx, input) {
-        let answer = ctx.schedule_activity("A", input).await?;
-        ctx.set_kv_value("k", answer);
+        let result = ctx.schedule_activity("A", input).await?;
+        ctx.set_kv_value("k", result);
         ctx.schedule_activity("A", "1").await
     }
     status_then_continue(ctx, input) {
@@ -54,7 +54,7 @@ super::samples! {
     sets_and_reads(ctx, _input) {
         ctx.set_kv_value("k", "1");
         let now = ctx.get_kv_value("k").unwrap_or_default();
-        let _answer = ctx.schedule_activity("A", now).await;
+        let _result = ctx.schedule_activity("A", now).await;
         Ok(format!("{:?} of {:?}", ctx.get_kv_value("k"), ctx.get_kv_all_keys()))
     }
     reads(ctx, _input) {
@@ -64,7 +64,7 @@ super::samples! {
     }
     clears(ctx, _input) {
         ctx.clear_kv_value("a");
-        let _answer = ctx.schedule_activity("A", ctx.get_kv_length().to_string()).await;
+        let _result = ctx.schedule_activity("A", ctx.get_kv_length().to_string()).await;
         ctx.clear_all_kv_values();
         Ok(ctx.get_kv_length().to_string())
     }
@@ -91,20 +91,20 @@ super::samples! {
     counts(ctx, _input) {
         let before = ctx.get_kv_value_typed::<u64>("n")?.unwrap_or(0);
         ctx.set_kv_value_typed("n", &(before + 1));
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         let before = ctx.get_kv_value_typed::<u64>("n")?.unwrap_or(0);
         ctx.set_kv_value_typed("n", &(before + 1));
         Ok(ctx.get_kv_value("n").unwrap_or_default())
     }
     prunes(ctx, input) {
         ctx.set_kv_value("now", "v");
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         ctx.set_kv_value("later", "v");
         let before = input.parse().map_err(|_| "a number".to_owned())?;
         let pruned = ctx.prune_kv_values_updated_before(before);
         ctx.schedule_activity("B", format!("{pruned} {:?}", ctx.get_kv_all_keys())).await
     }
-    reads_elsewhere(ctx, _input) {
+    reads_key_of_other_instance(ctx, _input) {
         Ok(format!("{:?}", ctx.get_kv_value_from_instance("other", "k\"").await?))
     }
 
@@ -130,7 +130,7 @@ super::samples! {
         for key in 0..100 {
             ctx.set_kv_value(format!("a{key:03}"), "");
         }
-        let _answer = ctx.schedule_activity("A", "1").await;
+        let _result = ctx.schedule_activity("A", "1").await;
         for key in 100..MAX_KV_KEYS + over(&input) {
             ctx.set_kv_value(format!("b{key:03}"), "");
         }
@@ -146,7 +146,7 @@ super::samples! {
         }
         Ok(ctx.get_kv_length().to_string())
     }
-    breaks_all_limits(ctx, _input) {
+    violates_all_limits(ctx, _input) {
         ctx.set_kv_value("k", "v".repeat(MAX_KV_VALUE_BYTES + 1));
         let tag = "t".repeat(MAX_TAG_NAME_BYTES + 1);
         std::mem::forget(ctx.schedule_activity("A", "1").with_tag(tag));

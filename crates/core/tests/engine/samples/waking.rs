@@ -1,11 +1,11 @@
-//! Code that wakes itself or parts of itself.
+//! Code that wakes itself or its own branches.
 
 use std::future::poll_fn;
 use std::task::Poll;
 
 use tokio::sync::oneshot;
 
-/// Wakes itself and goes on at the next poll.
+/// Wakes itself and completes at the next poll.
 pub(crate) async fn yield_once() {
     let mut yielded = false;
     poll_fn(|cx| {
@@ -20,17 +20,17 @@ pub(crate) async fn yield_once() {
 
 super::samples! {
     branches_with_channel(ctx, _input) {
-        let (tell, told) = oneshot::channel::<String>();
-        let listener = async {
-            let text = told.await.map_err(|error| error.to_string())?;
+        let (sender, receiver) = oneshot::channel::<String>();
+        let receiving = async {
+            let text = receiver.await.map_err(|error| error.to_string())?;
             ctx.schedule_activity("B", text).await
         };
-        let teller = async {
-            let answer = ctx.schedule_activity("A", "1").await?;
-            tell.send(answer)
+        let sending = async {
+            let result = ctx.schedule_activity("A", "1").await?;
+            sender.send(result)
         };
-        let (heard, told) = ctx.join2(listener, teller).await;
-        told.and(heard)
+        let (received, sent) = ctx.join2(receiving, sending).await;
+        sent.and(received)
     }
     wakes_itself(_ctx, _input) {
         loop {
@@ -42,8 +42,8 @@ super::samples! {
         for _time in 0..count {
             yield_once().await;
         }
-        let answer = ctx.schedule_activity("A", "1").await;
+        let result = ctx.schedule_activity("A", "1").await;
         yield_once().await;
-        answer
+        result
     }
 }
