@@ -10,7 +10,11 @@ use duroxide_core::providers::{
     SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
-use crate::{SqliteProvider, history, inspect, retention, waiting, workers};
+use crate::queues::waiting_work;
+use crate::queues::workers;
+use crate::read::history;
+use crate::read::inspect;
+use crate::{SqliteProvider, retention};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -27,8 +31,7 @@ impl ProviderAdmin for SqliteProvider {
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("list_executions", move |conn| inspect::executions(conn, &instance)).await
+        self.read_instance("list_executions", instance, inspect::executions).await
     }
 
     async fn read_history_with_execution_id(
@@ -44,17 +47,11 @@ impl ProviderAdmin for SqliteProvider {
     }
 
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("latest_execution_id", move |conn| {
-            history::current_execution(conn, &instance)
-        })
-        .await
+        self.read_instance("latest_execution_id", instance, history::current_execution).await
     }
 
     async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("get_instance_info", move |conn| inspect::instance_info(conn, &instance))
-            .await
+        self.read_instance("get_instance_info", instance, inspect::instance_info).await
     }
 
     async fn get_execution_info(
@@ -78,13 +75,11 @@ impl ProviderAdmin for SqliteProvider {
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {
-        let instance = instance_id.to_owned();
-        self.read_with("list_children", move |conn| inspect::children(conn, &instance)).await
+        self.read_instance("list_children", instance_id, inspect::children).await
     }
 
     async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
-        let instance = instance_id.to_owned();
-        self.read_with("get_parent_id", move |conn| inspect::parent(conn, &instance)).await
+        self.read_instance("get_parent_id", instance_id, inspect::parent).await
     }
 
     async fn delete_instances_atomic(
@@ -195,7 +190,7 @@ impl ProviderAdmin for SqliteProvider {
     ) -> Result<Vec<Option<String>>, ProviderError> {
         let (now, after) = (self.clock_ref().now_ms(), after.map(str::to_owned));
         self.read_with("list_waiting_tags", move |conn| {
-            waiting::tags(conn, now, after.as_deref(), limit)
+            waiting_work::tags(conn, now, after.as_deref(), limit)
         })
         .await
     }
@@ -205,6 +200,6 @@ impl ProviderAdmin for SqliteProvider {
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         let now = self.clock_ref().now_ms();
-        self.read_with("list_waiting_work", move |conn| waiting::work(conn, now, &query)).await
+        self.read_with("list_waiting_work", move |conn| waiting_work::work(conn, now, &query)).await
     }
 }

@@ -14,45 +14,19 @@
 //! ```
 
 mod admin;
-mod change;
 mod commit;
-mod connection;
-mod direct_turn;
+mod connect;
 mod error;
 mod fetch;
-mod fetch_wait;
-mod flush;
-#[cfg(test)]
-mod flush_tests;
-mod history;
-mod inspect;
-mod job;
-mod kv;
 mod limits;
-mod migrations;
-mod neighbours;
-mod number;
-mod options;
-mod orchestrator_queue;
-mod patience;
-mod progress;
+mod notify;
 mod provider;
-mod read_jobs;
-mod readers;
+mod queues;
+mod read;
 mod retention;
-mod round;
-mod sessions;
-mod start_limits;
-mod statement_count;
-mod stored_text;
-mod turn_lock;
-mod url;
-mod waiting;
-mod work_lock;
-mod worker_queue;
-mod workers;
-mod writer;
+mod schema;
+mod write;
 
+pub use connect::options::{SqliteOptions, SqliteProviderBuilder, Synchronous};
 pub use error::SqliteError;
-pub use options::{SqliteOptions, SqliteProviderBuilder, Synchronous};
 pub use provider::SqliteProvider;

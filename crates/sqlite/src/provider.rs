@@ -1,6 +1,6 @@
 //! The storage contract over SQLite.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,23 +14,18 @@ use duroxide_core::providers::{
     WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
-use rusqlite::Connection;
 
-use crate::commit::{self, EncodedCommit};
-use crate::direct_turn::{self, EncodedDirectTurn};
-use crate::error::{During, JobError};
-use crate::fetch::lease_length;
-use crate::history::NewEvent;
-use crate::options::{Settings, SqliteOptions, SqliteProviderBuilder};
-use crate::orchestrator_queue::{self, NewMessage};
-use crate::readers::Readers;
-use crate::turn_lock::{self, GiveBack};
-use crate::url::Location;
-use crate::work_lock;
-use crate::worker_queue::{self, NewWork};
-use crate::workers::{self, NewWorker};
-use crate::writer::{Tx, Writer};
-use crate::{SqliteError, fetch_wait, history, inspect, kv, progress, sessions};
+use crate::SqliteError;
+use crate::commit::calls as commit;
+use crate::connect::options::{Settings, SqliteOptions, SqliteProviderBuilder};
+use crate::connect::url::Location;
+use crate::fetch::calls as fetch;
+use crate::fetch::turn_lock::Release;
+use crate::fetch::waiting;
+use crate::queues::{calls as queues, progress, sessions, work_lock};
+use crate::read::readers::Readers;
+use crate::read::{history, inspect, kv};
+use crate::write::writer::Writer;
 
 /// Keeps everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -111,35 +106,17 @@ impl SqliteProvider {
         &self.writer
     }
 
+    /// `None` in memory.
+    pub(crate) fn readers(&self) -> Option<&Readers> {
+        self.readers.as_ref()
+    }
+
     pub(crate) fn hub(&self) -> &ChangeHub {
         &self.hub
     }
 
     pub(crate) fn clock_ref(&self) -> &dyn Clock {
         self.clock.as_ref()
-    }
-
-    /// Reads from one snapshot, all of which is durable when this ends.
-    pub(crate) async fn read_with<T: Send + 'static>(
-        &self,
-        operation: &'static str,
-        mut read: impl FnMut(&Connection) -> Result<T, JobError> + Send + 'static,
-    ) -> Result<T, ProviderError> {
-        let Some(readers) = &self.readers else {
-            return self.writer.run(operation, move |tx| read(tx.conn)).await;
-        };
-        let found = readers.run(operation, read).await;
-        self.writer.flushed().await;
-        found
-    }
-
-    async fn commit(
-        &self,
-        operation: &'static str,
-        turn: &TurnCommit,
-    ) -> Result<CommittedTurn, ProviderError> {
-        let encoded = EncodedCommit::encode(turn, &self.hub).during(operation)?;
-        self.writer.run(operation, move |tx| commit::commit_turn(tx, &encoded)).await
     }
 }
 
@@ -159,10 +136,8 @@ impl Provider for SqliteProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        let fetch = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
-        let turns = fetch_wait::fetch_turns(self, "fetch_orchestration_item", fetch).await?;
-        let first = turns.into_iter().next();
-        Ok(first.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+        let request = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        fetch::fetch_turn(self, request).await
     }
 
     async fn ack_orchestration_item(
@@ -186,7 +161,7 @@ impl Provider for SqliteProvider {
             start_limits: Vec::new(),
             lease_work: None,
         };
-        self.commit("ack_orchestration_item", &turn).await.map(drop)
+        commit::commit_turn(self, "ack_orchestration_item", &turn).await.map(drop)
     }
 
     async fn abandon_orchestration_item(
@@ -195,11 +170,8 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let token = lock_token.to_owned();
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        self.writer
-            .run("abandon_orchestration_item", move |tx| turn_lock::abandon(tx, &token, how))
-            .await
+        let release = Release::new(delay, ignore_attempt);
+        fetch::abandon_turn(self, lock_token, release).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -220,23 +192,11 @@ impl Provider for SqliteProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "append_with_execution";
-        let events = NewEvent::encode_all(&new_events).during(OPERATION)?;
-        let instance = instance.to_owned();
-        let append = move |tx: &mut crate::writer::Tx<'_>| {
-            history::append(tx, &instance, execution_id, &events)?;
-            orchestrator_queue::unpark(tx.conn, &instance)?;
-            tx.changes.orchestrator_queue();
-            tx.changes.instance(instance.clone());
-            Ok(())
-        };
-        self.writer.run(OPERATION, append).await
+        commit::append_events(self, instance, execution_id, &new_events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        const OPERATION: &str = "enqueue_for_worker";
-        let work = NewWork::encode(&item).during(OPERATION)?;
-        self.writer.run(OPERATION, move |tx| worker_queue::insert(tx, &work)).await
+        queues::enqueue_work(self, &item).await
     }
 
     async fn fetch_work_item(
@@ -247,10 +207,8 @@ impl Provider for SqliteProvider {
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         let slots = [WorkSlot { session: session.cloned() }];
-        let fetch = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
-        let work = fetch_wait::fetch_work(self, "fetch_work_item", fetch).await?;
-        let first = work.into_iter().next();
-        Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+        let request = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        fetch::fetch_work_item(self, request).await
     }
 
     async fn ack_work_item(
@@ -258,13 +216,7 @@ impl Provider for SqliteProvider {
         token: &str,
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "ack_work_item";
-        let completion = completion.as_ref().map(NewMessage::encode_completion).transpose();
-        let completion = completion.during(OPERATION)?;
-        let token = token.to_owned();
-        self.writer
-            .run(OPERATION, move |tx| work_lock::finish(tx, &token, completion.as_ref()))
-            .await
+        queues::complete_work(self, token, completion.as_ref()).await
     }
 
     async fn renew_work_item_lock(
@@ -272,11 +224,7 @@ impl Provider for SqliteProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        let token = token.to_owned();
-        let extend_for = lease_length(extend_for);
-        self.writer
-            .keep("renew_work_item_lock", move |tx| work_lock::renew(tx, &token, extend_for))
-            .await
+        queues::renew_work(self, token, extend_for).await
     }
 
     async fn renew_session_lock(
@@ -285,12 +233,7 @@ impl Provider for SqliteProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        // Each owner once: a session that is named twice is still one session.
-        let owners: BTreeSet<String> = owner_ids.iter().map(|owner| (*owner).to_owned()).collect();
-        let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
-        self.writer
-            .keep("renew_session_lock", move |tx| sessions::renew(tx, &owners, extend_for, idle))
-            .await
+        queues::renew_sessions(self, owner_ids, extend_for, idle_timeout).await
     }
 
     async fn cleanup_orphaned_sessions(
@@ -306,9 +249,7 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let token = token.to_owned();
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        self.writer.run("abandon_work_item", move |tx| work_lock::abandon(tx, &token, how)).await
+        queues::abandon_work(self, token, Release::new(delay, ignore_attempt)).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -316,13 +257,7 @@ impl Provider for SqliteProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        let token = token.to_owned();
-        let extend_for = lease_length(extend_for);
-        self.writer
-            .keep("renew_orchestration_item_lock", move |tx| {
-                turn_lock::renew(tx, &token, extend_for)
-            })
-            .await
+        fetch::renew_turn(self, token, extend_for).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -330,14 +265,7 @@ impl Provider for SqliteProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "enqueue_for_orchestrator";
-        let message = NewMessage::encode_message(&item).during(OPERATION)?;
-        let delay = delay.map_or(0, lease_length);
-        self.writer
-            .run(OPERATION, move |tx| {
-                orchestrator_queue::insert(tx, &message, tx.now.saturating_add(delay))
-            })
-            .await
+        queues::enqueue_message(self, &item, delay).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -350,9 +278,10 @@ impl Provider for SqliteProvider {
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
         let instance = instance.to_owned();
-        let read =
-            move |conn: &Connection| inspect::custom_status(conn, &instance, last_seen_version);
-        self.read_with("get_custom_status", read).await
+        self.read_with("get_custom_status", move |conn| {
+            inspect::custom_status(conn, &instance, last_seen_version)
+        })
+        .await
     }
 
     async fn get_kv_value(
@@ -368,16 +297,14 @@ impl Provider for SqliteProvider {
         &self,
         instance: &str,
     ) -> Result<HashMap<String, String>, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("get_kv_all_values", move |conn| kv::values(conn, &instance)).await
+        self.read_instance("get_kv_all_values", instance, kv::values).await
     }
 
     async fn get_instance_stats(
         &self,
         instance: &str,
     ) -> Result<Option<SystemStats>, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("get_instance_stats", move |conn| inspect::stats(conn, &instance)).await
+        self.read_instance("get_instance_stats", instance, inspect::stats).await
     }
 
     fn clock(&self) -> Arc<dyn Clock> {
@@ -388,11 +315,11 @@ impl Provider for SqliteProvider {
         &self,
         request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
-        fetch_wait::fetch_turns(self, "fetch_orchestration_items", request).await
+        waiting::fetch_turns(self, "fetch_orchestration_items", request).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
-        self.commit("commit_turn", &commit).await
+        commit::commit_turn(self, "commit_turn", &commit).await
     }
 
     fn takes_direct_turns(&self) -> bool {
@@ -403,17 +330,14 @@ impl Provider for SqliteProvider {
         &self,
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
-        let operation = "commit_direct_turn";
-        let encoded = EncodedDirectTurn::encode(&turn, &self.hub).during(operation)?;
-        drop(turn);
-        self.writer.run(operation, move |tx| direct_turn::commit_direct_turn(tx, &encoded)).await
+        commit::commit_direct_turn(self, turn).await
     }
 
     async fn fetch_work_items(
         &self,
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        fetch_wait::fetch_work(self, "fetch_work_items", request).await
+        waiting::fetch_work(self, "fetch_work_items", request).await
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
@@ -423,24 +347,21 @@ impl Provider for SqliteProvider {
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("read_outcome", move |conn| history::outcome(conn, &instance)).await
+        self.read_instance("read_outcome", instance, history::outcome).await
     }
 
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("read_status", move |conn| history::status(conn, &instance)).await
+        self.read_instance("read_status", instance, history::status).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         let tokens = tokens.to_vec();
-        let find = move |conn: &Connection| work_lock::find_lost(conn, &tokens);
-        self.read_with("find_lost_work_locks", find).await
+        self.read_with("find_lost_work_locks", move |conn| work_lock::find_lost(conn, &tokens))
+            .await
     }
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("read_start_event", move |conn| history::start_event(conn, &instance)).await
+        self.read_instance("read_start_event", instance, history::start_event).await
     }
 
     fn keeps_start_limits(&self) -> bool {
@@ -451,7 +372,7 @@ impl Provider for SqliteProvider {
         &self,
         request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        fetch_wait::fetch_overdue(self, request).await
+        waiting::fetch_overdue(self, request).await
     }
 
     async fn return_unstarted_work_item(
@@ -460,10 +381,7 @@ impl Provider for SqliteProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let token = token.to_owned();
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        let work = move |tx: &mut Tx<'_>| work_lock::return_unstarted(tx, &token, how);
-        self.writer.run("return_unstarted_work_item", work).await
+        queues::release_unstarted(self, token, Release::new(delay, ignore_attempt)).await
     }
 
     async fn record_activity_progress(
@@ -471,30 +389,24 @@ impl Provider for SqliteProvider {
         token: &str,
         progress: &str,
     ) -> Result<(), ProviderError> {
-        let (token, progress) = (token.to_owned(), progress.to_owned());
-        let work = move |tx: &mut Tx<'_>| progress::record(tx, &token, &progress);
-        self.writer.run("record_activity_progress", work).await
+        queues::record_progress(self, token, progress).await
     }
 
     async fn read_activity_progress(
         &self,
         instance: &str,
     ) -> Result<Vec<ActivityProgress>, ProviderError> {
-        let instance = instance.to_owned();
-        self.read_with("read_activity_progress", move |conn| progress::read(conn, &instance)).await
+        self.read_instance("read_activity_progress", instance, progress::read).await
     }
 
     async fn announce_worker(
         &self,
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "announce_worker";
-        let worker = NewWorker::encode(announcement).during(OPERATION)?;
-        self.writer.run(OPERATION, move |tx| workers::announce(tx, &worker)).await
+        queues::announce_worker(self, announcement).await
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
-        let node_id = node_id.to_owned();
-        self.writer.run("withdraw_worker", move |tx| workers::withdraw(tx, &node_id)).await
+        queues::withdraw_worker(self, node_id).await
     }
 }

@@ -7,9 +7,10 @@ use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOption
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
-use crate::number::to_db;
-use crate::writer::Tx;
-use crate::{inspect, limits};
+use crate::limits;
+use crate::read::inspect;
+use crate::schema::number::to_db;
+use crate::write::writer::Tx;
 
 /// Deletes a root instance with its tree.
 ///

@@ -4,19 +4,22 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 12] = [
-    ("commit", include_str!("../../src/commit.rs")),
-    ("fetch", include_str!("../../src/fetch.rs")),
-    ("history", include_str!("../../src/history.rs")),
-    ("kv", include_str!("../../src/kv.rs")),
-    ("orchestrator_queue", include_str!("../../src/orchestrator_queue.rs")),
-    ("progress", include_str!("../../src/progress.rs")),
-    ("sessions", include_str!("../../src/sessions.rs")),
-    ("start_limits", include_str!("../../src/start_limits.rs")),
-    ("turn_lock", include_str!("../../src/turn_lock.rs")),
-    ("waiting", include_str!("../../src/waiting.rs")),
-    ("work_lock", include_str!("../../src/work_lock.rs")),
-    ("worker_queue", include_str!("../../src/worker_queue.rs")),
+const SOURCES: [(&str, &str); 15] = [
+    ("direct_turn", include_str!("../../src/commit/direct_turn.rs")),
+    ("events", include_str!("../../src/commit/events.rs")),
+    ("kv_changes", include_str!("../../src/commit/kv_changes.rs")),
+    ("turn_commit", include_str!("../../src/commit/turn_commit.rs")),
+    ("turn_lock", include_str!("../../src/fetch/turn_lock.rs")),
+    ("turns", include_str!("../../src/fetch/turns.rs")),
+    ("orchestrator_queue", include_str!("../../src/queues/orchestrator_queue.rs")),
+    ("progress", include_str!("../../src/queues/progress.rs")),
+    ("sessions", include_str!("../../src/queues/sessions.rs")),
+    ("start_limits", include_str!("../../src/queues/start_limits.rs")),
+    ("waiting_work", include_str!("../../src/queues/waiting_work.rs")),
+    ("work_lock", include_str!("../../src/queues/work_lock.rs")),
+    ("worker_queue", include_str!("../../src/queues/worker_queue.rs")),
+    ("history", include_str!("../../src/read/history.rs")),
+    ("kv", include_str!("../../src/read/kv.rs")),
 ];
 
 /// The string literals of a source file that are statements.

@@ -1,0 +1,84 @@
+//! Committing a turn that was not fetched.
+//!
+//! The caller ran it on what it holds, without a lease on the instance. It counts only if nothing
+//! has happened to the instance meanwhile, which is judged in the transaction that stores it.
+
+use duroxide_core::providers::{ChangeHub, CommittedTurn, DirectTurn, HistoryMark};
+use rusqlite::{OptionalExtension, params};
+
+use crate::commit::turn_commit::{self, EncodedCommit};
+use crate::error::JobError;
+use crate::queues::work_lock;
+use crate::schema::number::{from_db, to_db};
+use crate::write::writer::Tx;
+
+/// A direct turn whose parts are encoded.
+#[derive(Debug)]
+pub(crate) struct EncodedDirectTurn {
+    instance: String,
+    mark: HistoryMark,
+    finished_work: Vec<String>,
+    commit: EncodedCommit,
+}
+
+impl EncodedDirectTurn {
+    /// Encodes a turn.
+    pub(crate) fn encode(turn: &DirectTurn, hub: &ChangeHub) -> Result<Self, JobError> {
+        Ok(Self {
+            instance: turn.instance.clone(),
+            mark: turn.mark,
+            finished_work: turn.finished_work.clone(),
+            commit: EncodedCommit::encode(&turn.commit, hub)?,
+        })
+    }
+}
+
+/// Commits a turn, if it follows what is stored; `None` and no change otherwise.
+pub(crate) fn commit_direct_turn(
+    tx: &mut Tx<'_>,
+    turn: &EncodedDirectTurn,
+) -> Result<Option<CommittedTurn>, JobError> {
+    if !follows(tx, &turn.instance, turn.mark)? {
+        return Ok(None);
+    }
+    for token in &turn.finished_work {
+        work_lock::complete(tx, token, None)?;
+    }
+    // Rare, hence not asked of the database each time: the current execution is stored.
+    if turn.commit.begins_or_pins(turn.mark.execution_id) {
+        turn_commit::create_execution(tx, &turn.instance, &turn.commit)?;
+    }
+    let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
+    turn_commit::note_change(tx, turn.instance.clone(), &turn.commit)?;
+    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
+}
+
+/// Whether the history ends at the mark, and nobody and nothing stands before the turn.
+fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobError> {
+    let found = tx
+        .conn
+        .prepare_cached(FOLLOWS_SQL)?
+        .query_row(params![instance, to_db(mark.execution_id), tx.now], |row| {
+            Ok((
+                row.get::<_, i64>(0)?,
+                row.get::<_, i64>(1)?,
+                row.get::<_, Option<i64>>(2)?,
+                row.get::<_, bool>(3)?,
+            ))
+        })
+        .optional()?;
+    let Some((incarnation, execution_id, last, is_busy)) = found else { return Ok(false) };
+    let stored = HistoryMark {
+        incarnation: from_db(incarnation),
+        execution_id: from_db(execution_id),
+        event_id: from_db(last.unwrap_or(0)),
+    };
+    Ok(stored == mark && !is_busy)
+}
+
+pub(crate) const FOLLOWS_SQL: &str = "SELECT incarnation, current_execution_id,
+     (SELECT max(event_id) FROM history WHERE instance_id = ?1 AND execution_id = ?2),
+     EXISTS (SELECT 1 FROM instance_locks WHERE instance_id = ?1 AND locked_until > ?3)
+     OR EXISTS (SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
+         WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0)
+     FROM instances WHERE instance_id = ?1";

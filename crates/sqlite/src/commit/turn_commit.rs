@@ -1,0 +1,319 @@
+//! Committing a turn: history, queues, values and status, all or nothing.
+
+use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::{
+    AwaitedEnd, ChangeHub, CommittedTurn, ExecutionMetadata, LeasedWork,
+    ScheduledActivityIdentifier, TurnCommit, WorkLease,
+};
+use duroxide_core::{Event, EventKind};
+use rusqlite::{OptionalExtension, params};
+use semver::Version;
+use uuid::Uuid;
+
+use crate::commit::events::{self, NewEvent};
+use crate::commit::kv_changes::{self, KvChange};
+use crate::error::JobError;
+use crate::fetch::turn_lock;
+use crate::queues::orchestrator_queue;
+use crate::queues::orchestrator_queue::NewMessage;
+use crate::queues::worker_queue;
+use crate::queues::worker_queue::NewWork;
+use crate::read::inspect;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::stored_integer;
+use crate::write::writer::Tx;
+
+/// A commit whose parts are encoded: that happens outside the writer.
+#[derive(Debug)]
+pub(crate) struct EncodedCommit {
+    lock_token: String,
+    execution_id: u64,
+    events: Vec<NewEvent>,
+    kv: Vec<KvChange>,
+    /// The last status that the delta sets, if any.
+    custom_status: Option<Option<String>>,
+    work: Vec<NewWork>,
+    messages: Vec<NewMessage>,
+    metadata: ExecutionMetadata,
+    cancelled: Vec<ScheduledActivityIdentifier>,
+    /// Activities that the caller starts at once.
+    lease: Option<WorkLease>,
+    awaited_end: Option<AwaitedEnd>,
+}
+
+impl EncodedCommit {
+    /// Encodes a commit.
+    pub(crate) fn encode(commit: &TurnCommit, hub: &ChangeHub) -> Result<Self, JobError> {
+        let work = NewWork::encode_all(commit)?;
+        // An activity among the messages belongs to the other queue and is left out.
+        let messages = commit
+            .orchestrator_items
+            .iter()
+            .filter_map(|item| NewMessage::encode(item).transpose())
+            .collect::<Result<_, _>>()?;
+        // Whose turn it is, only the writer knows for sure.
+        let instance = commit.history_delta.last().map_or("", |event| event.instance_id.as_str());
+        Ok(Self {
+            lock_token: commit.lock_token.clone(),
+            execution_id: commit.execution_id,
+            events: NewEvent::encode_all(&commit.history_delta)?,
+            kv: kv_changes::changes(&commit.history_delta),
+            custom_status: last_custom_status(&commit.history_delta),
+            work,
+            messages,
+            metadata: commit.metadata.clone(),
+            cancelled: commit.cancelled_activities.clone(),
+            lease: commit.lease_work.clone(),
+            awaited_end: hub.awaited_end(instance, &commit.history_delta),
+        })
+    }
+
+    /// Whether it begins an execution or pins one, given which execution is current.
+    pub(crate) fn begins_or_pins(&self, current_execution: u64) -> bool {
+        self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
+    }
+}
+
+fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
+    events.iter().rev().find_map(|event| {
+        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
+        Some(status.clone())
+    })
+}
+
+/// Commits a turn under a live lease.
+pub(crate) fn commit_turn(
+    tx: &mut Tx<'_>,
+    commit: &EncodedCommit,
+) -> Result<CommittedTurn, JobError> {
+    let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
+    let instance = lock.instance;
+    // Only rows carrying our token: later arrivals belong to the next turn.
+    tx.conn
+        .prepare_cached(
+            "DELETE FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
+        )?
+        .execute(params![instance, lock.taken_at, commit.lock_token])?;
+    turn_lock::remove(tx.conn, &commit.lock_token)?;
+    let incarnation = match stored_instance(tx, &instance)? {
+        Some((incarnation, execution_id)) => {
+            if commit.begins_or_pins(execution_id) {
+                create_execution(tx, &instance, commit)?;
+            }
+            Some(incarnation)
+        }
+        None => {
+            let incarnation = create_instance(tx, &instance, commit)?;
+            create_execution(tx, &instance, commit)?;
+            incarnation
+        }
+    };
+    let leased = apply(tx, &instance, commit)?;
+    let more_waits = has_ready_messages(tx, &instance)?;
+    if more_waits {
+        tx.changes.orchestrator_queue();
+    }
+    note_change(tx, instance, commit)?;
+    Ok(CommittedTurn { incarnation, leased, more_waits })
+}
+
+/// Incarnation and current execution of an instance that is stored; zero for what cannot be read.
+fn stored_instance(tx: &Tx<'_>, instance: &str) -> Result<Option<(u64, u64)>, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT incarnation, current_execution_id FROM instances WHERE instance_id = ?1",
+        )?
+        .query_row([instance], |row| {
+            let number =
+                |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map_or(0, from_db));
+            Ok((number(0)?, number(1)?))
+        })
+        .optional()?)
+}
+
+/// Tells who watches the instance, once the turn is durable.
+pub(crate) fn note_change(
+    tx: &mut Tx<'_>,
+    instance: String,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
+    let awaited = commit.awaited_end.as_ref().filter(|end| end.instance() == instance);
+    if let Some(end) = awaited {
+        let (status, version) = inspect::custom_status(tx.conn, &instance, 0)?.unwrap_or_default();
+        tx.changes.ended(end.with_custom_status(status, version));
+    } else if commit.metadata.status.is_some() {
+        tx.changes.instance(instance);
+    } else {
+        tx.changes.step(instance);
+    }
+    Ok(())
+}
+
+/// Makes the changes of a turn to an instance that is stored.
+pub(crate) fn apply(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<Vec<LeasedWork>, JobError> {
+    update_instance(tx, instance, commit)?;
+    end_execution(tx, instance, commit)?;
+    events::append(tx, instance, commit.execution_id, &commit.events)?;
+    kv_changes::apply(tx, instance, &commit.kv)?;
+    if ends_execution(&commit.metadata) {
+        kv_changes::merge(tx.conn, instance)?;
+    }
+    let leased = worker_queue::insert_all(tx, &commit.work, commit.lease.as_ref())?;
+    // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
+    for activity in &commit.cancelled {
+        worker_queue::cancel(tx, activity)?;
+    }
+    for message in &commit.messages {
+        orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
+    }
+    Ok(leased)
+}
+
+/// Stores the instance when a commit names it for the first time.
+fn create_instance(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<Option<u64>, JobError> {
+    let metadata = &commit.metadata;
+    let (Some(name), Some(version)) =
+        (&metadata.orchestration_name, &metadata.orchestration_version)
+    else {
+        return Ok(None);
+    };
+    let incarnation = new_incarnation();
+    // A parent that was deleted meanwhile is left out: the child could not be deleted otherwise.
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
+                 current_execution_id, created_at, updated_at, parent_instance_id, incarnation)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?5,
+                 (SELECT instance_id FROM instances WHERE instance_id = ?6), ?7)",
+        )?
+        .execute(params![
+            instance,
+            name,
+            version,
+            to_db(commit.execution_id),
+            tx.now,
+            metadata.parent_instance_id,
+            incarnation
+        ])?;
+    orchestrator_queue::unpark(tx.conn, instance)?;
+    Ok(Some(from_db(incarnation)))
+}
+
+/// A random number that is not zero, so that an id used again gives another one.
+fn new_incarnation() -> i64 {
+    let (random, _) = Uuid::new_v4().as_u64_pair();
+    to_db((random >> 1).max(1))
+}
+
+fn update_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+    let metadata = &commit.metadata;
+    let named = metadata.orchestration_name.as_ref().zip(metadata.orchestration_version.as_ref());
+    let (name, version) = named.unzip();
+    tx.conn
+        .prepare_cached(
+            "UPDATE instances SET
+                 orchestration_name = coalesce(?2, orchestration_name),
+                 orchestration_version = coalesce(?3, orchestration_version),
+                 current_execution_id = CASE typeof(current_execution_id)
+                     WHEN 'integer' THEN max(current_execution_id, ?4) ELSE ?4 END,
+                 updated_at = ?5,
+                 custom_status = CASE WHEN ?6 THEN ?7 ELSE custom_status END,
+                 custom_status_version = custom_status_version + ?6
+             WHERE instance_id = ?1",
+        )?
+        .execute(params![
+            instance,
+            name,
+            version,
+            to_db(commit.execution_id),
+            tx.now,
+            i64::from(commit.custom_status.is_some()),
+            commit.custom_status.as_ref().and_then(Option::as_ref),
+        ])?;
+    Ok(())
+}
+
+/// Stores the execution when a commit names it for the first time, and its pin.
+pub(crate) fn create_execution(
+    tx: &Tx<'_>,
+    instance: &str,
+    commit: &EncodedCommit,
+) -> Result<(), JobError> {
+    let execution_id = to_db(commit.execution_id);
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO executions (instance_id, execution_id, status, started_at)
+             VALUES (?1, ?2, 'Running', ?3)
+             ON CONFLICT (instance_id, execution_id) DO NOTHING",
+        )?
+        .execute(params![instance, execution_id, tx.now])?;
+    if let Some(pin) = &commit.metadata.pinned_duroxide_version {
+        write_pin(tx, instance, execution_id, pin)?;
+    }
+    Ok(())
+}
+
+fn end_execution(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Result<(), JobError> {
+    let execution_id = to_db(commit.execution_id);
+    if let Some(status) = &commit.metadata.status {
+        tx.conn
+            .prepare_cached(
+                "UPDATE executions SET status = ?3, output = ?4, completed_at = ?5
+                 WHERE instance_id = ?1 AND execution_id = ?2",
+            )?
+            .execute(params![instance, execution_id, status, commit.metadata.output, tx.now])?;
+    }
+    Ok(())
+}
+
+fn write_pin(
+    tx: &Tx<'_>,
+    instance: &str,
+    execution_id: i64,
+    pin: &Version,
+) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "UPDATE executions SET duroxide_version = ?3, duroxide_version_major = ?4,
+                 duroxide_version_minor = ?5, duroxide_version_patch = ?6
+             WHERE instance_id = ?1 AND execution_id = ?2",
+        )?
+        .execute(params![
+            instance,
+            execution_id,
+            pin.to_string(),
+            to_db(pin.major),
+            to_db(pin.minor),
+            to_db(pin.patch)
+        ])?;
+    Ok(())
+}
+
+fn ends_execution(metadata: &ExecutionMetadata) -> bool {
+    metadata
+        .status
+        .as_deref()
+        .and_then(ExecutionStatus::parse)
+        .is_some_and(ExecutionStatus::is_terminal)
+}
+
+/// Whether messages arrived under the lease, which nobody could fetch until now.
+fn has_ready_messages(tx: &Tx<'_>, instance: &str) -> Result<bool, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT 1 FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0 LIMIT 1",
+        )?
+        .exists(params![instance, tx.now])?)
+}

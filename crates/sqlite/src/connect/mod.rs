@@ -1,0 +1,7 @@
+//! Opening a database: its URL, its options and its connections.
+
+pub(crate) mod busy_retry;
+pub(crate) mod connection;
+pub(crate) mod options;
+pub(crate) mod statement_count;
+pub(crate) mod url;

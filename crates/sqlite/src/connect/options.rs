@@ -1,0 +1,125 @@
+//! How a database is opened.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use duroxide_core::clock::{Clock, SystemClock};
+
+use crate::connect::url;
+use crate::write::flush::OpenLog;
+use crate::{SqliteError, SqliteProvider, limits};
+
+/// Options of [`SqliteProvider::new`]. There are none; see [`SqliteProvider::builder`] for more.
+#[derive(Debug, Clone, Default)]
+pub struct SqliteOptions {}
+
+/// What an answered commit survives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Synchronous {
+    /// Power loss.
+    #[default]
+    Full,
+    /// A crash of the process. The last commits before a power loss may be missing; the file stays
+    /// consistent.
+    Normal,
+}
+
+/// What a connection is opened with.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) synchronous: Synchronous,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) readers: usize,
+    pub(crate) busy_timeout: Duration,
+    pub(crate) cross_process_poll: Duration,
+    pub(crate) pages_max: Option<u32>,
+    pub(crate) statement_counter: Option<Arc<AtomicU64>>,
+    pub(crate) open_log: OpenLog,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            synchronous: Synchronous::default(),
+            clock: Arc::new(SystemClock),
+            readers: limits::READERS,
+            busy_timeout: limits::BUSY_TIMEOUT,
+            cross_process_poll: limits::CROSS_PROCESS_POLL,
+            pages_max: None,
+            statement_counter: None,
+            open_log: OpenLog::default(),
+        }
+    }
+}
+
+/// Opens a database with chosen settings.
+#[derive(Debug, Clone)]
+pub struct SqliteProviderBuilder {
+    url: String,
+    settings: Settings,
+}
+
+impl SqliteProviderBuilder {
+    pub(crate) fn new(url: &str) -> Self {
+        Self { url: url.to_owned(), settings: Settings::default() }
+    }
+
+    /// What an answered commit survives.
+    #[must_use]
+    pub fn synchronous(mut self, level: Synchronous) -> Self {
+        self.settings.synchronous = level;
+        self
+    }
+
+    /// The clock that leases and visibility are judged by.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.settings.clock = clock;
+        self
+    }
+
+    /// Number of threads for reads; at least one.
+    #[must_use]
+    pub fn readers(mut self, count: usize) -> Self {
+        self.settings.readers = count.max(1);
+        self
+    }
+
+    /// How long to wait for another process before a call fails with "Database locked".
+    #[must_use]
+    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+        self.settings.busy_timeout = timeout;
+        self
+    }
+
+    /// How often commits of other processes are looked for while someone waits; five times rarer
+    /// when nothing has happened for a while.
+    #[must_use]
+    pub fn cross_process_poll_interval(mut self, interval: Duration) -> Self {
+        self.settings.cross_process_poll = interval.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The file never grows beyond this many pages; writes then fail as on a full disk.
+    #[must_use]
+    pub fn pages_max(mut self, pages: u32) -> Self {
+        self.settings.pages_max = Some(pages);
+        self
+    }
+
+    /// Counts every statement that is run, for those who measure what a step costs.
+    #[must_use]
+    pub fn count_statements(mut self, counter: Arc<AtomicU64>) -> Self {
+        self.settings.statement_counter = Some(counter);
+        self
+    }
+
+    /// Opens the database, makes or migrates its tables and starts the threads.
+    ///
+    /// # Errors
+    /// When the file cannot be used; the error says what to do.
+    pub async fn open(self) -> Result<SqliteProvider, SqliteError> {
+        SqliteProvider::open(url::parse(&self.url)?, self.settings).await
+    }
+}

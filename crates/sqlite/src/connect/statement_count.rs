@@ -1,0 +1,19 @@
+//! Counting statements, for those who measure.
+
+use std::sync::atomic::Ordering;
+
+use rusqlite::Connection;
+use rusqlite::trace::{TraceEvent, TraceEventCodes};
+
+use crate::connect::options::Settings;
+
+/// Counts what this connection runs from now on, if the settings ask for it.
+pub(crate) fn count(connection: &mut Connection, settings: &Settings) -> rusqlite::Result<()> {
+    let Some(counter) = settings.statement_counter.clone() else { return Ok(()) };
+    let begun = move |event: TraceEvent<'_>| {
+        if matches!(event, TraceEvent::Stmt(..)) {
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    };
+    connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(begun))
+}

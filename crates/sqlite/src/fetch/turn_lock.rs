@@ -1,0 +1,125 @@
+//! Leases of turns: who holds an instance, until when, and giving it back.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::JobError;
+use crate::schema::number::millis_to_db;
+use crate::write::writer::Tx;
+
+/// A held lease.
+#[derive(Debug)]
+pub(crate) struct TurnLock {
+    /// The instance.
+    pub(crate) instance: String,
+    /// When the lease ends.
+    pub(crate) until: i64,
+    /// When it was taken: every message tagged by it was visible then.
+    pub(crate) taken_at: i64,
+}
+
+/// The lease behind a token.
+pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT instance_id, locked_until, locked_at FROM instance_locks
+             WHERE lock_token = ?1",
+        )?
+        .query_row([token], |row| {
+            Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, taken_at: row.get(2)? })
+        })
+        .optional()?)
+}
+
+/// The live lease behind a token, or a permanent error.
+pub(crate) fn require_live(conn: &Connection, token: &str, now: i64) -> Result<TurnLock, JobError> {
+    let lock = find(conn, token)?.ok_or_else(|| JobError::refused("Invalid lock token"))?;
+    if lock.until <= now {
+        return Err(JobError::refused("Instance lock expired"));
+    }
+    Ok(lock)
+}
+
+/// Takes the lease of an instance, also one that ran out; false if someone else holds it.
+pub(crate) fn take(tx: &Tx<'_>, instance: &str, token: &str, until: i64) -> Result<bool, JobError> {
+    let taken = tx
+        .conn
+        .prepare_cached(
+            "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (instance_id) DO UPDATE
+             SET lock_token = ?2, locked_until = ?3, locked_at = ?4
+             WHERE instance_locks.locked_until <= ?4",
+        )?
+        .execute(params![instance, token, until, tx.now])?;
+    Ok(taken == 1)
+}
+
+/// Ends a lease.
+pub(crate) fn remove(conn: &Connection, token: &str) -> Result<(), JobError> {
+    conn.prepare_cached("DELETE FROM instance_locks WHERE lock_token = ?1")?.execute([token])?;
+    Ok(())
+}
+
+/// Extends a live lease from now.
+pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
+    require_live(tx.conn, token, tx.now)?;
+    tx.conn
+        .prepare_cached("UPDATE instance_locks SET locked_until = ?2 WHERE lock_token = ?1")?
+        .execute(params![token, tx.now.saturating_add(extend_for)])?;
+    Ok(())
+}
+
+/// How a turn or an activity is released.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Release {
+    /// Hides it for this long.
+    delay: Option<i64>,
+    /// Does not count the attempt.
+    ignore_attempt: bool,
+}
+
+impl Release {
+    /// As if it had not been fetched.
+    pub(crate) const UNTOUCHED: Self = Self { delay: None, ignore_attempt: true };
+
+    /// Hides it for `delay`; with `ignore_attempt` the attempt does not count.
+    pub(crate) fn new(delay: Option<Duration>, ignore_attempt: bool) -> Self {
+        Self { delay: delay.map(millis_to_db), ignore_attempt }
+    }
+
+    /// When it becomes visible, if that changes.
+    pub(crate) fn visible_at(self, now: i64) -> Option<i64> {
+        self.delay.map(|delay| now.saturating_add(delay))
+    }
+
+    /// How many attempts do not count.
+    pub(crate) fn ignored_attempts(self) -> i64 {
+        i64::from(self.ignore_attempt)
+    }
+}
+
+/// Gives a turn back. Only messages tagged by this token are touched: later arrivals stay visible.
+pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
+    let lock = find(tx.conn, token)?.ok_or_else(|| JobError::refused("Invalid lock token"))?;
+    let visible_at = release.visible_at(tx.now);
+    tx.conn
+        .prepare_cached(
+            "UPDATE orchestrator_queue
+             SET lock_token = NULL,
+                 visible_at = coalesce(?4, visible_at),
+                 attempt_count = max(attempt_count - ?5, 0)
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
+        )?
+        .execute(params![
+            lock.instance,
+            lock.taken_at,
+            token,
+            visible_at,
+            release.ignored_attempts()
+        ])?;
+    remove(tx.conn, token)?;
+    tx.changes.orchestrator_queue();
+    Ok(())
+}

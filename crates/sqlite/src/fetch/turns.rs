@@ -1,0 +1,378 @@
+//! Handing out turns.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, HistoryMark, KnownHistory, KvEntry, WorkItem,
+};
+use duroxide_core::{Event, EventKind};
+use rusqlite::{Connection, OptionalExtension, params};
+use semver::Version;
+use uuid::Uuid;
+
+use crate::error::JobError;
+use crate::fetch::turn_lock;
+use crate::fetch::turn_lock::Release;
+use crate::limits;
+use crate::queues::orchestrator_queue;
+use crate::read::history;
+use crate::read::kv;
+use crate::schema::number::from_db;
+use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
+use crate::write::writer::Tx;
+
+/// What a dispatcher asks for.
+pub(crate) struct TurnRequest {
+    pub(crate) turns_max: usize,
+    pub(crate) lock_for: i64,
+    pub(crate) filter: Option<Arc<DispatcherCapabilityFilter>>,
+    pub(crate) known: Option<Arc<dyn KnownHistory>>,
+}
+
+/// What a fetch found.
+#[derive(Debug)]
+pub(crate) struct TurnBatch {
+    pub(crate) turns: Vec<RawTurn>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+    /// The job stopped before it had looked at everything.
+    pub(crate) unfinished: bool,
+}
+
+/// A locked turn whose texts are not decoded yet: that happens outside the writer.
+#[derive(Debug)]
+pub(crate) struct RawTurn {
+    pub(crate) instance: String,
+    pub(crate) identity: Identity,
+    pub(crate) history: Vec<String>,
+    pub(crate) history_after: u64,
+    /// Row id and text, in arrival order.
+    pub(crate) messages: Vec<(i64, String)>,
+    pub(crate) kv_snapshot: HashMap<String, KvEntry>,
+    pub(crate) lock_token: String,
+    pub(crate) attempt_count: u32,
+    /// Why nothing of what is stored about the instance is handed out.
+    pub(crate) damage: Option<String>,
+}
+
+/// Which code an instance runs.
+#[derive(Debug)]
+pub(crate) struct Identity {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) execution_id: u64,
+    /// `None` while the instance is not stored.
+    incarnation: Option<u64>,
+}
+
+/// Locks up to `turns_max` instances that have visible messages.
+pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<TurnBatch, JobError> {
+    let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
+    let mut turns = Vec::new();
+    let mut seen = HashSet::new();
+    let mut unfinished = true;
+    for _ in 0..limits::FETCH_ROUNDS_MAX {
+        let wanted = turns_max - turns.len();
+        let instances =
+            if wanted == 0 { Vec::new() } else { candidates(tx, request, wanted, &mut seen)? };
+        if instances.is_empty() {
+            unfinished = false;
+            break;
+        }
+        for instance in instances {
+            turns.extend(take_turn(tx, request, instance)?);
+        }
+    }
+    let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(TurnBatch { turns, next_due, unfinished })
+}
+
+/// Gives back turns that nobody took, as if they had not been fetched.
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
+    for turn in &batch.turns {
+        match turn_lock::abandon(tx, &turn.lock_token, Release::UNTOUCHED) {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(()) | Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Instances that can be locked now: first those whose lease ran out, then by time of visibility.
+fn candidates(
+    tx: &Tx<'_>,
+    request: &TurnRequest,
+    wanted: usize,
+    seen: &mut HashSet<String>,
+) -> Result<Vec<String>, JobError> {
+    let mut found = Vec::new();
+    let mut unreadable = Vec::new();
+    for sql in [EXPIRED_SQL, READY_SQL] {
+        let mut statement = tx.conn.prepare_cached(sql)?;
+        let mut rows = statement.query([tx.now])?;
+        while found.len() < wanted
+            && let Some(row) = rows.next()?
+        {
+            let Ok(instance) = row.get_ref(0)?.as_str() else {
+                unreadable.push(row.get(1)?);
+                continue;
+            };
+            if seen.contains(instance) {
+                continue;
+            }
+            seen.insert(instance.to_owned());
+            if fits(tx.conn, instance, request.filter.as_deref())? {
+                found.push(instance.to_owned());
+            }
+        }
+    }
+    for message in unreadable {
+        orchestrator_queue::park_unreadable(tx, message)?;
+    }
+    Ok(found)
+}
+
+// Tagged messages are not in the index of ready ones; they are found through their lease.
+pub(crate) const EXPIRED_SQL: &str =
+    "SELECT l.instance_id, 0 FROM instance_locks l INDEXED BY idx_locks_until
+     WHERE l.locked_until <= ?1 AND EXISTS (
+         SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
+         WHERE q.instance_id = l.instance_id AND q.visible_at <= ?1 AND q.parked = 0)
+     ORDER BY l.locked_until, l.instance_id";
+
+pub(crate) const READY_SQL: &str =
+    "SELECT q.instance_id, q.id FROM orchestrator_queue q INDEXED BY idx_orch_ready
+     WHERE q.lock_token IS NULL AND q.parked = 0 AND q.visible_at <= ?1 AND NOT EXISTS (
+         SELECT 1 FROM instance_locks l
+         WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
+     ORDER BY q.visible_at, q.id";
+
+/// Whether the pin of the current execution fits. Decided before anything is locked or decoded.
+fn fits(
+    conn: &Connection,
+    instance: &str,
+    filter: Option<&DispatcherCapabilityFilter>,
+) -> Result<bool, JobError> {
+    let Some(filter) = filter else { return Ok(true) };
+    if filter.supported_duroxide_versions.is_empty() {
+        return Ok(false);
+    }
+    // A pin that is no text counts as none, so that the instance can go on.
+    let pin: Option<String> = conn
+        .prepare_cached(
+            "SELECT e.duroxide_version FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE i.instance_id = ?1",
+        )?
+        .query_row([instance], |row| stored_id(row, 0))
+        .optional()?
+        .flatten();
+    // Pins are written from parsed versions, so one that cannot be parsed is none of ours.
+    Ok(pin.and_then(|pin| Version::parse(&pin).ok()).is_none_or(|pin| filter.is_compatible(&pin)))
+}
+
+/// Locks an instance and reads what its turn needs.
+///
+/// Rows that cannot be read must not fail the fetch, which others share. Their turn is handed out
+/// without them, so that attempts are counted and the runtime can end the instance. Nothing has to
+/// be undone for that: what reads such rows has not written yet.
+fn take_turn(
+    tx: &mut Tx<'_>,
+    request: &TurnRequest,
+    instance: String,
+) -> Result<Option<RawTurn>, JobError> {
+    let mut damage = None;
+    let identity = match identify(tx, &instance) {
+        Err(error) if error.is_damage() => {
+            damage = Some(error);
+            Some(identity_of_damaged(tx.conn, &instance)?)
+        }
+        identified => identified?,
+    };
+    let Some(identity) = identity else { return Ok(None) };
+    let lock_token = format!("lock_{}", Uuid::new_v4());
+    if !turn_lock::take(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
+        return Ok(None);
+    }
+    let (messages, attempt_count) = tag_messages(tx, &instance, &lock_token)?;
+    let mark = request.known.as_ref().and_then(|known| known.mark(&instance));
+    let stored = match damage {
+        Some(error) => Err(error),
+        None => read_stored(tx.conn, &instance, &identity, mark),
+    };
+    let (stored, damage) = match stored {
+        Err(error) if error.is_damage() => {
+            tracing::error!(%instance, %error, "a row of an instance cannot be read");
+            (Stored::default(), Some(format!("a row of the instance cannot be read: {error}")))
+        }
+        stored => (stored?, None),
+    };
+    Ok(Some(RawTurn {
+        instance,
+        identity,
+        history: stored.history,
+        history_after: stored.history_after,
+        messages,
+        kv_snapshot: stored.kv_snapshot,
+        lock_token,
+        attempt_count,
+        damage,
+    }))
+}
+
+/// What is stored about the current execution.
+#[derive(Default)]
+struct Stored {
+    history: Vec<String>,
+    history_after: u64,
+    kv_snapshot: HashMap<String, KvEntry>,
+}
+
+fn read_stored(
+    conn: &Connection,
+    instance: &str,
+    identity: &Identity,
+    mark: Option<HistoryMark>,
+) -> Result<Stored, JobError> {
+    let history_after = held_history(conn, instance, identity, mark)?;
+    Ok(Stored {
+        history: history::texts_after(conn, instance, identity.execution_id, history_after)?,
+        history_after,
+        kv_snapshot: kv::snapshot(conn, instance)?,
+    })
+}
+
+/// The last event that the caller holds of exactly this execution of exactly this instance.
+fn held_history(
+    conn: &Connection,
+    instance: &str,
+    identity: &Identity,
+    mark: Option<HistoryMark>,
+) -> Result<u64, JobError> {
+    let fitting = mark.filter(|mark| {
+        identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
+    });
+    let Some(mark) = fitting else { return Ok(0) };
+    // A file restored from a backup may be older than what the caller holds.
+    let stored = history::has_event(conn, instance, mark.execution_id, mark.event_id)?;
+    Ok(if stored { mark.event_id } else { 0 })
+}
+
+fn tag_messages(
+    tx: &Tx<'_>,
+    instance: &str,
+    token: &str,
+) -> Result<(Vec<(i64, String)>, u32), JobError> {
+    let mut attempt_count = 0;
+    let mut messages = Vec::new();
+    // Two statements are cheaper than one that returns what it changed.
+    let mut statement = tx.conn.prepare_cached(
+        "SELECT id, work_item, attempt_count + 1 FROM orchestrator_queue
+         WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
+    )?;
+    let mut rows = statement.query(params![instance, tx.now])?;
+    while let Some(row) = rows.next()? {
+        messages.push((row.get(0)?, stored_text(row, 1)?));
+        attempt_count = attempt_count.max(stored_attempts(row, 2)?);
+    }
+    tx.conn
+        .prepare_cached(
+            "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
+             WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0",
+        )?
+        .execute(params![instance, token, tx.now])?;
+    messages.sort_unstable_by_key(|(id, _)| *id);
+    Ok((messages, attempt_count))
+}
+
+/// Finds out what an instance runs; `None` if it is unknown, in which case its messages have been
+/// set aside.
+fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobError> {
+    let stored = tx
+        .conn
+        .prepare_cached(
+            "SELECT orchestration_name, orchestration_version, current_execution_id, incarnation
+             FROM instances WHERE instance_id = ?1",
+        )?
+        .query_row([instance], |row| {
+            Ok(Identity {
+                name: row.get(0)?,
+                version: row.get(1)?,
+                execution_id: from_db(row.get(2)?),
+                incarnation: Some(from_db(row.get(3)?)),
+            })
+        })
+        .optional()?;
+    if stored.is_some() {
+        return Ok(stored);
+    }
+    if let Some(seeded) = identity_from_history(tx.conn, instance)? {
+        return Ok(Some(seeded));
+    }
+    let messages = orchestrator_queue::visible(tx.conn, instance, tx.now)?;
+    let started = messages.iter().find_map(|(_, text)| identity_from_message(text));
+    if started.is_none() {
+        orchestrator_queue::set_aside(tx, instance, &messages)?;
+    }
+    Ok(started)
+}
+
+/// History without an instance row comes from seeding.
+fn identity_from_history(conn: &Connection, instance: &str) -> Result<Option<Identity>, JobError> {
+    let execution_id = history::last_execution(conn, instance)?;
+    let Some(execution_id) = execution_id else { return Ok(None) };
+    identity_of_execution(conn, instance, execution_id).map(Some)
+}
+
+/// The row of the instance cannot be read; its history may be.
+fn identity_of_damaged(conn: &Connection, instance: &str) -> Result<Identity, JobError> {
+    identity_of_execution(conn, instance, history::current_execution(conn, instance)?)
+}
+
+fn identity_of_execution(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Identity, JobError> {
+    let start = history::first_text(conn, instance, execution_id)?;
+    let start = start.and_then(|text| serde_json::from_str::<Event>(&text).ok());
+    let (name, version) = match start.map(|event| event.kind) {
+        Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
+        _ => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
+    };
+    Ok(Identity { name, version, execution_id, incarnation: None })
+}
+
+fn identity_from_message(text: &str) -> Option<Identity> {
+    let (WorkItem::StartOrchestration { orchestration, version, .. }
+    | WorkItem::ContinueAsNew { orchestration, version, .. }) = serde_json::from_str(text).ok()?
+    else {
+        return None;
+    };
+    Some(Identity {
+        name: orchestration,
+        version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
+        execution_id: INITIAL_EXECUTION_ID,
+        incarnation: None,
+    })
+}
+
+const UNKNOWN: &str = "unknown";
+
+/// The next time at which a message becomes visible or a lease runs out.
+fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+    let due: Option<i64> =
+        conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
+    Ok(due.map(from_db))
+}
+
+pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
+     SELECT min(visible_at) AS due FROM orchestrator_queue INDEXED BY idx_orch_ready
+         WHERE lock_token IS NULL AND parked = 0 AND visible_at > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM instance_locks INDEXED BY idx_locks_until
+         WHERE locked_until > ?1)";

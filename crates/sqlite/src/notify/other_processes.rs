@@ -1,0 +1,80 @@
+//! Other connections that commit to the same file.
+//!
+//! SQLite tells by a number that changes with foreign commits, which costs a statement to read.
+//! While nothing happens, the time stamp of the write-ahead log says as much and costs next to
+//! nothing.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rusqlite::Connection;
+
+use crate::connect::url::Location;
+use crate::limits;
+
+/// Notices commits of others.
+#[derive(Debug)]
+pub(crate) struct OtherProcesses {
+    /// `None` in memory, where there are none.
+    log: Option<PathBuf>,
+    /// Changes when another connection commits, but not when this one does.
+    data_version: i64,
+    /// Time stamp and size of the log at the last look.
+    stamp: Option<(SystemTime, u64)>,
+    /// Looks that may still rely on the time stamp alone.
+    trusting: u32,
+}
+
+impl OtherProcesses {
+    pub(crate) fn new(location: &Location, conn: &Connection) -> Self {
+        let log = match location {
+            Location::Memory => None,
+            Location::File { path, .. } => {
+                let mut log = path.as_os_str().to_owned();
+                log.push("-wal");
+                Some(PathBuf::from(log))
+            }
+        };
+        Self { log, data_version: data_version(conn).unwrap_or(0), stamp: None, trusting: 0 }
+    }
+
+    /// Whether there can be any.
+    pub(crate) fn are_possible(&self) -> bool {
+        self.log.is_some()
+    }
+
+    /// Whether someone may have committed since the last look, for use while it is quiet.
+    pub(crate) fn may_have_committed(&mut self, conn: &Connection) -> bool {
+        let stamp = self.log.as_deref().and_then(stamp);
+        let changed = std::mem::replace(&mut self.stamp, stamp) != stamp;
+        // Two commits within one tick of the file system's clock have the same stamp, so the look
+        // after a change asks again. The bound is for file systems whose stamps mean little.
+        if stamp.is_some() && !changed && self.trusting > 0 {
+            self.trusting -= 1;
+            return false;
+        }
+        self.trusting = if changed { 0 } else { limits::TRUSTING_LOOKS_MAX };
+        self.have_committed(conn)
+    }
+
+    /// Whether someone has committed since the last look.
+    pub(crate) fn have_committed(&mut self, conn: &Connection) -> bool {
+        if self.log.is_none() {
+            return false;
+        }
+        match data_version(conn) {
+            Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
+            // Waiters look again; the error will meet them there, with a name.
+            Err(_) => true,
+        }
+    }
+}
+
+fn stamp(log: &Path) -> Option<(SystemTime, u64)> {
+    let facts = std::fs::metadata(log).ok()?;
+    Some((facts.modified().ok()?, facts.len()))
+}
+
+fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
+    conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
+}

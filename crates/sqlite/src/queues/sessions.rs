@@ -1,0 +1,106 @@
+//! Sessions: which owner runs the activities of a session.
+
+use std::collections::BTreeSet;
+
+use duroxide_core::providers::SessionFetchConfig;
+use rusqlite::params;
+
+use crate::error::JobError;
+use crate::schema::number::millis_to_db;
+use crate::write::writer::Tx;
+
+/// A session that an owner did not hold before.
+#[derive(Debug)]
+pub(crate) struct NewClaim {
+    session_id: String,
+    owner_id: String,
+    claimed_at: i64,
+}
+
+/// Leases a session to the owner that has just taken one of its activities; gives the claim if
+/// nobody held the session.
+pub(crate) fn claim(
+    tx: &Tx<'_>,
+    session_id: String,
+    owner: &SessionFetchConfig,
+) -> Result<Option<NewClaim>, JobError> {
+    let held = tx
+        .conn
+        .prepare_cached("SELECT 1 FROM sessions WHERE session_id = ?1 AND locked_until > ?2")?
+        .exists(params![session_id, tx.now])?;
+    let until = tx.now.saturating_add(millis_to_db(owner.lock_timeout));
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (session_id) DO UPDATE
+             SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4",
+        )?
+        .execute(params![session_id, owner.owner_id, until, tx.now])?;
+    let owner_id = owner.owner_id.clone();
+    Ok((!held).then_some(NewClaim { session_id, owner_id, claimed_at: tx.now }))
+}
+
+/// Takes a claim back, unless the owner has used the session since.
+pub(crate) fn release(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<(), JobError> {
+    let released = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM sessions
+             WHERE session_id = ?1 AND worker_id = ?2 AND last_activity_at = ?3 AND NOT EXISTS (
+                 SELECT 1 FROM worker_queue q WHERE q.session_id = ?1
+                     AND q.lock_token IS NOT NULL AND q.locked_until > ?4)",
+        )?
+        .execute(params![claim.session_id, claim.owner_id, claim.claimed_at, tx.now])?;
+    if released > 0 {
+        tx.changes.worker_queue();
+    }
+    Ok(())
+}
+
+/// Notes that a session is in use, while its lease lives.
+pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "UPDATE sessions SET last_activity_at = ?2
+             WHERE session_id = ?1 AND locked_until > ?2",
+        )?
+        .execute(params![session_id, tx.now])?;
+    Ok(())
+}
+
+/// Extends the live sessions of these owners that were used lately.
+pub(crate) fn renew(
+    tx: &mut Tx<'_>,
+    owners: &BTreeSet<String>,
+    extend_for: i64,
+    idle_timeout: i64,
+) -> Result<usize, JobError> {
+    let mut renewed = 0;
+    for owner in owners {
+        renewed += tx
+            .conn
+            .prepare_cached(
+                "UPDATE sessions SET locked_until = ?3
+                 WHERE worker_id = ?1 AND locked_until > ?2 AND last_activity_at > ?4",
+            )?
+            .execute(params![
+                owner,
+                tx.now,
+                tx.now.saturating_add(extend_for),
+                tx.now.saturating_sub(idle_timeout)
+            ])?;
+    }
+    Ok(renewed)
+}
+
+/// Removes expired sessions that have no queued work.
+pub(crate) fn cleanup(tx: &mut Tx<'_>) -> Result<usize, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM sessions WHERE locked_until <= ?1 AND NOT EXISTS (
+                 SELECT 1 FROM worker_queue q WHERE q.session_id = sessions.session_id)",
+        )?
+        .execute([tx.now])?)
+}

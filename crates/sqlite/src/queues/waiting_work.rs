@@ -1,0 +1,116 @@
+//! Activities that nobody has leased, as operators see them.
+
+use std::collections::BTreeSet;
+
+use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::JobError;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{stored_id, stored_integer};
+
+/// Tags of activities that nobody has leased, ascending.
+pub(crate) fn tags(
+    conn: &Connection,
+    now: u64,
+    after: Option<&str>,
+    limit: u32,
+) -> Result<Vec<Option<String>>, JobError> {
+    let limit = limit as usize;
+    let mut tags = ended_tags(conn, now)?;
+    tags.retain(|tag| after.is_none_or(|after| tag.as_deref() > Some(after)));
+    if after.is_none() && conn.prepare_cached(WAITING_UNTAGGED_SQL)?.exists([])? {
+        tags.insert(None);
+    }
+    // From tag to tag by one step in the index each, however many activities wait.
+    let mut next = match after {
+        Some(after) => tag_behind(conn, after)?,
+        None => first_tag(conn)?,
+    };
+    let mut steps = 0;
+    while let Some(tag) = next.filter(|_| steps < limit) {
+        next = tag_behind(conn, &tag)?;
+        tags.insert(Some(tag));
+        steps += 1;
+    }
+    Ok(tags.into_iter().take(limit).collect())
+}
+
+fn first_tag(conn: &Connection) -> Result<Option<String>, JobError> {
+    Ok(conn.prepare_cached(FIRST_TAG_SQL)?.query_row([], |row| row.get(0)).optional()?.flatten())
+}
+
+fn tag_behind(conn: &Connection, tag: &str) -> Result<Option<String>, JobError> {
+    Ok(conn.prepare_cached(NEXT_TAG_SQL)?.query_row([tag], |row| row.get(0)).optional()?.flatten())
+}
+
+/// Tags of activities whose lease ran out. These are few.
+fn ended_tags(conn: &Connection, now: u64) -> Result<BTreeSet<Option<String>>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT tag FROM worker_queue INDEXED BY idx_worker_lease
+             WHERE lock_token IS NOT NULL AND locked_until <= ?1",
+        )?
+        .query_map([to_db(now)], |row| row.get(0))?
+        .collect::<Result<_, _>>()?)
+}
+
+const WAITING_UNTAGGED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_ready
+     WHERE lock_token IS NULL AND tag IS NULL LIMIT 1";
+
+const FIRST_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_ready
+     WHERE lock_token IS NULL AND tag >= '' ORDER BY tag LIMIT 1";
+
+const NEXT_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_ready
+     WHERE lock_token IS NULL AND tag > ?1 ORDER BY tag LIMIT 1";
+
+/// Activities of one tag that nobody has leased, oldest first.
+pub(crate) fn work(
+    conn: &Connection,
+    now: u64,
+    query: &WaitingWorkQuery,
+) -> Result<Vec<WaitingWork>, JobError> {
+    let (tag, after) = (query.tag.as_deref(), to_db(query.after));
+    let mut ready = conn.prepare_cached(WAITING_WORK_SQL)?;
+    let ready = ready.query_map(params![tag, after, query.limit], |row| waiting(row, tag))?;
+    let mut ended = conn.prepare_cached(ENDED_WORK_SQL)?;
+    let ended = ended.query_map(params![tag, after, to_db(now)], |row| waiting(row, tag))?;
+    let found = ready.chain(ended).collect::<Result<Vec<_>, _>>()?;
+    let mut found: Vec<WaitingWork> = found.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|work| work.position);
+    found.truncate(query.limit as usize);
+    Ok(found)
+}
+
+const WAITING_WORK_SQL: &str =
+    "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
+         CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
+     FROM worker_queue INDEXED BY idx_worker_ready
+     WHERE lock_token IS NULL AND tag IS ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+
+// Neither sorted nor limited: leases that ran out are few.
+const ENDED_WORK_SQL: &str =
+    "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
+         CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
+     FROM worker_queue INDEXED BY idx_worker_lease
+     WHERE lock_token IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
+
+/// One row; `None` if it does not say what it is.
+fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<WaitingWork>> {
+    let number = |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map(from_db));
+    let (position, instance_id, execution_id) = (number(0)?, stored_id(row, 1)?, number(2)?);
+    let (activity_id, session_id, since) = (number(3)?, stored_id(row, 4)?, number(5)?);
+    let name = stored_id(row, 6)?;
+    Ok((|| {
+        Some(WaitingWork {
+            position: position?,
+            instance_id: instance_id?,
+            execution_id: execution_id?,
+            activity_id: activity_id?,
+            activity_name: name.unwrap_or_default(),
+            tag: tag.map(str::to_owned),
+            session_id,
+            waiting_since_ms: since.unwrap_or(0),
+        })
+    })())
+}

@@ -1,0 +1,436 @@
+//! Activities: enqueueing, leasing, finishing.
+
+use std::collections::HashMap;
+
+use duroxide_core::providers::{
+    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
+    WorkLease, WorkSlot,
+};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::JobError;
+use crate::fetch::turn_lock::Release;
+use crate::queues::sessions::{self, NewClaim};
+use crate::queues::work_lock;
+use crate::schema::number::millis_to_db;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
+use crate::write::writer::Tx;
+
+/// An activity in its stored form.
+#[derive(Debug)]
+pub(crate) struct NewWork {
+    activity: ScheduledActivityIdentifier,
+    session_id: Option<String>,
+    tag: Option<String>,
+    text: String,
+    /// How long it may wait for a worker.
+    start_limit: Option<i64>,
+}
+
+impl NewWork {
+    /// Encodes the activities of a commit.
+    pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
+        let limits = commit.start_limits.iter();
+        let limits: HashMap<u64, i64> =
+            limits.map(|start| (start.activity_id, millis_to_db(start.limit))).collect();
+        let mut work: Vec<Self> =
+            commit.worker_items.iter().map(Self::encode).collect::<Result<_, _>>()?;
+        for work in &mut work {
+            work.start_limit = limits.get(&work.activity.activity_id).copied();
+        }
+        Ok(work)
+    }
+
+    /// Encodes an activity; refuses any other message.
+    pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
+        else {
+            return Err(JobError::refused(
+                "Invalid work item type: only ActivityExecute goes to the worker queue",
+            ));
+        };
+        Ok(Self {
+            activity: ScheduledActivityIdentifier {
+                instance: instance.clone(),
+                execution_id: *execution_id,
+                activity_id: *id,
+            },
+            session_id: session_id.clone(),
+            tag: tag.clone(),
+            text: serde_json::to_string(item)?,
+            start_limit: None,
+        })
+    }
+}
+
+/// Adds activities; those that the lease names belong to the caller at once.
+pub(crate) fn insert_all(
+    tx: &mut Tx<'_>,
+    work: &[NewWork],
+    lease: Option<&WorkLease>,
+) -> Result<Vec<LeasedWork>, JobError> {
+    let mut wanted = lease.map_or(&[][..], |lease| lease.indexes.as_slice()).iter().peekable();
+    let until = tx.now.saturating_add(lease.map_or(0, |lease| millis_to_db(lease.lock_timeout)));
+    let mut leased = Vec::new();
+    for (index, work) in work.iter().enumerate() {
+        // An activity of a session has to be fetched: the session is leased with it.
+        if wanted.next_if_eq(&&index).is_some() && work.session_id.is_none() {
+            let lock_token = insert_leased(tx, work, until)?;
+            leased.push(LeasedWork { index, lock_token });
+        } else {
+            insert(tx, work)?;
+        }
+    }
+    Ok(leased)
+}
+
+/// Its lease is its start, so a limit is satisfied and not kept.
+fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobError> {
+    let mark = work_lock::new_mark();
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
+                 activity_id, tag, lock_token, locked_until, attempt_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1)",
+        )?
+        .execute(params![
+            work.text,
+            tx.now,
+            work.activity.instance,
+            to_db(work.activity.execution_id),
+            to_db(work.activity.activity_id),
+            work.tag,
+            mark,
+            until
+        ])?;
+    Ok(work_lock::token(&mark, tx.conn.last_insert_rowid()))
+}
+
+/// Adds an activity, visible at once.
+pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
+                 activity_id, session_id, tag, start_by)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?
+        .execute(params![
+            work.text,
+            tx.now,
+            work.activity.instance,
+            to_db(work.activity.execution_id),
+            to_db(work.activity.activity_id),
+            work.session_id,
+            work.tag,
+            work.start_limit.map(|limit| tx.now.saturating_add(limit))
+        ])?;
+    tx.changes.worker_queue();
+    if work.start_limit.is_some() {
+        tx.changes.start_limits();
+    }
+    Ok(())
+}
+
+/// Removes an activity, running or not. Whoever runs it is told that it is gone.
+pub(crate) fn cancel(
+    tx: &mut Tx<'_>,
+    activity: &ScheduledActivityIdentifier,
+) -> Result<(), JobError> {
+    let was_leased: Option<bool> = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM worker_queue
+             WHERE instance_id = ?1 AND execution_id = ?2 AND activity_id = ?3
+             RETURNING lock_token IS NOT NULL",
+        )?
+        .query_row(
+            params![activity.instance, to_db(activity.execution_id), to_db(activity.activity_id)],
+            |row| row.get(0),
+        )
+        .optional()?;
+    if was_leased == Some(true) {
+        tx.changes.work_locks();
+    }
+    Ok(())
+}
+
+/// What a worker asks for.
+pub(crate) struct WorkRequest {
+    pub(crate) slots: Vec<WorkSlot>,
+    pub(crate) lock_for: i64,
+    pub(crate) tag_filter: TagFilter,
+}
+
+/// What a fetch found.
+#[derive(Debug)]
+pub(crate) struct WorkBatch {
+    pub(crate) work: Vec<RawWork>,
+    /// When something may become fetchable although nothing changes.
+    pub(crate) next_due: Option<u64>,
+}
+
+/// A leased activity that is not decoded yet.
+#[derive(Debug)]
+pub(crate) struct RawWork {
+    pub(crate) slot: usize,
+    pub(crate) id: i64,
+    pub(crate) text: String,
+    pub(crate) lock_token: String,
+    pub(crate) attempt_count: u32,
+    pub(crate) progress: Option<String>,
+    /// The limit that ran out before anyone started it.
+    pub(crate) overdue: Option<u64>,
+    /// Who asked for it, by the row's own columns.
+    pub(crate) asked_by: Option<ScheduledActivityIdentifier>,
+    /// The session that was claimed together with it.
+    new_claim: Option<NewClaim>,
+}
+
+/// Leases one activity for each slot, in order, as long as there are any.
+pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
+    // A lease without length has run out when the next slot is looked at.
+    let work = if request.lock_for <= 0 || has_sessions(tx.conn)? || has_expired(tx)? {
+        lease_one_by_one(tx, request)?
+    } else {
+        let ids = oldest_ready(tx, &request.tag_filter, None, request.slots.len())?;
+        let leased = ids.into_iter().enumerate().map(|(slot, id)| lease(tx, request, slot, id));
+        leased.collect::<Result<_, _>>()?
+    };
+    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    Ok(WorkBatch { work, next_due })
+}
+
+/// The claim of a session decides what the next slot may take.
+fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, JobError> {
+    let mut work = Vec::new();
+    for (slot, wish) in request.slots.iter().enumerate() {
+        let session = wish.session.as_ref();
+        match oldest_eligible(tx, &request.tag_filter, session)? {
+            Some(id) => work.push(lease(tx, request, slot, id)?),
+            // What one slot may not take, another can only take if it belongs to a session.
+            None if !has_sessions(tx.conn)? => break,
+            None => {}
+        }
+    }
+    Ok(work)
+}
+
+/// Gives back activities that nobody took, as if they had not been fetched.
+pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
+    for work in &batch.work {
+        match work_lock::release_unstarted(tx, &work.lock_token, Release::UNTOUCHED) {
+            // Someone else has taken or deleted it since: there is nothing left to give back.
+            Ok(()) | Err(JobError::Refused(_)) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    // After all activities are back: one that is still leased keeps its session.
+    for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
+        sessions::release(tx, claim)?;
+    }
+    Ok(())
+}
+
+/// Whether any activity belongs to a session.
+fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
+    Ok(conn.prepare_cached(HAS_SESSIONS_SQL)?.exists([])?)
+}
+
+pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
+     WHERE session_id IS NOT NULL LIMIT 1";
+
+/// Whether the lease of any activity has run out.
+fn has_expired(tx: &Tx<'_>) -> Result<bool, JobError> {
+    Ok(tx.conn.prepare_cached(HAS_EXPIRED_SQL)?.exists([tx.now])?)
+}
+
+pub(crate) const HAS_EXPIRED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_lease
+     WHERE lock_token IS NOT NULL AND locked_until <= ?1 LIMIT 1";
+
+fn oldest_eligible(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    session: Option<&SessionFetchConfig>,
+) -> Result<Option<i64>, JobError> {
+    let owner = session.map(|session| session.owner_id.as_str());
+    let ready = oldest_ready(tx, filter, owner, 1)?;
+    Ok(ready.into_iter().chain(oldest_expired(tx, filter, owner)?).min())
+}
+
+/// The tags that a filter names; `None` for all of them.
+fn tags_of(filter: &TagFilter) -> Option<Vec<Option<&str>>> {
+    Some(match filter {
+        TagFilter::Any => return None,
+        TagFilter::None => Vec::new(),
+        TagFilter::DefaultOnly => vec![None],
+        TagFilter::Tags(tags) => tags.iter().map(|tag| Some(tag.as_str())).collect(),
+        TagFilter::DefaultAnd(tags) => {
+            std::iter::once(None).chain(tags.iter().map(|tag| Some(tag.as_str()))).collect()
+        }
+    })
+}
+
+/// Activities that nobody holds, the oldest first.
+fn oldest_ready(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+    wanted: usize,
+) -> Result<Vec<i64>, JobError> {
+    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(READY_ANY_SQL)?;
+        let ids = statement.query_map(params![tx.now, owner, limit], |row| row.get(0))?;
+        return Ok(ids.collect::<Result<_, _>>()?);
+    };
+    let mut oldest = Vec::new();
+    let mut statement = tx.conn.prepare_cached(READY_SQL)?;
+    for tag in &tags {
+        let ids = statement.query_map(params![tx.now, owner, tag, limit], |row| row.get(0))?;
+        oldest.extend(ids.collect::<Result<Vec<i64>, _>>()?);
+    }
+    oldest.sort_unstable();
+    oldest.truncate(wanted);
+    Ok(oldest)
+}
+
+/// The oldest activity whose lease has run out.
+fn oldest_expired(
+    tx: &Tx<'_>,
+    filter: &TagFilter,
+    owner: Option<&str>,
+) -> Result<Option<i64>, JobError> {
+    let Some(tags) = tags_of(filter) else {
+        let mut statement = tx.conn.prepare_cached(EXPIRED_ANY_SQL)?;
+        return Ok(statement.query_row(params![tx.now, owner], |row| row.get(0))?);
+    };
+    let mut oldest = None;
+    let mut statement = tx.conn.prepare_cached(EXPIRED_SQL)?;
+    for tag in &tags {
+        let id: Option<i64> = statement.query_row(params![tx.now, owner, tag], |row| row.get(0))?;
+        oldest = oldest.into_iter().chain(id).min();
+    }
+    Ok(oldest)
+}
+
+/// Session rule: none, or one that nobody else holds, if the caller takes sessions at all.
+macro_rules! session_rule {
+    () => {
+        "(q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
+             SELECT 1 FROM sessions s WHERE s.session_id = q.session_id
+                 AND s.locked_until > ?1 AND s.worker_id <> ?2)))"
+    };
+}
+
+// One tag at a time, so that a backlog of a tag that nobody here serves costs nothing.
+pub(crate) const READY_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
+     WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.id LIMIT ?4"
+);
+
+// The oldest of all expired ones, not the one that expired first: a lease that was renewed does
+// not change the order of a session. Expired leases are few, so looking at each is cheap.
+pub(crate) const EXPIRED_SQL: &str = concat!(
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3 AND ",
+    session_rule!(),
+    " AND q.visible_at <= ?1"
+);
+
+pub(crate) const READY_ANY_SQL: &str = concat!(
+    "SELECT q.id FROM worker_queue q NOT INDEXED
+     WHERE q.id > 0 AND q.lock_token IS NULL AND q.visible_at <= ?1 AND ",
+    session_rule!(),
+    " ORDER BY q.id LIMIT ?3"
+);
+
+pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
+    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
+     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND ",
+    session_rule!(),
+    " AND q.visible_at <= ?1"
+);
+
+/// Leases one activity. That is its start, unless its limit is over.
+pub(crate) fn lease(
+    tx: &Tx<'_>,
+    request: &WorkRequest,
+    slot: usize,
+    id: i64,
+) -> Result<RawWork, JobError> {
+    let mark = work_lock::new_mark();
+    let until = tx.now.saturating_add(request.lock_for);
+    // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two
+    // statements are cheaper than one that returns what it changed.
+    let (mut work, session_id) = tx
+        .conn
+        .prepare_cached(
+            "SELECT work_item, attempt_count + 1, session_id, instance_id, execution_id,
+                 activity_id, progress,
+                 CASE WHEN starting = 0 AND start_by <= ?2 THEN start_by - created_at END
+             FROM worker_queue WHERE id = ?1",
+        )?
+        .query_row(params![id, tx.now], |row| {
+            let work = RawWork {
+                slot,
+                id,
+                text: stored_text(row, 0)?,
+                lock_token: work_lock::token(&mark, id),
+                attempt_count: stored_attempts(row, 1)?,
+                progress: stored_id(row, 6)?,
+                overdue: stored_integer(row, 7)?.map(from_db),
+                asked_by: asked_by(row)?,
+                new_claim: None,
+            };
+            Ok((work, stored_id(row, 2)?))
+        })?;
+    tx.conn
+        .prepare_cached(
+            "UPDATE worker_queue
+             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
+                 start_by = CASE starting WHEN 0 THEN start_by END,
+                 starting = coalesce(starting = 0 AND start_by > ?4, 0)
+             WHERE id = ?1",
+        )?
+        .execute(params![id, mark, until, tx.now])?;
+    let owner = request.slots.get(slot).and_then(|slot| slot.session.as_ref());
+    if let (Some(session_id), Some(owner)) = (session_id, owner) {
+        work.new_claim = sessions::claim(tx, session_id, owner)?;
+    }
+    Ok(work)
+}
+
+/// Who asked for an activity; `None` if the columns do not say.
+fn asked_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifier>> {
+    let number = |column| {
+        Ok::<_, rusqlite::Error>(stored_integer(row, column)?.and_then(|n| u64::try_from(n).ok()))
+    };
+    let (instance, execution_id, activity_id) = (stored_id(row, 3)?, number(4)?, number(5)?);
+    Ok((|| {
+        Some(ScheduledActivityIdentifier {
+            instance: instance?,
+            execution_id: execution_id?,
+            activity_id: activity_id?,
+        })
+    })())
+}
+
+/// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
+fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
+    let due: Option<i64> =
+        conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
+    Ok(due.map(from_db))
+}
+
+pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
+     SELECT min(visible_at) AS due FROM worker_queue INDEXED BY idx_worker_delayed
+         WHERE visible_at > 0 AND visible_at > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM worker_queue INDEXED BY idx_worker_lease
+         WHERE lock_token IS NOT NULL AND locked_until > ?1
+     UNION ALL
+     SELECT min(locked_until) FROM sessions INDEXED BY idx_sessions_until
+         WHERE locked_until > ?1)";

@@ -1,0 +1,145 @@
+//! Reading events.
+
+use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
+use duroxide_core::{Event, EventKind};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{During, JobError};
+use crate::read::inspect;
+use crate::schema::number::{from_db, to_db};
+use crate::schema::stored_text::{stored_integer, stored_text};
+
+/// Stored events after `event_id`, in order.
+pub(crate) fn texts_after(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+    event_id: u64,
+) -> Result<Vec<String>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT event_data FROM history
+             WHERE instance_id = ?1 AND execution_id = ?2 AND event_id > ?3
+             ORDER BY event_id",
+        )?
+        .query_map(params![instance, to_db(execution_id), to_db(event_id)], |row| {
+            stored_text(row, 0)
+        })?
+        .collect::<Result<_, _>>()?)
+}
+
+/// Whether an event is stored.
+pub(crate) fn has_event(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+    event_id: u64,
+) -> Result<bool, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT 1 FROM history
+             WHERE instance_id = ?1 AND execution_id = ?2 AND event_id = ?3",
+        )?
+        .exists(params![instance, to_db(execution_id), to_db(event_id)])?)
+}
+
+/// The highest execution that has events.
+pub(crate) fn last_execution(conn: &Connection, instance: &str) -> Result<Option<u64>, JobError> {
+    let last: Option<i64> = conn
+        .prepare_cached("SELECT max(execution_id) FROM history WHERE instance_id = ?1")?
+        .query_row([instance], |row| stored_integer(row, 0))?;
+    Ok(last.map(from_db))
+}
+
+/// The first event of an execution.
+pub(crate) fn first_text(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Option<String>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT event_data FROM history WHERE instance_id = ?1 AND execution_id = ?2
+             ORDER BY event_id LIMIT 1",
+        )?
+        .query_row(params![instance, to_db(execution_id)], |row| stored_text(row, 0))
+        .optional()?)
+}
+
+/// The current execution of an instance; if that is unknown or damaged, the last or the first.
+pub(crate) fn current_execution(conn: &Connection, instance: &str) -> Result<u64, JobError> {
+    let stored: Option<i64> = conn
+        .prepare_cached("SELECT current_execution_id FROM instances WHERE instance_id = ?1")?
+        .query_row([instance], |row| stored_integer(row, 0))
+        .optional()?
+        .flatten();
+    match stored {
+        Some(execution_id) => Ok(from_db(execution_id)),
+        None => Ok(last_execution(conn, instance)?.unwrap_or(INITIAL_EXECUTION_ID)),
+    }
+}
+
+/// Decodes stored events; one that cannot be decoded is an error, never left out.
+pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
+    texts.iter().map(|text| decode_one(text)).collect()
+}
+
+fn decode_one(text: &str) -> Result<Event, JobError> {
+    serde_json::from_str(text)
+        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+}
+
+/// How the latest execution stands, from its last events.
+pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutcome, JobError> {
+    let execution_id = current_execution(conn, instance)?;
+    // Only cancellations follow a terminal event. While the execution is said to run, the newest
+    // events are enough: they only hold a terminal one if it was seeded without its status.
+    let ended: Option<String> = conn
+        .prepare_cached(
+            "SELECT event_data FROM (
+                 SELECT event_id, event_type, event_data FROM history
+                 WHERE instance_id = ?1 AND execution_id = ?2
+                 ORDER BY event_id DESC
+                 LIMIT CASE (SELECT status FROM executions
+                             WHERE instance_id = ?1 AND execution_id = ?2)
+                     WHEN 'Running' THEN 16 ELSE -1 END)
+             WHERE event_type IN ('OrchestrationCompleted', 'OrchestrationFailed')
+             LIMIT 1",
+        )?
+        .query_row(params![instance, to_db(execution_id)], |row| stored_text(row, 0))
+        .optional()?;
+    if let Some(text) = ended {
+        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
+    }
+    let started = start_event_of(conn, instance, execution_id)?.is_some();
+    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+}
+
+/// How the latest execution stands, with the custom status.
+pub(crate) fn status(conn: &Connection, instance: &str) -> Result<InstanceStatus, JobError> {
+    let outcome = outcome(conn, instance)?;
+    let custom_status = match outcome {
+        InstanceOutcome::NotFound => Ok(None),
+        InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
+            inspect::custom_status(conn, instance, 0).during("get_custom_status")
+        }
+    };
+    Ok(InstanceStatus::new(outcome, custom_status))
+}
+
+/// The start event of the latest execution.
+pub(crate) fn start_event(conn: &Connection, instance: &str) -> Result<Option<Event>, JobError> {
+    let execution_id = current_execution(conn, instance)?;
+    start_event_of(conn, instance, execution_id)
+}
+
+fn start_event_of(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<Option<Event>, JobError> {
+    let Some(text) = first_text(conn, instance, execution_id)? else { return Ok(None) };
+    let event = decode_one(&text)?;
+    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+}

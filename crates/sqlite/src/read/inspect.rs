@@ -1,0 +1,326 @@
+//! Listings, details and totals.
+
+use std::collections::BTreeMap;
+
+use duroxide_core::providers::{
+    ExecutionInfo, InstanceInfo, ParkedMessage, QueueDepths, SystemMetrics,
+};
+use duroxide_core::{EventKind, SystemStats};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::JobError;
+use crate::limits;
+use crate::read::history;
+use crate::schema::number::{count, from_db, to_db};
+
+/// All instances, newest first.
+pub(crate) fn instances(conn: &Connection) -> Result<Vec<String>, JobError> {
+    strings(conn, "SELECT instance_id FROM instances ORDER BY created_at DESC, rowid DESC", [])
+}
+
+/// Instances whose current execution has this status, newest first.
+pub(crate) fn instances_by_status(
+    conn: &Connection,
+    status: &str,
+) -> Result<Vec<String>, JobError> {
+    strings(
+        conn,
+        "SELECT i.instance_id FROM instances i
+         JOIN executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE e.status = ?1 ORDER BY i.created_at DESC, i.rowid DESC",
+        [status],
+    )
+}
+
+/// Executions of an instance, ascending.
+pub(crate) fn executions(conn: &Connection, instance: &str) -> Result<Vec<u64>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT execution_id FROM executions WHERE instance_id = ?1 ORDER BY execution_id",
+        )?
+        .query_map([instance], |row| row.get(0).map(from_db))?
+        .collect::<Result<_, _>>()?)
+}
+
+/// Direct children, oldest first.
+pub(crate) fn children(conn: &Connection, instance: &str) -> Result<Vec<String>, JobError> {
+    strings(
+        conn,
+        "SELECT instance_id FROM instances WHERE parent_instance_id = ?1
+         ORDER BY created_at, rowid",
+        [instance],
+    )
+}
+
+/// The parent of a known instance.
+pub(crate) fn parent(conn: &Connection, instance: &str) -> Result<Option<String>, JobError> {
+    conn.prepare_cached("SELECT parent_instance_id FROM instances WHERE instance_id = ?1")?
+        .query_row([instance], |row| row.get(0))
+        .optional()?
+        .ok_or_else(|| not_found(instance))
+}
+
+/// The error for an unknown instance.
+pub(crate) fn not_found(instance: &str) -> JobError {
+    JobError::Refused(format!("Instance {instance} not found"))
+}
+
+/// An instance and all its descendants, root first.
+pub(crate) fn tree(conn: &Connection, root: &str) -> Result<Vec<String>, JobError> {
+    strings(
+        conn,
+        &format!(
+            "WITH RECURSIVE tree (id) AS (
+                 SELECT ?1
+                 UNION
+                 SELECT i.instance_id FROM instances i JOIN tree ON i.parent_instance_id = tree.id
+             )
+             SELECT id FROM tree LIMIT {}",
+            limits::TREE_SIZE_MAX
+        ),
+        [root],
+    )
+}
+
+/// One instance.
+pub(crate) fn instance_info(conn: &Connection, instance: &str) -> Result<InstanceInfo, JobError> {
+    conn.prepare_cached(
+        "SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
+             coalesce(e.status, 'Unknown'), e.output, i.created_at, i.updated_at,
+             i.parent_instance_id
+         FROM instances i
+         LEFT JOIN executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE i.instance_id = ?1",
+    )?
+    .query_row([instance], |row| {
+        Ok(InstanceInfo {
+            instance_id: instance.to_owned(),
+            orchestration_name: row.get(0)?,
+            orchestration_version: row.get(1)?,
+            current_execution_id: from_db(row.get(2)?),
+            status: row.get(3)?,
+            output: row.get(4)?,
+            created_at: from_db(row.get(5)?),
+            updated_at: from_db(row.get(6)?),
+            parent_instance_id: row.get(7)?,
+        })
+    })
+    .optional()?
+    .ok_or_else(|| not_found(instance))
+}
+
+/// One execution.
+pub(crate) fn execution_info(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<ExecutionInfo, JobError> {
+    conn.prepare_cached(
+        "SELECT status, output, started_at, completed_at,
+             (SELECT count(*) FROM history WHERE instance_id = ?1 AND execution_id = ?2)
+         FROM executions WHERE instance_id = ?1 AND execution_id = ?2",
+    )?
+    .query_row(params![instance, to_db(execution_id)], |row| {
+        Ok(ExecutionInfo {
+            execution_id,
+            status: row.get(0)?,
+            output: row.get(1)?,
+            started_at: from_db(row.get(2)?),
+            completed_at: row.get::<_, Option<i64>>(3)?.map(from_db),
+            event_count: count(row.get(4)?),
+        })
+    })
+    .optional()?
+    .ok_or_else(|| {
+        JobError::Refused(format!("Execution {execution_id} not found for instance {instance}"))
+    })
+}
+
+/// Totals over the store.
+pub(crate) fn system_metrics(conn: &Connection) -> Result<SystemMetrics, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM instances), (SELECT count(*) FROM executions),
+                 count(*) FILTER (WHERE e.status = 'Running'),
+                 count(*) FILTER (WHERE e.status = 'Completed'),
+                 count(*) FILTER (WHERE e.status = 'Failed'),
+                 (SELECT count(*) FROM history)
+             FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id",
+        )?
+        .query_row([], |row| {
+            Ok(SystemMetrics {
+                total_instances: from_db(row.get(0)?),
+                total_executions: from_db(row.get(1)?),
+                running_instances: from_db(row.get(2)?),
+                completed_instances: from_db(row.get(3)?),
+                failed_instances: from_db(row.get(4)?),
+                total_events: from_db(row.get(5)?),
+            })
+        })?)
+}
+
+/// Every row of the queues: leased, hidden and parked ones wait as well.
+pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT (SELECT count(*) FROM orchestrator_queue),
+                 (SELECT count(*) FROM worker_queue)",
+        )?
+        .query_row([], |row| {
+            Ok(QueueDepths {
+                orchestrator_queue: count(row.get(0)?),
+                worker_queue: count(row.get(1)?),
+                timer_queue: 0,
+            })
+        })?)
+}
+
+/// Running instances by the version that their current execution is pinned to.
+pub(crate) fn version_spread(conn: &Connection) -> Result<BTreeMap<String, u64>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT e.duroxide_version, count(*) FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE e.status = 'Running' AND e.duroxide_version IS NOT NULL
+             GROUP BY e.duroxide_version",
+        )?
+        .query_map([], |row| Ok((row.get(0)?, from_db(row.get(1)?))))?
+        .collect::<Result<_, _>>()?)
+}
+
+/// Messages that wait for an instance that does not exist, oldest first.
+pub(crate) fn parked(conn: &Connection, limit: u32) -> Result<Vec<ParkedMessage>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT instance_id, work_item, created_at FROM orchestrator_queue
+             WHERE parked = 1 ORDER BY id LIMIT ?1",
+        )?
+        .query_map([limit], |row| {
+            let text: String = row.get(1)?;
+            Ok(ParkedMessage {
+                instance_id: row.get(0)?,
+                kind: variant_name(&text).to_owned(),
+                enqueued_at: from_db(row.get(2)?),
+            })
+        })?
+        .collect::<Result<_, _>>()?)
+}
+
+/// The variant of a stored message: its JSON is an object with the name as the only key.
+fn variant_name(text: &str) -> &str {
+    text.strip_prefix("{\"").and_then(|rest| rest.split('"').next()).unwrap_or("unreadable")
+}
+
+/// Custom status and its version, if the version is newer than what the caller has seen.
+pub(crate) fn custom_status(
+    conn: &Connection,
+    instance: &str,
+    last_seen: u64,
+) -> Result<Option<(Option<String>, u64)>, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT custom_status, custom_status_version FROM instances
+             WHERE instance_id = ?1 AND custom_status_version > ?2",
+        )?
+        .query_row(params![instance, to_db(last_seen)], |row| {
+            Ok((row.get(0)?, from_db(row.get(1)?)))
+        })
+        .optional()?)
+}
+
+/// Size of an instance.
+pub(crate) fn stats(conn: &Connection, instance: &str) -> Result<Option<SystemStats>, JobError> {
+    let known = conn
+        .prepare_cached("SELECT 1 FROM instances WHERE instance_id = ?1")?
+        .exists([instance])?;
+    if !known {
+        return Ok(None);
+    }
+    let execution_id = history::current_execution(conn, instance)?;
+    let (history_event_count, history_size_bytes) = conn
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(length(event_data)), 0) FROM history
+             WHERE instance_id = ?1 AND execution_id = ?2",
+        )?
+        .query_row(params![instance, to_db(execution_id)], |row| {
+            Ok((from_db(row.get(0)?), from_db(row.get(1)?)))
+        })?;
+    let (kv_user_key_count, kv_total_value_bytes) = conn
+        .prepare_cached(
+            "SELECT count(*), coalesce(sum(length(value)), 0) FROM (
+                 SELECT value FROM kv_delta WHERE instance_id = ?1 AND value IS NOT NULL
+                 UNION ALL
+                 SELECT s.value FROM kv_store s
+                 WHERE s.instance_id = ?1 AND NOT EXISTS (
+                     SELECT 1 FROM kv_delta d WHERE d.instance_id = ?1 AND d.key = s.key))",
+        )?
+        .query_row([instance], |row| Ok((from_db(row.get(0)?), from_db(row.get(1)?))))?;
+    Ok(Some(SystemStats {
+        history_event_count,
+        history_size_bytes,
+        queue_pending_count: carried_messages(conn, instance)?,
+        kv_user_key_count,
+        kv_total_value_bytes,
+    }))
+}
+
+fn carried_messages(conn: &Connection, instance: &str) -> Result<u64, JobError> {
+    let start = history::start_event(conn, instance)?;
+    let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) =
+        start.map(|event| event.kind)
+    else {
+        return Ok(0);
+    };
+    Ok(carried.len().try_into().unwrap_or(u64::MAX))
+}
+
+/// Every table as text.
+pub(crate) fn dump(conn: &Connection) -> Result<String, JobError> {
+    let tables = strings(
+        conn,
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
+         ORDER BY name",
+        [],
+    )?;
+    let mut out = String::new();
+    for table in tables {
+        dump_table(conn, &table, &mut out)?;
+    }
+    Ok(out)
+}
+
+fn dump_table(conn: &Connection, table: &str, out: &mut String) -> Result<(), JobError> {
+    let mut statement = conn.prepare(&format!("SELECT * FROM \"{table}\""))?;
+    let columns: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
+    out.push_str(&format!("== {table} ==\n"));
+    let mut rows = statement.query([])?;
+    while let Some(row) = rows.next()? {
+        for (index, column) in columns.iter().enumerate() {
+            let text = match row.get_ref(index)? {
+                ValueRef::Null => continue,
+                ValueRef::Integer(value) => value.to_string(),
+                ValueRef::Real(value) => value.to_string(),
+                ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
+                    String::from_utf8_lossy(bytes).chars().take(limits::DUMP_TEXT_MAX).collect()
+                }
+            };
+            out.push_str(&format!("{column}={text} "));
+        }
+        out.push('\n');
+    }
+    Ok(())
+}
+
+fn strings(
+    conn: &Connection,
+    sql: &str,
+    params: impl rusqlite::Params,
+) -> Result<Vec<String>, JobError> {
+    Ok(conn.prepare_cached(sql)?.query_map(params, |row| row.get(0))?.collect::<Result<_, _>>()?)
+}

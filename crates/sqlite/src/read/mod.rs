@@ -1,0 +1,8 @@
+//! Reading history, key-value state and instances, on connections of their own.
+
+pub(crate) mod calls;
+pub(crate) mod history;
+pub(crate) mod inspect;
+pub(crate) mod kv;
+pub(crate) mod read_jobs;
+pub(crate) mod readers;

@@ -1,0 +1,169 @@
+//! The jobs of one transaction.
+//!
+//! They run one after another without a net: as long as all of them succeed, or fail before they
+//! have changed anything, nothing has to be undone. When one fails half-way, the transaction is
+//! rolled back and all of them run again, each in a savepoint of its own.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc;
+use std::time::Instant;
+
+use duroxide_core::clock::Clock;
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::error::JobError;
+use crate::notify::change::Changes;
+use crate::schema::number::to_db;
+use crate::write::job::Job;
+use crate::write::writer::{Command, Tx};
+use crate::{SqliteError, limits};
+
+/// Jobs that share a commit, and what waits for its end.
+pub(crate) struct Round {
+    pub(crate) jobs: Vec<Box<dyn Job>>,
+    pub(crate) checkpoints: Vec<oneshot::Sender<Result<(), SqliteError>>>,
+    /// A job that came in the meantime and cannot share this commit.
+    pub(crate) next: Option<Box<dyn Job>>,
+}
+
+/// How the jobs of a round ended.
+pub(crate) enum Ran {
+    /// What they changed.
+    All(Changes),
+    /// One failed half-way; the transaction is worth nothing.
+    HalfWay,
+}
+
+impl Round {
+    /// A round of these jobs and of what waits already.
+    pub(crate) fn gather(
+        jobs: Vec<Box<dyn Job>>,
+        first: Option<Command>,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Self {
+        let mut round = Self { jobs, checkpoints: Vec::new(), next: None };
+        if let Some(command) = first {
+            round.add(command);
+        }
+        while round.jobs.len() < limits::JOBS_PER_COMMIT_MAX
+            && let Ok(command) = inbox.try_recv()
+        {
+            round.add(command);
+        }
+        round
+    }
+
+    /// Whether its commit has to survive a loss of power.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.jobs.iter().any(|job| job.is_durable())
+    }
+
+    /// Runs all jobs, and those that come in the meantime: a commit costs the same for all.
+    pub(crate) fn run(
+        &mut self,
+        conn: &Connection,
+        clock: &dyn Clock,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<Ran, JobError> {
+        let begun = Instant::now();
+        let mut changes = Changes::default();
+        let mut done = 0;
+        loop {
+            let Some(job) = self.jobs.get_mut(done) else {
+                if begun.elapsed() < limits::ROUND_LENGTH_MAX && self.take_more(inbox) {
+                    continue;
+                }
+                return Ok(Ran::All(changes));
+            };
+            let before = conn.total_changes();
+            let ran = run_job(conn, clock, job.as_mut());
+            if conn.is_autocommit() {
+                self.transaction_lost(ran.is_none())?;
+                return Ok(Ran::All(changes));
+            }
+            match ran {
+                Some(changed) => changes.merge(changed),
+                None if conn.total_changes() == before => {}
+                None => return Ok(Ran::HalfWay),
+            }
+            done += 1;
+        }
+    }
+
+    /// Runs all jobs, each so that it alone is undone when it fails.
+    pub(crate) fn run_with_savepoints(
+        &mut self,
+        conn: &Connection,
+        clock: &dyn Clock,
+    ) -> Result<Changes, JobError> {
+        let mut changes = Changes::default();
+        for job in &mut self.jobs {
+            execute(conn, "SAVEPOINT job")?;
+            let ran = run_job(conn, clock, job.as_mut());
+            if conn.is_autocommit() {
+                self.transaction_lost(ran.is_none())?;
+                return Ok(changes);
+            }
+            match ran {
+                Some(changed) => changes.merge(changed),
+                None => execute(conn, "ROLLBACK TO job")?,
+            }
+            execute(conn, "RELEASE job")?;
+        }
+        Ok(changes)
+    }
+
+    /// SQLite ends the whole transaction when the disk is full or fails.
+    fn transaction_lost(&self, job_failed: bool) -> Result<(), JobError> {
+        if job_failed && self.jobs.len() == 1 {
+            // The job has its own error, which says more.
+            return Ok(());
+        }
+        let text = "Storage error: the shared transaction was rolled back";
+        Err(JobError::Unavailable(text.to_owned()))
+    }
+
+    fn take_more(&mut self, inbox: &mpsc::Receiver<Command>) -> bool {
+        let before = self.jobs.len();
+        while self.jobs.len() < limits::JOBS_PER_COMMIT_MAX
+            && self.next.is_none()
+            && let Ok(command) = inbox.try_recv()
+        {
+            match command {
+                Command::Run(job) if !self.may_join(job.as_ref()) => self.next = Some(job),
+                command => self.add(command),
+            }
+        }
+        self.jobs.len() > before
+    }
+
+    fn may_join(&self, job: &dyn Job) -> bool {
+        // Leases that nobody waits for any more go back first: the job would not find them.
+        !job.takes_leases() || !self.jobs.iter().any(|job| job.takes_leases() && job.is_unheard())
+    }
+
+    fn add(&mut self, command: Command) {
+        match command {
+            Command::Run(job) => self.jobs.push(job),
+            Command::Checkpoint(reply) => self.checkpoints.push(reply),
+            Command::LookAround => {}
+        }
+    }
+}
+
+/// Runs one job; `None` if it failed and its changes must not last.
+fn run_job(conn: &Connection, clock: &dyn Clock, job: &mut dyn Job) -> Option<Changes> {
+    let mut tx = Tx { conn, now: to_db(clock.now_ms()), changes: Changes::default() };
+    // Unwind safety: what a panic left half done is undone like a failure.
+    let good = catch_unwind(AssertUnwindSafe(|| job.run(&mut tx))).unwrap_or_else(|_panic| {
+        job.fail(&JobError::Broken("a storage job panicked".to_owned()));
+        false
+    });
+    good.then_some(tx.changes)
+}
+
+/// Runs a statement without parameters.
+pub(crate) fn execute(conn: &Connection, sql: &str) -> rusqlite::Result<()> {
+    conn.prepare_cached(sql)?.execute([]).map(drop)
+}

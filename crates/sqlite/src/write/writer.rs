@@ -1,0 +1,446 @@
+//! One thread owns the write connection and commits whatever waits in one transaction.
+//!
+//! 1. If a job fails or panics, only its changes are undone; it may run again: see [`Round`].
+//! 2. All jobs of a round share one commit. A job is answered once that is on the disk: see
+//!    [`Flusher`]. Leases do not wait for the disk: whoever holds them does not outlive the loss of
+//!    power that would undo them.
+//! 3. If the transaction cannot begin or commit, every job of the round gets that error.
+//! 4. Waiters are woken after the commit, so what they then read is there.
+//! 5. A lease whose answer nobody takes is given back: see [`Undo`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+
+use duroxide_core::clock::Clock;
+use duroxide_core::providers::{ChangeHub, ProviderError};
+use rusqlite::Connection;
+use tokio::sync::oneshot;
+
+use crate::connect::connection;
+use crate::connect::options::{Settings, Synchronous};
+use crate::connect::url::{Location, OpenMode};
+use crate::error::JobError;
+use crate::notify::change::Changes;
+use crate::notify::other_processes::OtherProcesses;
+use crate::write::flush::{Commits, Committed, Flusher};
+use crate::write::job::{Job, TypedJob, Undo, Work};
+use crate::write::round::{Ran, Round, execute};
+use crate::{SqliteError, limits};
+
+/// What a job works with.
+pub(crate) struct Tx<'a> {
+    /// The write connection, within a transaction.
+    pub(crate) conn: &'a Connection,
+    /// The time at which the job runs.
+    pub(crate) now: i64,
+    /// What the job changes.
+    pub(crate) changes: Changes,
+}
+
+/// Hands jobs to the thread. The thread ends when this and all pending answers are dropped.
+#[derive(Debug, Clone)]
+pub(crate) struct Writer {
+    // Not bounded by itself: each caller waits for its answer, so there are at most as many jobs
+    // as callers.
+    commands: mpsc::Sender<Command>,
+    waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
+}
+
+pub(crate) enum Command {
+    Run(Box<dyn Job>),
+    Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
+    /// Someone began to wait: look for other processes more often.
+    LookAround,
+}
+
+impl std::fmt::Debug for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Run(_) => "Run",
+            Self::Checkpoint(_) => "Checkpoint",
+            Self::LookAround => "LookAround",
+        })
+    }
+}
+
+impl Writer {
+    /// Starts the thread, which opens the database; ends when it is open or has failed.
+    pub(crate) async fn start(
+        location: Location,
+        settings: Settings,
+        hub: ChangeHub,
+    ) -> Result<Self, SqliteError> {
+        let (commands, inbox) = mpsc::channel();
+        let (opened, open) = oneshot::channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let commits = Arc::new(Commits::default());
+        let theirs = Opened {
+            location,
+            settings,
+            hub,
+            waiting: Arc::clone(&waiting),
+            commits: Arc::clone(&commits),
+        };
+        std::thread::Builder::new()
+            .name("duroxide-write".to_owned())
+            .spawn(move || match WriterThread::open(theirs) {
+                Ok(thread) => {
+                    if opened.send(Ok(())).is_ok() {
+                        thread.serve(&inbox);
+                    }
+                }
+                Err(error) => drop(opened.send(Err(error))),
+            })
+            .map_err(SqliteError::Thread)?;
+        open.await.map_err(|_| SqliteError::Closed)??;
+        Ok(Self { commands, waiting, commits })
+    }
+
+    /// Runs `work` and answers once it is durable. It runs even if the caller goes away.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let job = TypedJob::new(operation, Box::new(work));
+        self.submit(job).await.map_err(|_| closed(operation))?
+    }
+
+    /// Runs `work`, which only keeps a lease alive and so need not survive a loss of power.
+    pub(crate) async fn keep<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+    ) -> Result<T, ProviderError> {
+        let job = TypedJob { durable: false, ..TypedJob::new(operation, Box::new(work)) };
+        self.submit(job).await.map_err(|_| closed(operation))?
+    }
+
+    /// Runs `work`, which takes leases. If the caller goes away, the leases are given back.
+    pub(crate) async fn lease<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        undo: Undo<T>,
+    ) -> Result<T, ProviderError> {
+        self.ask_for_lease(operation, Box::new(work), undo).arrived().await?.take()
+    }
+
+    /// Like [`lease`](Self::lease), and waits until everything that `work` may have seen is
+    /// durable: an activity acts on the world, so what asked for it must not be lost.
+    pub(crate) async fn lease_work<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
+        undo: Undo<T>,
+    ) -> Result<T, ProviderError> {
+        let lease = self.ask_for_lease(operation, Box::new(work), undo).arrived().await?;
+        self.flushed().await;
+        lease.take()
+    }
+
+    fn ask_for_lease<T: Send + 'static>(
+        &self,
+        operation: &'static str,
+        work: Work<T>,
+        undo: Undo<T>,
+    ) -> Lease<T> {
+        let job = TypedJob { undo: Some(undo), durable: false, ..TypedJob::new(operation, work) };
+        Lease { answer: self.submit(job), held: None, undo, writer: self.clone(), operation }
+    }
+
+    /// Waits until everything that can have been read until now is durable.
+    pub(crate) async fn flushed(&self) {
+        self.commits.flushed().await;
+    }
+
+    /// Copies the write-ahead log into the file.
+    pub(crate) async fn checkpoint(&self) -> Result<(), SqliteError> {
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
+        answer.await.map_err(|_| SqliteError::Closed)?
+    }
+
+    /// Tells the thread that someone began to wait, so that it chooses its pause anew.
+    pub(crate) fn look_around(&self) {
+        // If the thread has stopped, nothing changes any more.
+        drop(self.commands.send(Command::LookAround));
+    }
+
+    /// While the guard lives, commits of other processes are looked for eagerly.
+    pub(crate) fn wait_guard(&self) -> WaitGuard {
+        // The thread chose its pause when nobody waited; those who come later find it eager.
+        if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+            self.look_around();
+        }
+        WaitGuard { waiting: Arc::clone(&self.waiting) }
+    }
+
+    fn submit<T: Send + 'static>(&self, mut job: TypedJob<T>) -> Answer<T> {
+        let (reply, answer) = oneshot::channel();
+        job.reply = Some(reply);
+        // A closed channel drops the job and with it the reply, which the caller sees.
+        drop(self.commands.send(Command::Run(Box::new(job))));
+        answer
+    }
+}
+
+type Answer<T> = oneshot::Receiver<Result<T, ProviderError>>;
+
+fn closed(operation: &'static str) -> ProviderError {
+    ProviderError::permanent(operation, SqliteError::Closed.to_string())
+}
+
+/// Counts one waiter.
+#[derive(Debug)]
+pub(crate) struct WaitGuard {
+    waiting: Arc<AtomicUsize>,
+}
+
+impl Drop for WaitGuard {
+    fn drop(&mut self) {
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// An answer that holds leases until it is taken.
+struct Lease<T: Send + 'static> {
+    answer: Answer<T>,
+    /// What the answer was, until it is taken.
+    held: Option<T>,
+    undo: Undo<T>,
+    writer: Writer,
+    operation: &'static str,
+}
+
+impl<T: Send + 'static> Lease<T> {
+    async fn arrived(mut self) -> Result<Self, ProviderError> {
+        let answer = (&mut self.answer).await.map_err(|_| closed(self.operation))?;
+        self.held = Some(answer?);
+        Ok(self)
+    }
+
+    fn take(mut self) -> Result<T, ProviderError> {
+        self.held.take().ok_or_else(|| closed(self.operation))
+    }
+}
+
+impl<T: Send + 'static> Drop for Lease<T> {
+    fn drop(&mut self) {
+        // After this an answer is either here already or fails to be sent, in which case the
+        // writer gives the lease back.
+        self.answer.close();
+        let arrived = self.answer.try_recv().ok().and_then(Result::ok);
+        if let Some(value) = self.held.take().or(arrived) {
+            let undo = self.undo;
+            let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, &value)));
+            drop(self.writer.submit(job));
+        }
+    }
+}
+
+/// What the thread is started with.
+struct Opened {
+    location: Location,
+    settings: Settings,
+    hub: ChangeHub,
+    waiting: Arc<AtomicUsize>,
+    commits: Arc<Commits>,
+}
+
+struct WriterThread {
+    conn: Connection,
+    location: Location,
+    clock: Arc<dyn Clock>,
+    hub: ChangeHub,
+    waiting: Arc<AtomicUsize>,
+    poll: Duration,
+    /// How many looks for other processes in a row found nothing.
+    quiet_looks: u32,
+    other_processes: OtherProcesses,
+    /// `None` if commits need not survive a loss of power, or SQLite sees to it.
+    flusher: Option<Flusher>,
+    /// Whether another process has committed something that nobody here was told of.
+    foreign: bool,
+}
+
+impl WriterThread {
+    fn open(opened: Opened) -> Result<Self, SqliteError> {
+        let Opened { location, settings, hub, waiting, commits } = opened;
+        let conn = connection::open_writer(&location, &settings)?;
+        let writes =
+            matches!(&location, Location::File { mode, .. } if *mode != OpenMode::ReadOnly);
+        let flusher = if writes && settings.synchronous == Synchronous::Full {
+            Flusher::start(&conn, settings.open_log, commits, hub.clone())?
+        } else {
+            None
+        };
+        Ok(Self {
+            poll: settings.cross_process_poll,
+            other_processes: OtherProcesses::new(&location, &conn),
+            clock: settings.clock,
+            quiet_looks: 0,
+            conn,
+            location,
+            hub,
+            waiting,
+            flusher,
+            foreign: false,
+        })
+    }
+
+    fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
+        let mut waiting: Vec<Box<dyn Job>> = Vec::new();
+        loop {
+            let jobs = std::mem::take(&mut waiting);
+            let first = if jobs.is_empty() {
+                match self.next(inbox) {
+                    Ok(Some(Command::LookAround) | None) => continue,
+                    Ok(command) => command,
+                    Err(mpsc::RecvError) => return,
+                }
+            } else {
+                None
+            };
+            let mut round = Round::gather(jobs, first, inbox);
+            if !round.jobs.is_empty() {
+                waiting.extend(self.commit(&mut round, inbox));
+                waiting.extend(round.next);
+            }
+            for reply in round.checkpoints {
+                drop(reply.send(self.checkpoint()));
+            }
+        }
+    }
+
+    /// The next command; `None` when it was only time to look for other processes.
+    fn next(
+        &mut self,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<Option<Command>, mpsc::RecvError> {
+        if !self.other_processes.are_possible() {
+            return inbox.recv().map(Some);
+        }
+        let pause = self.poll.saturating_mul(self.poll_factor());
+        match inbox.recv_timeout(pause.min(limits::POLL_TIMEOUT_MAX)) {
+            Ok(command) => {
+                self.quiet_looks = 0;
+                Ok(Some(command))
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
+            Err(RecvTimeoutError::Timeout) => {
+                self.quiet_looks = self.quiet_looks.saturating_add(1);
+                if self.other_processes.may_have_committed(&self.conn) {
+                    self.quiet_looks = 0;
+                    self.hub.notify_all();
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    /// The longer it is quiet, the rarer we look; while nobody waits it hardly matters.
+    fn poll_factor(&self) -> u32 {
+        let someone_waits =
+            self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
+        if someone_waits {
+            (1 + self.quiet_looks).min(limits::QUIET_POLL_FACTOR)
+        } else {
+            limits::IDLE_POLL_FACTOR
+        }
+    }
+
+    /// Commits a round and sees to it that its jobs are answered; what has to follow.
+    fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) -> Vec<Box<dyn Job>> {
+        let committed = self.try_commit(round, inbox);
+        let jobs = std::mem::take(&mut round.jobs);
+        match (committed, &mut self.flusher) {
+            (Ok((changes, Some(number))), Some(flusher)) => {
+                let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
+                let follow_ups = answer(leases);
+                flusher.settle(Committed { number, jobs, changes });
+                follow_ups
+            }
+            (Ok((changes, _)), _) => {
+                changes.publish(&self.hub);
+                answer(jobs)
+            }
+            (Err(error), _) => {
+                if !self.conn.is_autocommit()
+                    && let Err(error) = execute(&self.conn, "ROLLBACK")
+                {
+                    tracing::error!(%error, "a failed transaction could not be rolled back");
+                }
+                if std::mem::take(&mut self.foreign) {
+                    self.hub.notify_all();
+                }
+                let failed = jobs.into_iter().map(|mut job| {
+                    job.fail(&error);
+                    job
+                });
+                answer(failed.collect())
+            }
+        }
+    }
+
+    /// What was changed, and the number of the commit if it has to be flushed.
+    fn try_commit(
+        &mut self,
+        round: &mut Round,
+        inbox: &mpsc::Receiver<Command>,
+    ) -> Result<(Changes, Option<u64>), JobError> {
+        if let Some(failure) = self.flusher.as_ref().and_then(Flusher::failure) {
+            return Err(failure);
+        }
+        execute(&self.conn, "BEGIN IMMEDIATE")?;
+        self.foreign |= self.other_processes.have_committed(&self.conn);
+        let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
+            Ran::All(changes) => changes,
+            Ran::HalfWay => {
+                execute(&self.conn, "ROLLBACK")?;
+                execute(&self.conn, "BEGIN IMMEDIATE")?;
+                round.run_with_savepoints(&self.conn, self.clock.as_ref())?
+            }
+        };
+        if self.foreign {
+            changes.everything();
+        }
+        if self.conn.is_autocommit() {
+            return Ok((changes, None));
+        }
+        // What another process has committed, it may not have flushed yet.
+        let must_last = round.is_durable() || self.foreign;
+        let number = self.flusher.as_ref().filter(|_| must_last).map(Flusher::begin);
+        let committed = execute(&self.conn, "COMMIT");
+        if let (Err(_), Some(flusher), Some(number)) = (&committed, &mut self.flusher, number) {
+            // Those who wait for this number wait for those before it, too.
+            flusher.settle(Committed { number, jobs: Vec::new(), changes: Changes::default() });
+        }
+        committed?;
+        self.foreign = false;
+        Ok((changes, number))
+    }
+
+    fn checkpoint(&self) -> Result<(), SqliteError> {
+        if self.location == Location::Memory {
+            return Ok(());
+        }
+        let path = connection::path_of(&self.location);
+        let blocked: i64 = self
+            .conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| SqliteError::about(path, error))?;
+        if blocked == 0 {
+            return Ok(());
+        }
+        Err(SqliteError::Locked { path: path.to_owned(), source: None })
+    }
+}
+
+/// Answers jobs; those that have to follow because nobody listens.
+fn answer(jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    jobs.into_iter().filter_map(Job::answer).collect()
+}
