@@ -1,4 +1,4 @@
-//! Collecting activities. They have one version.
+//! The builder of an activity registry. An activity has one version.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::builder::Registration;
+use super::mistakes::RegistrationMistake;
 use super::versions::UNVERSIONED;
 use super::{ActivityRegistry, ActivityRegistryBuilder};
 use crate::model::{codec, syscall};
@@ -22,6 +23,22 @@ impl ActivityRegistryBuilder {
     }
 
     /// Registers an activity.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::ActivityContext;
+    /// use duroxide::runtime::registry::ActivityRegistry;
+    ///
+    /// let activities = ActivityRegistry::builder()
+    ///     .register("Ship", |ctx: ActivityContext, order: String| async move {
+    ///         ctx.trace_info("shipping");
+    ///         Ok(format!("shipped: {order}"))
+    ///     })
+    ///     .build();
+    /// assert!(activities.has("Ship"));
+    /// ```
     pub fn register<F, Fut>(self, name: impl Into<String>, f: F) -> Self
     where
         F: Fn(ActivityContext, String) -> Fut + Send + Sync + 'static,
@@ -30,7 +47,22 @@ impl ActivityRegistryBuilder {
         self.add_activity(name.into(), Arc::new(FnActivity(f)))
     }
 
-    /// Registers an activity with decoded input and encoded output.
+    /// Registers an activity whose input is decoded and whose output is encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::ActivityContext;
+    /// use duroxide::runtime::registry::ActivityRegistry;
+    ///
+    /// async fn price(_ctx: ActivityContext, quantity: u32) -> Result<u32, String> {
+    ///     quantity.checked_mul(4).ok_or_else(|| "too many".to_owned())
+    /// }
+    ///
+    /// let activities = ActivityRegistry::builder().register_typed("Price", price).build();
+    /// assert!(activities.has("Price"));
+    /// ```
     pub fn register_typed<In, Out, F, Fut>(self, name: impl Into<String>, f: F) -> Self
     where
         In: DeserializeOwned + Send + 'static,
@@ -46,11 +78,35 @@ impl ActivityRegistryBuilder {
     }
 
     /// Registers an activity that blocks its thread: it computes for long, sleeps, or calls code
-    /// that is not async. It runs on one of the threads that tokio keeps for such work, so it
-    /// holds up nothing else.
+    /// that is not async. It runs on one of tokio's threads for blocking work, so it delays no
+    /// other task.
     ///
-    /// A thread cannot be aborted: when a cancelled activity does not return within its grace, its
-    /// slot is free but the thread goes on. Look at [`ActivityContext::is_cancelled`] now and then.
+    /// A thread cannot be aborted: if a cancelled activity does not return within its grace
+    /// period, the runtime frees its slot, but the thread keeps running. Check
+    /// [`ActivityContext::is_cancelled`] regularly.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::ActivityContext;
+    /// use duroxide::runtime::registry::ActivityRegistry;
+    ///
+    /// fn checksum(ctx: ActivityContext, data: String) -> Result<String, String> {
+    ///     let mut sum = 0_u64;
+    ///     for chunk in data.as_bytes().chunks(4096) {
+    ///         if ctx.is_cancelled() {
+    ///             return Err("cancelled".to_owned());
+    ///         }
+    ///         sum += chunk.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+    ///     }
+    ///     Ok(sum.to_string())
+    /// }
+    ///
+    /// let activities =
+    ///     ActivityRegistry::builder().register_blocking("Checksum", checksum).build();
+    /// assert!(activities.has("Checksum"));
+    /// ```
     pub fn register_blocking<F>(self, name: impl Into<String>, f: F) -> Self
     where
         F: Fn(ActivityContext, String) -> Result<String, String> + Send + Sync + 'static,
@@ -63,7 +119,7 @@ impl ActivityRegistryBuilder {
         self.merge_registry(other, DUPLICATE_IN_MERGE)
     }
 
-    /// Registers each.
+    /// Registers every pair of a name and an activity.
     pub fn register_all<F, Fut>(self, handlers: Vec<(&str, F)>) -> Self
     where
         F: Fn(ActivityContext, String) -> Fut + Clone + Send + Sync + 'static,
@@ -74,10 +130,8 @@ impl ActivityRegistryBuilder {
 
     fn add_activity(mut self, name: String, handler: Arc<dyn ActivityHandler>) -> Self {
         if name.starts_with(syscall::PREFIX) {
-            self.mistake(format!(
-                "activity name '{name}' uses reserved prefix '{}'",
-                syscall::PREFIX
-            ));
+            let prefix = syscall::PREFIX;
+            self.add_mistake(RegistrationMistake::ReservedPrefix { name, prefix });
         } else {
             self.add(Registration { name, version: UNVERSIONED }, handler, DUPLICATE);
         }

@@ -10,8 +10,8 @@ pub type OrchestrationRegistry = Registry<dyn OrchestrationHandler>;
 /// Activities by name.
 pub type ActivityRegistry = Registry<dyn ActivityHandler>;
 
-/// Collects orchestrations.
+/// Builds an [`OrchestrationRegistry`].
 pub type OrchestrationRegistryBuilder = RegistryBuilder<dyn OrchestrationHandler>;
 
-/// Collects activities.
+/// Builds an [`ActivityRegistry`].
 pub type ActivityRegistryBuilder = RegistryBuilder<dyn ActivityHandler>;

@@ -1,37 +1,78 @@
-//! Collecting handlers; what is common to orchestrations and activities.
+//! The builder of a registry: what orchestrations and activities have in common.
 
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use semver::Version;
+use tracing::error;
 
 use super::Registry;
+use super::mistakes::{RegistrationMistake, RegistryError};
 use super::versions::{Handlers, Policies, VersionPolicy};
 
-/// Collects handlers and the mistakes made on the way. The first of two equal registrations stays.
+/// Collects handlers, and every mistake in their registration. Of two registrations under the same
+/// name and version, the first one stays.
+///
+/// [`try_build`](Self::try_build) returns the mistakes as an error. [`build`](Self::build) logs
+/// them and makes the registry from what is valid.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use duroxide::runtime::registry::ActivityRegistry;
+/// use duroxide::ActivityContext;
+///
+/// async fn charge(_ctx: ActivityContext, order: String) -> Result<String, String> {
+///     Ok(format!("paid: {order}"))
+/// }
+///
+/// let twice = ActivityRegistry::builder().register("Charge", charge).register("Charge", charge);
+/// let error = twice.try_build().err().expect("a name is registered once");
+/// assert_eq!(error.to_string(), "duplicate activity registration: Charge@1.0.0");
+/// ```
+#[must_use = "a builder does nothing until it is built"]
 pub struct RegistryBuilder<H: ?Sized> {
     handlers: Handlers<H>,
     policies: Policies,
-    errors: Vec<String>,
+    mistakes: Vec<RegistrationMistake>,
 }
 
 impl<H: ?Sized> RegistryBuilder<H> {
     pub(super) fn new(handlers: Handlers<H>, policies: Policies) -> Self {
-        Self { handlers, policies, errors: Vec::new() }
+        Self { handlers, policies, mistakes: Vec::new() }
     }
 
-    /// The registry, whatever mistakes were made.
+    /// Builds the registry from what is valid, and logs every mistake as an error.
+    ///
+    /// The registry remembers its [mistakes](Registry::mistakes): the runtime builder refuses a
+    /// registry that has any. Use [`try_build`](Self::try_build) to get them as an error here.
     pub fn build(self) -> Registry<H> {
-        Registry::new(self.handlers, self.policies)
+        for mistake in &self.mistakes {
+            error!(target: "duroxide::runtime", "mistake in a registration: {mistake}");
+        }
+        Registry::new(self.handlers, self.policies, self.mistakes)
     }
 
-    /// The registry, or all mistakes joined by `"; "`.
+    /// Builds the registry.
+    ///
+    /// # Errors
+    /// All mistakes in the registrations.
+    pub fn try_build(self) -> Result<Registry<H>, RegistryError> {
+        RegistryError::check(&self.mistakes)?;
+        Ok(Registry::new(self.handlers, self.policies, self.mistakes))
+    }
+
+    /// Builds the registry, like [`try_build`](Self::try_build) with a text as its error.
+    ///
+    /// # Errors
+    /// All mistakes in the registrations, joined by `"; "`.
     pub fn build_result(self) -> Result<Registry<H>, String> {
-        if self.errors.is_empty() { Ok(self.build()) } else { Err(self.errors.join("; ")) }
+        self.try_build().map_err(|error| error.to_string())
     }
 
-    /// Adds the handlers of another registry, without its policies. A name and version that is
-    /// there already is the mistake `{error_prefix}: {name}@{version}`.
+    /// Adds the handlers of another registry, without its policies and its mistakes. A name and
+    /// version that already has a handler is the mistake `{error_prefix}: {name}@{version}`.
     pub fn merge_registry(mut self, other: Registry<H>, error_prefix: &str) -> Self {
         for (name, versions) in other.handlers() {
             for (version, handler) in versions {
@@ -42,7 +83,7 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self
     }
 
-    /// Registers every pair by `register`.
+    /// Registers every pair with `register`.
     pub fn register_all_handlers<F: Clone>(
         self,
         handlers: Vec<(&str, F)>,
@@ -51,22 +92,31 @@ impl<H: ?Sized> RegistryBuilder<H> {
         handlers.into_iter().fold(self, |builder, (name, handler)| register(builder, name, handler))
     }
 
-    /// Adds a handler unless its name and version are taken, which is a mistake.
+    /// Adds a handler unless its name and version already have one, which is a mistake.
     pub(super) fn add(&mut self, added: Registration, handler: Arc<H>, error_prefix: &str) {
+        self.check_name(&added.name);
         let Registration { name, version } = added;
         match self.handlers.entry(name.clone()).or_default().entry(version) {
             Entry::Vacant(free) => {
                 free.insert(handler);
             }
-            Entry::Occupied(taken) => {
-                self.errors.push(format!("{error_prefix}: {name}@{}", taken.key()));
+            Entry::Occupied(existing) => {
+                let (context, version) = (error_prefix.to_owned(), existing.key().clone());
+                self.mistakes.push(RegistrationMistake::Duplicate { context, name, version });
             }
         }
     }
 
-    /// Adds a handler in place of one that may be there.
+    /// Adds a handler, and replaces the one that may already have its name and version.
     pub(super) fn put(&mut self, added: Registration, handler: Arc<H>) {
+        self.check_name(&added.name);
         self.handlers.entry(added.name).or_default().insert(added.version, handler);
+    }
+
+    fn check_name(&mut self, name: &str) {
+        if name.is_empty() {
+            self.add_mistake(RegistrationMistake::EmptyName);
+        }
     }
 
     pub(super) fn latest(&self, name: &str) -> Option<&Version> {
@@ -77,12 +127,12 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self.policies.insert(name, policy);
     }
 
-    pub(super) fn mistake(&mut self, text: String) {
-        self.errors.push(text);
+    pub(super) fn add_mistake(&mut self, mistake: RegistrationMistake) {
+        self.mistakes.push(mistake);
     }
 }
 
-/// What a handler is registered as.
+/// The name and version of a handler.
 pub(super) struct Registration {
     pub(super) name: String,
     pub(super) version: Version,

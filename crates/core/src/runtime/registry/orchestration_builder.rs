@@ -1,4 +1,4 @@
-//! Collecting orchestrations.
+//! The builder of an orchestration registry.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use semver::Version;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::builder::Registration;
+use super::mistakes::RegistrationMistake;
 use super::versions::{UNVERSIONED, VersionPolicy};
 use super::{OrchestrationRegistry, OrchestrationRegistryBuilder};
 use crate::context::{FnOrchestration, OrchestrationContext, OrchestrationHandler};
@@ -16,7 +17,24 @@ const DUPLICATE: &str = "duplicate orchestration registration";
 const DUPLICATE_IN_MERGE: &str = "duplicate orchestration in merge";
 
 impl OrchestrationRegistryBuilder {
-    /// Registers version 1.0.0.
+    /// Registers version 1.0.0 of an orchestration.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    /// use duroxide::runtime::registry::OrchestrationRegistry;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     ctx.schedule_activity("Charge", order.clone()).await?;
+    ///     ctx.schedule_activity("Ship", order).await
+    /// }
+    ///
+    /// let orchestrations =
+    ///     OrchestrationRegistry::builder().register("PlaceOrder", place_order).build();
+    /// assert!(orchestrations.has("PlaceOrder"));
+    /// ```
     pub fn register<F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
     where
         F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
@@ -27,8 +45,8 @@ impl OrchestrationRegistryBuilder {
         self
     }
 
-    /// Registers version 1.0.0 with decoded input and encoded output. A version 1.0.0 that is
-    /// there already is replaced.
+    /// Registers version 1.0.0 of an orchestration whose input is decoded and whose output is
+    /// encoded. It replaces an earlier registration of version 1.0.0.
     pub fn register_typed<In, Out, F, Fut>(mut self, name: impl Into<String>, f: F) -> Self
     where
         In: DeserializeOwned + Send + 'static,
@@ -36,15 +54,18 @@ impl OrchestrationRegistryBuilder {
         F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, String>> + Send + 'static,
     {
-        // Replaces, unlike `register`: programs written for 0.1 rely on it.
+        // Replaces, unlike `register`: programs written for 0.1.x rely on it.
         self.put(Registration { name: name.into(), version: UNVERSIONED }, typed(f));
         self
     }
 
-    /// Registers a version above all that the name has.
+    /// Registers a version that is later than every registered version of the name.
+    ///
+    /// [`register_at_version`](Self::register_at_version) accepts versions in any order and does
+    /// not panic.
     ///
     /// # Panics
-    /// When the version is not semver, or not later than the latest of the name.
+    /// When the version is not a semantic version, or not later than the latest of the name.
     pub fn register_versioned<F, Fut>(
         self,
         name: impl Into<String>,
@@ -58,11 +79,10 @@ impl OrchestrationRegistryBuilder {
         self.put_later(name.into(), version.as_ref(), Arc::new(FnOrchestration(f)))
     }
 
-    /// Like [`register_versioned`](Self::register_versioned) with decoded input and encoded
-    /// output.
+    /// The typed form of [`register_versioned`](Self::register_versioned).
     ///
     /// # Panics
-    /// When the version is not semver, or not later than the latest of the name.
+    /// When the version is not a semantic version, or not later than the latest of the name.
     pub fn register_versioned_typed<In, Out, F, Fut>(
         self,
         name: impl Into<String>,
@@ -78,12 +98,68 @@ impl OrchestrationRegistryBuilder {
         self.put_later(name.into(), version.as_ref(), typed(f))
     }
 
+    /// Registers one version of an orchestration. Versions may come in any order; a version that
+    /// is not a semantic version or is already registered is a mistake, not a panic.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    /// use duroxide::runtime::registry::OrchestrationRegistry;
+    ///
+    /// async fn old(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     ctx.schedule_activity("Ship", order).await
+    /// }
+    ///
+    /// async fn new(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     ctx.schedule_activity("Charge", order.clone()).await?;
+    ///     ctx.schedule_activity("Ship", order).await
+    /// }
+    ///
+    /// let orchestrations = OrchestrationRegistry::builder()
+    ///     .register_at_version("PlaceOrder", "2.0.0", new)
+    ///     .register_at_version("PlaceOrder", "1.0.0", old)
+    ///     .try_build()?;
+    /// let latest = orchestrations.resolve_version("PlaceOrder");
+    /// assert_eq!(latest.map(|version| version.major), Some(2));
+    /// # Ok::<(), duroxide::runtime::registry::RegistryError>(())
+    /// ```
+    pub fn register_at_version<F, Fut>(
+        self,
+        name: impl Into<String>,
+        version: impl AsRef<str>,
+        f: F,
+    ) -> Self
+    where
+        F: Fn(OrchestrationContext, String) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<String, String>> + Send + 'static,
+    {
+        self.add_at_version(name.into(), version.as_ref(), Arc::new(FnOrchestration(f)))
+    }
+
+    /// The typed form of [`register_at_version`](Self::register_at_version).
+    pub fn register_at_version_typed<In, Out, F, Fut>(
+        self,
+        name: impl Into<String>,
+        version: impl AsRef<str>,
+        f: F,
+    ) -> Self
+    where
+        In: DeserializeOwned + Send + 'static,
+        Out: Serialize + Send + 'static,
+        F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<Out, String>> + Send + 'static,
+    {
+        self.add_at_version(name.into(), version.as_ref(), typed(f))
+    }
+
     /// Adds the orchestrations of another registry, without its policies.
     pub fn merge(self, other: OrchestrationRegistry) -> Self {
         self.merge_registry(other, DUPLICATE_IN_MERGE)
     }
 
-    /// Registers version 1.0.0 of each.
+    /// Registers version 1.0.0 of every pair of a name and an orchestration.
     pub fn register_all<F, Fut>(self, handlers: Vec<(&str, F)>) -> Self
     where
         F: Fn(OrchestrationContext, String) -> Fut + Clone + Send + Sync + 'static,
@@ -92,9 +168,50 @@ impl OrchestrationRegistryBuilder {
         self.register_all_handlers(handlers, |builder, name, f| builder.register(name, f))
     }
 
-    /// Chooses the version that starts without an explicit one get.
+    /// Chooses the version that a start without an explicit version gets.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    /// use duroxide::runtime::VersionPolicy;
+    /// use duroxide::runtime::registry::OrchestrationRegistry;
+    ///
+    /// async fn place_order(_ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     Ok(order)
+    /// }
+    ///
+    /// // New orders stay on 1.0.0 until every node has 2.0.0.
+    /// let orchestrations = OrchestrationRegistry::builder()
+    ///     .register("PlaceOrder", place_order)
+    ///     .register_versioned("PlaceOrder", "2.0.0", place_order)
+    ///     .set_policy("PlaceOrder", VersionPolicy::Exact(semver::Version::new(1, 0, 0)))
+    ///     .build();
+    /// assert_eq!(orchestrations.resolve_version("PlaceOrder").map(|v| v.major), Some(1));
+    ///
+    /// orchestrations.set_version_policy("PlaceOrder", VersionPolicy::Latest);
+    /// assert_eq!(orchestrations.resolve_version("PlaceOrder").map(|v| v.major), Some(2));
+    /// ```
     pub fn set_policy(mut self, name: impl Into<String>, policy: VersionPolicy) -> Self {
         self.put_policy(name.into(), policy);
+        self
+    }
+
+    fn add_at_version(
+        mut self,
+        name: String,
+        version: &str,
+        handler: Arc<dyn OrchestrationHandler>,
+    ) -> Self {
+        match Version::parse(version) {
+            Ok(version) => self.add(Registration { name, version }, handler, DUPLICATE),
+            Err(error) => self.add_mistake(RegistrationMistake::InvalidVersion {
+                name,
+                version: version.to_owned(),
+                reason: error.to_string(),
+            }),
+        }
         self
     }
 

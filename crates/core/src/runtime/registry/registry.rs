@@ -1,39 +1,62 @@
-//! Looking up code by name and version.
+//! Lookup of handlers by name and version.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
 use semver::Version;
 
 use super::RegistryBuilder;
+use super::mistakes::{RegistrationMistake, RegistryError};
 use super::versions::{Handlers, Policies, VersionPolicy};
 
-/// Registered handlers. Clones share everything, policies included: a policy set through one is
-/// seen by a runtime that was given another.
+/// Registered handlers. Clones share everything, policies included: a policy that a program sets
+/// on its clone takes effect in a runtime that has another clone.
 pub struct Registry<H: ?Sized> {
     handlers: Arc<Handlers<H>>,
     policies: Arc<RwLock<Policies>>,
+    mistakes: Arc<[RegistrationMistake]>,
 }
 
 impl<H: ?Sized> Registry<H> {
-    /// An empty builder.
+    /// Returns an empty builder.
     pub fn builder() -> RegistryBuilder<H> {
         RegistryBuilder::new(Handlers::new(), Policies::new())
     }
 
-    /// A builder that begins with the handlers and policies of `registry`.
+    /// Returns a builder that starts with the handlers and policies of `registry`.
     pub fn builder_from(registry: &Registry<H>) -> RegistryBuilder<H> {
         RegistryBuilder::new(registry.handlers.as_ref().clone(), registry.read_policies().clone())
     }
 
-    pub(super) fn new(handlers: Handlers<H>, policies: Policies) -> Self {
-        Self { handlers: Arc::new(handlers), policies: Arc::new(RwLock::new(policies)) }
+    pub(super) fn new(
+        handlers: Handlers<H>,
+        policies: Policies,
+        mistakes: Vec<RegistrationMistake>,
+    ) -> Self {
+        Self {
+            handlers: Arc::new(handlers),
+            policies: Arc::new(RwLock::new(policies)),
+            mistakes: mistakes.into(),
+        }
     }
 
     pub(super) fn handlers(&self) -> &Handlers<H> {
         &self.handlers
     }
 
-    /// The handler that a start without an explicit version gets.
+    /// The mistakes that [`build`](RegistryBuilder::build) found and logged.
+    pub fn mistakes(&self) -> &[RegistrationMistake] {
+        &self.mistakes
+    }
+
+    /// Succeeds if the registry was built without mistakes.
+    ///
+    /// # Errors
+    /// All mistakes in the registrations.
+    pub fn validate(&self) -> Result<(), RegistryError> {
+        RegistryError::check(&self.mistakes)
+    }
+
+    /// The handler that a start without an explicit version gets, and its version.
     pub fn resolve_handler(&self, name: &str) -> Option<(Version, Arc<H>)> {
         let versions = self.handlers.get(name)?;
         let (version, handler) = match self.read_policies().get(name) {
@@ -43,7 +66,7 @@ impl<H: ?Sized> Registry<H> {
         Some((version.clone(), Arc::clone(handler)))
     }
 
-    /// The version that a start without an explicit one gets.
+    /// The version that a start without an explicit version gets.
     pub fn resolve_version(&self, name: &str) -> Option<Version> {
         self.resolve_handler(name).map(|(version, _handler)| version)
     }
@@ -53,7 +76,7 @@ impl<H: ?Sized> Registry<H> {
         self.handlers.get(name)?.get(version).cloned()
     }
 
-    /// Chooses the version for later starts. Instances that run keep theirs.
+    /// Chooses the version for later starts. A running execution keeps its version.
     pub fn set_version_policy(&self, name: &str, policy: VersionPolicy) {
         self.policies
             .write()
@@ -61,12 +84,12 @@ impl<H: ?Sized> Registry<H> {
             .insert(name.to_owned(), policy);
     }
 
-    /// All names.
+    /// All names, sorted.
     pub fn list_names(&self) -> Vec<String> {
         self.handlers.keys().cloned().collect()
     }
 
-    /// Versions of one name, ascending.
+    /// The versions of one name, ascending.
     pub fn list_versions(&self, name: &str) -> Vec<Version> {
         self.handlers
             .get(name)
@@ -79,7 +102,7 @@ impl<H: ?Sized> Registry<H> {
         self.handlers.contains_key(name)
     }
 
-    /// How many names there are.
+    /// The number of registered names.
     pub fn count(&self) -> usize {
         self.handlers.len()
     }
@@ -89,15 +112,19 @@ impl<H: ?Sized> Registry<H> {
     }
 }
 
-// By hand, because a derive would ask the handler itself to be `Clone` and `Default`.
+// Not derived: a derive requires the handler itself to be `Clone` and `Default`.
 impl<H: ?Sized> Clone for Registry<H> {
     fn clone(&self) -> Self {
-        Self { handlers: Arc::clone(&self.handlers), policies: Arc::clone(&self.policies) }
+        Self {
+            handlers: Arc::clone(&self.handlers),
+            policies: Arc::clone(&self.policies),
+            mistakes: Arc::clone(&self.mistakes),
+        }
     }
 }
 
 impl<H: ?Sized> Default for Registry<H> {
     fn default() -> Self {
-        Self::new(Handlers::new(), Policies::new())
+        Self::new(Handlers::new(), Policies::new(), Vec::new())
     }
 }

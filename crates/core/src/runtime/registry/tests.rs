@@ -8,6 +8,7 @@ use super::*;
 use crate::context::OrchestrationContext;
 use crate::runtime::ActivityContext;
 use crate::runtime::activity_context::tests::context;
+use crate::runtime::observability::capture::captured;
 
 async fn orchestration(_ctx: OrchestrationContext, input: String) -> Result<String, String> {
     Ok(input)
@@ -30,7 +31,7 @@ fn versions(registry: &OrchestrationRegistry, name: &str) -> Vec<String> {
 }
 
 #[test]
-fn an_empty_registry_knows_nothing() {
+fn an_empty_registry_resolves_nothing() {
     let registry = OrchestrationRegistry::default();
     assert_eq!((registry.count(), registry.has("A")), (0, false));
     assert!(registry.resolve_handler("A").is_none());
@@ -47,7 +48,7 @@ fn unversioned_registrations_are_version_one() {
 }
 
 #[test]
-fn the_latest_version_is_taken_by_default_and_names_are_counted_once() {
+fn a_start_without_a_version_gets_the_latest_and_names_are_counted_once() {
     let registry = OrchestrationRegistry::builder()
         .register("A", orchestration)
         .register_versioned("A", "2.0.0", orchestration)
@@ -62,7 +63,7 @@ fn the_latest_version_is_taken_by_default_and_names_are_counted_once() {
 }
 
 #[test]
-fn a_version_is_found_only_exactly() {
+fn an_exact_lookup_finds_only_that_version() {
     let registry = OrchestrationRegistry::builder().register("A", orchestration).build();
     assert!(registry.resolve_handler_exact("A", &version("1.0.0")).is_some());
     assert!(registry.resolve_handler_exact("A", &version("1.0.1")).is_none());
@@ -70,7 +71,7 @@ fn a_version_is_found_only_exactly() {
 }
 
 #[test]
-fn a_policy_is_seen_through_every_clone() {
+fn a_policy_applies_to_every_clone() {
     let registry = OrchestrationRegistry::builder()
         .register("A", orchestration)
         .register_versioned("A", "2.0.0", orchestration)
@@ -87,7 +88,7 @@ fn a_policy_is_seen_through_every_clone() {
 }
 
 #[test]
-fn a_duplicate_is_an_error_of_the_build_and_the_first_stays() {
+fn a_duplicate_fails_the_build_result_and_the_first_stays() {
     let first = OrchestrationRegistry::builder().register("A", orchestration).build();
     let kept = first.resolve_handler("A").unwrap().1;
     let again = || {
@@ -144,7 +145,7 @@ fn a_version_that_is_not_semver_panics() {
 }
 
 #[test]
-fn merging_adds_handlers_keeps_the_first_and_leaves_policies_out() {
+fn a_merge_adds_handlers_keeps_the_first_and_ignores_policies() {
     let other = OrchestrationRegistry::builder()
         .register("A", orchestration)
         .register("B", orchestration)
@@ -195,7 +196,7 @@ fn many_handlers_are_registered_at_once() {
 }
 
 #[test]
-fn names_of_system_activities_are_refused() {
+fn names_of_system_activities_are_rejected() {
     let registered = || ActivityRegistry::builder().register("__duroxide_syscall:mine", activity);
     assert_eq!(
         registered().build_result().err().as_deref(),
@@ -222,4 +223,80 @@ async fn typed_handlers_decode_their_input_and_encode_their_output() {
     assert_eq!(invoke("Double", "11").await, Err("too much".to_owned()));
     assert!(invoke("Double", "three").await.is_err());
     assert_eq!(invoke("Greet", "you").await.as_deref(), Ok("hello you"));
+}
+
+#[test]
+fn a_build_with_mistakes_logs_each_and_remembers_them() {
+    let lines = captured(|| {
+        let registry = ActivityRegistry::builder()
+            .register("A", activity)
+            .register("A", activity)
+            .register("__duroxide_syscall:mine", activity)
+            .register("", activity)
+            .build();
+        assert_eq!(
+            registry.mistakes(),
+            [
+                RegistrationMistake::Duplicate {
+                    context: "duplicate activity registration".to_owned(),
+                    name: "A".to_owned(),
+                    version: version("1.0.0"),
+                },
+                RegistrationMistake::ReservedPrefix {
+                    name: "__duroxide_syscall:mine".to_owned(),
+                    prefix: "__duroxide_syscall:",
+                },
+                RegistrationMistake::EmptyName,
+            ]
+        );
+        assert_eq!(registry.clone().validate().unwrap_err().mistakes(), registry.mistakes());
+        assert_eq!(registry.list_names(), ["", "A"]);
+    });
+    assert_eq!(lines.len(), 3);
+    for (line, text) in lines.iter().zip(["A@1.0.0", "reserved prefix", "empty name"]) {
+        assert!(line.contains("\"level\":\"ERROR\"") && line.contains(text), "{line}");
+    }
+}
+
+#[test]
+fn a_build_without_mistakes_logs_nothing_and_is_valid() {
+    let lines = captured(|| {
+        let registry = ActivityRegistry::builder().register("A", activity).build();
+        assert_eq!(registry.validate(), Ok(()));
+    });
+    assert_eq!(lines, Vec::<String>::new());
+}
+
+#[test]
+fn a_typed_error_and_a_text_list_the_same_mistakes() {
+    let wrong = || {
+        OrchestrationRegistry::builder()
+            .register_at_version("A", "1.x", orchestration)
+            .register_at_version("A", "2.0.0", orchestration)
+            .register_at_version_typed("A", "2.0.0", typed_orchestration)
+            .register("", orchestration)
+    };
+    let error = wrong().try_build().err().unwrap();
+    assert_eq!(error.mistakes().len(), 3);
+    let text = error.to_string();
+    assert_eq!(wrong().build_result().err(), Some(text.clone()));
+    let (invalid, rest) = text.split_once("; ").unwrap();
+    assert!(invalid.starts_with("invalid orchestration version '1.x' for A: "), "{invalid}");
+    assert_eq!(
+        rest,
+        "duplicate orchestration registration: A@2.0.0; \
+         a handler is registered under an empty name"
+    );
+}
+
+#[test]
+fn versions_may_be_registered_in_any_order() {
+    let registry = OrchestrationRegistry::builder()
+        .register_at_version("A", "2.0.0", orchestration)
+        .register_at_version_typed("A", "1.5.0", typed_orchestration)
+        .register("A", orchestration)
+        .try_build()
+        .unwrap();
+    assert_eq!(versions(&registry, "A"), ["1.0.0", "1.5.0", "2.0.0"]);
+    assert_eq!(registry.resolve_version("A"), Some(version("2.0.0")));
 }

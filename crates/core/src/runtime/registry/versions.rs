@@ -1,24 +1,24 @@
-//! The versions of one name.
+//! Versions and version policies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use semver::Version;
 
-/// Which version a start without an explicit one gets.
+/// The version that a start without an explicit version gets.
 #[derive(Clone, Debug)]
 pub enum VersionPolicy {
-    /// The highest.
+    /// The highest registered version.
     Latest,
-    /// This one.
+    /// Exactly this version. While it is not registered, such starts find no handler.
     Exact(Version),
 }
 
-/// Handlers by name and version. Ordered, so that errors and listings do not vary between runs.
+/// Handlers by name and version, ordered so that errors and listings are the same in every run.
 pub(super) type Handlers<H> = BTreeMap<String, BTreeMap<Version, Arc<H>>>;
 
-/// Policies by name; a name without one gets the highest version.
+/// Policies by name. A name without a policy uses the highest version.
 pub(super) type Policies = BTreeMap<String, VersionPolicy>;
 
-/// The version that unversioned registrations get.
+/// The version of a registration without an explicit version.
 pub(super) const UNVERSIONED: Version = Version::new(1, 0, 0);
