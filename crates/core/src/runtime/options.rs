@@ -1,4 +1,4 @@
-//! What a user may choose about a runtime.
+//! Options of a runtime.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -11,63 +11,83 @@ use crate::limits::{
 };
 use crate::providers::{SemverRange, TagFilter};
 
-/// Choices of one runtime. The defaults fit a production node.
+/// Options of one runtime. The defaults suit a production node.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use std::time::Duration;
+///
+/// use duroxide::providers::TagFilter;
+/// use duroxide::runtime::RuntimeOptions;
+///
+/// let options = RuntimeOptions::default()
+///     .with_worker_concurrency(8)
+///     .with_worker_lock_timeout(Duration::from_secs(60))
+///     .with_worker_tag_filter(TagFilter::default_and(["gpu"]));
+/// assert_eq!(options.validate(), Ok(()));
+///
+/// // The fields are public, so a struct expression works as well.
+/// let options = RuntimeOptions { max_attempts: 3, ..RuntimeOptions::default() };
+/// assert_eq!(options.max_attempts, 3);
+/// ```
 #[derive(Debug, Clone)]
 pub struct RuntimeOptions {
-    /// Shortest idle round of a dispatcher, for providers that cannot wait for work.
+    /// Shortest interval between two polls of a provider that cannot wait for work.
     pub dispatcher_min_poll_interval: Duration,
-    /// How long a provider that can wait is asked to.
+    /// How long one fetch waits for work, if the provider can wait.
     pub dispatcher_long_poll_timeout: Duration,
-    /// Turns processed at once; zero means that this node takes none. Fits the number of cores
-    /// by default.
+    /// Number of turns that run at once; with zero, this node runs none. The default depends on
+    /// the number of cores.
     pub orchestration_concurrency: usize,
-    /// Activities run at once; zero means that this node takes none. Fits I/O-bound activities
-    /// on this number of cores by default.
+    /// Number of activities that run at once; with zero, this node runs none. The default suits
+    /// I/O-bound activities on the cores of this machine.
     pub worker_concurrency: usize,
-    /// Lease of an instance for one turn. It is renewed at half its length.
+    /// Lease of an instance for one turn. The runtime renews it at half its length.
     pub orchestrator_lock_timeout: Duration,
-    /// Kept for programs that set it: leases are renewed at half their length.
+    /// Has no effect; kept for 0.1.x. The runtime renews leases at half their length.
     pub orchestrator_lock_renewal_buffer: Duration,
-    /// Lease of an activity. It is renewed at half its length.
+    /// Lease of an activity. The runtime renews it at half its length.
     pub worker_lock_timeout: Duration,
-    /// Kept for programs that set it: it only bounds `session_idle_timeout` from below.
+    /// Only sets the lower bound of `session_idle_timeout`; kept for 0.1.x.
     pub worker_lock_renewal_buffer: Duration,
-    /// Logging and gauges.
+    /// Logs and gauges.
     pub observability: ObservabilityConfig,
-    /// Delays for work whose handler this node does not have.
+    /// Delays for work whose handler is not registered on this node.
     pub unregistered_backoff: UnregisteredBackoffConfig,
-    /// A message fetched more often than this is poison.
+    /// A message that is fetched more often than this is poison.
     pub max_attempts: u32,
-    /// How long a cancelled activity may go on before it is aborted.
+    /// How long a cancelled activity may keep running before the runtime aborts it.
     pub activity_cancellation_grace_period: Duration,
-    /// Recorded versions that this node replays; `None` means everything up to this build.
+    /// Recorded versions that this node replays; `None` means every version up to this build.
     pub supported_replay_versions: Option<SemverRange>,
-    /// Lease of a session. It is renewed at half its length.
+    /// Lease of a session. The runtime renews it at half its length.
     pub session_lock_timeout: Duration,
-    /// Kept for programs that set it: leases are renewed at half their length.
+    /// Has no effect; kept for 0.1.x. The runtime renews leases at half their length.
     pub session_lock_renewal_buffer: Duration,
-    /// A session without activity for this long is given up.
+    /// The runtime stops renewing a session that has no activity for this long.
     pub session_idle_timeout: Duration,
-    /// How often given-up sessions are removed.
+    /// How often the runtime removes expired sessions from the store.
     pub session_cleanup_interval: Duration,
-    /// Sessions with running activities, over all slots.
+    /// Number of sessions with running activities, over all slots.
     pub max_sessions_per_runtime: usize,
-    /// Stable owner of sessions, shared by all slots; `None` makes each slot an owner of its own.
+    /// Stable owner of sessions, shared by all slots; with `None`, each slot is its own owner.
     pub worker_node_id: Option<String>,
-    /// Activities that this node takes.
+    /// Tags of the activities that this node runs.
     pub worker_tag_filter: TagFilter,
-    /// Executions kept between turns, so that they need no replay.
+    /// Executions that stay in memory between turns, so that they need no replay.
     pub warm_cache: WarmCacheOptions,
 }
 
-/// Bounds of the executions that are kept between turns. Results never depend on them.
+/// Bounds of the executions that stay in memory between turns. Results never depend on them.
 #[derive(Debug, Clone)]
 pub struct WarmCacheOptions {
-    /// Whether any are kept.
+    /// Whether executions stay in memory at all.
     pub enabled: bool,
-    /// How many at the most.
+    /// Largest number of executions.
     pub instances_max: usize,
-    /// Bytes of history that they may hold together.
+    /// Largest size of their histories together, in bytes.
     pub bytes_max: usize,
 }
 
@@ -106,11 +126,65 @@ impl Default for RuntimeOptions {
     }
 }
 
+/// Defines `with_…` methods, each of which sets the field of the same name.
+macro_rules! setters {
+    ($($method:ident => $field:ident: $type:ty,)*) => {
+        /// Setters of the fields.
+        impl RuntimeOptions {
+            $(
+                #[doc = concat!("Sets the field `", stringify!($field), "`.")]
+                #[must_use = "returns the changed options"]
+                pub fn $method(mut self, $field: $type) -> Self {
+                    self.$field = $field;
+                    self
+                }
+            )*
+        }
+    };
+}
+
+setters! {
+    with_dispatcher_min_poll_interval => dispatcher_min_poll_interval: Duration,
+    with_dispatcher_long_poll_timeout => dispatcher_long_poll_timeout: Duration,
+    with_orchestration_concurrency => orchestration_concurrency: usize,
+    with_worker_concurrency => worker_concurrency: usize,
+    with_orchestrator_lock_timeout => orchestrator_lock_timeout: Duration,
+    with_worker_lock_timeout => worker_lock_timeout: Duration,
+    with_observability => observability: ObservabilityConfig,
+    with_unregistered_backoff => unregistered_backoff: UnregisteredBackoffConfig,
+    with_max_attempts => max_attempts: u32,
+    with_activity_cancellation_grace_period => activity_cancellation_grace_period: Duration,
+    with_session_lock_timeout => session_lock_timeout: Duration,
+    with_session_idle_timeout => session_idle_timeout: Duration,
+    with_session_cleanup_interval => session_cleanup_interval: Duration,
+    with_max_sessions_per_runtime => max_sessions_per_runtime: usize,
+    with_worker_tag_filter => worker_tag_filter: TagFilter,
+    with_warm_cache => warm_cache: WarmCacheOptions,
+}
+
 impl RuntimeOptions {
-    /// Says what does not fit together. A runtime refuses to start with such options.
+    /// Sets the field `supported_replay_versions`.
+    #[must_use = "returns the changed options"]
+    pub fn with_supported_replay_versions(mut self, versions: SemverRange) -> Self {
+        self.supported_replay_versions = Some(versions);
+        self
+    }
+
+    /// Sets the field `worker_node_id`.
+    #[must_use = "returns the changed options"]
+    pub fn with_worker_node_id(mut self, node_id: impl Into<String>) -> Self {
+        self.worker_node_id = Some(node_id.into());
+        self
+    }
+
+    /// Checks that the options do not contradict each other. A runtime does not start with options
+    /// that do.
+    ///
+    /// # Errors
+    /// The contradiction, as a text.
     pub fn validate(&self) -> Result<(), String> {
         // A running activity keeps its session alive by renewing its own lease. A session that
-        // idles out between two renewals would be taken away from under it.
+        // idles out between two renewals would be lost while its activity runs.
         let renewal = self
             .worker_lock_timeout
             .checked_sub(self.worker_lock_renewal_buffer)
@@ -126,8 +200,8 @@ impl RuntimeOptions {
     }
 }
 
-/// How often a lease of this length is renewed: at half of it, so that one failed renewal can be
-/// repeated in time.
+/// The interval at which a lease of this length is renewed: half of it, so that one failed renewal
+/// can be retried in time.
 pub(crate) fn lease_renewal_interval(lease: Duration) -> Duration {
     (lease / 2).max(LEASE_RENEWAL_INTERVAL_MIN)
 }
@@ -178,7 +252,22 @@ mod tests {
     }
 
     #[test]
-    fn concurrency_grows_with_the_machine_within_bounds() {
+    fn a_setter_changes_its_own_field_only() {
+        let options = RuntimeOptions::default()
+            .with_max_attempts(3)
+            .with_worker_node_id("node-1")
+            .with_warm_cache(WarmCacheOptions { enabled: false, ..WarmCacheOptions::default() });
+        let expected = RuntimeOptions {
+            max_attempts: 3,
+            worker_node_id: Some("node-1".to_owned()),
+            warm_cache: WarmCacheOptions { enabled: false, ..WarmCacheOptions::default() },
+            ..RuntimeOptions::default()
+        };
+        assert_eq!(format!("{options:?}"), format!("{expected:?}"));
+    }
+
+    #[test]
+    fn default_concurrency_grows_with_the_cores_within_bounds() {
         assert_eq!([1, 2, 8, 1000].map(turns_for), [16, 32, 64, 64]);
         assert_eq!([1, 2, 8, 1000].map(activities_for), [32, 64, 256, 256]);
     }
@@ -191,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_above_the_lease_counts_as_one_second_of_renewal() {
+    fn a_buffer_longer_than_the_lease_counts_as_a_renewal_every_second() {
         assert_eq!(options(2, 5, 10).validate(), Ok(()));
         assert!(options(1, 5, 10).validate().is_err());
     }
