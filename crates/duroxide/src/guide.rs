@@ -1,4 +1,4 @@
-//! The guides, with every example compiled as a doc test.
+//! The guides. Every example in them compiles as a doc test.
 
 #[doc = include_str!("../../../docs/orchestrations.md")]
 pub mod orchestrations {}

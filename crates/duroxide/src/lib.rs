@@ -1,7 +1,7 @@
 //! Durable execution embedded in your own program.
 #![doc = include_str!("../../../README.md")]
 
-mod aliases;
+pub mod compat;
 pub mod guide;
 #[cfg(feature = "provider-test")]
 pub mod provider_stress_test;
@@ -14,15 +14,14 @@ pub mod provider_validations;
 pub mod providers;
 pub mod runtime;
 
-pub use aliases::{OrchestrationHandlerRef, ProviderRef};
+pub use compat::{CompletionResult, LogLevel, OrchestrationHandlerRef, ProviderRef, ScheduleKind};
 pub use duroxide_core::client;
 pub use duroxide_core::client::{Client, ClientError};
 pub use duroxide_core::context::{ActivityOptions, DurableFuture, OrchestrationContext};
 pub use duroxide_core::model::{
-    Action, AppErrorKind, BackoffStrategy, CompletionResult, ConfigErrorKind, Either2, Either3,
-    ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, LogLevel,
-    PoisonMessageType, RetryPolicy, SUB_ORCH_AUTO_PREFIX, ScheduleKind, SystemStats,
-    build_child_instance_id, is_auto_generated_sub_orch_id,
+    Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, Either2, Either3, ErrorDetails, Event,
+    EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, PoisonMessageType, RetryPolicy,
+    SUB_ORCH_AUTO_PREFIX, SystemStats, build_child_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use duroxide_core::runtime::ActivityContext;
 pub use providers::{

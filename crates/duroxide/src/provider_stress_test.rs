@@ -1,8 +1,8 @@
-//! Load for a provider, by part.
+//! Load tests for a provider, by part.
 
 pub use duroxide_conformance::stress::{large_payload, parallel_orchestrations};
 
-/// The load itself: configuration, result, the pump and the default workload.
+/// Configuration, result, load generator and default workload.
 pub mod core {
     pub use duroxide_conformance::stress::{
         StressTestConfig, StressTestResult, create_default_activities,

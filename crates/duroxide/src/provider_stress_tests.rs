@@ -1,4 +1,4 @@
-//! Load for a provider.
+//! Load tests for a provider.
 
 pub use duroxide_conformance::stress::{
     StressTestConfig, StressTestResult, create_default_activities, create_default_orchestrations,

@@ -1,4 +1,4 @@
-//! Every category of the conformance suite as a module.
+//! The conformance suite, one module for each category.
 
 pub use duroxide_conformance::{
     ProviderFactory, atomicity, bulk_deletion, cancellation, capability_filtering, custom_status,

@@ -1,7 +1,7 @@
-//! Proof that a storage backend keeps the contract, under the paths that tests import.
+//! The conformance suite: checks that a storage backend meets the provider contract.
 //!
-//! [`provider_conformance_tests!`] makes a test of every validation;
-//! [`run_all_validations`] runs them in one go.
+//! [`provider_conformance_tests!`] defines one test for each validation;
+//! [`run_all_validations`] runs all of them and returns a report.
 
 pub use duroxide_conformance::atomicity::*;
 pub use duroxide_conformance::cancellation::*;

@@ -1,14 +1,14 @@
-//! The storage contract and the stores that come with the crate.
+//! The provider contract and the bundled stores.
 
 pub use duroxide_core::providers::*;
 
-/// SQLite, embedded: a file or memory.
+/// SQLite: a file or a database in memory, without a server.
 #[cfg(feature = "sqlite")]
 pub mod sqlite {
     pub use duroxide_sqlite::*;
 }
 
-/// PostgreSQL, for many nodes.
+/// PostgreSQL: one store for many nodes.
 #[cfg(feature = "postgres")]
 pub mod postgres {
     pub use duroxide_pg::*;

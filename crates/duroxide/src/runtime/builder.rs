@@ -1,23 +1,67 @@
-//! Starting a node step by step.
+//! The builder of a runtime.
 
 use std::sync::Arc;
 
+use super::registry::RegistryError;
 use super::{ActivityRegistry, OrchestrationRegistry, Runtime, RuntimeOptions};
 use crate::providers::Provider;
 
 /// Entry point of the builder: `DuroxideRuntime::builder()`.
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::time::Duration;
+///
+/// use duroxide::providers::sqlite::SqliteProvider;
+/// use duroxide::runtime::registry::{ActivityRegistry, OrchestrationRegistry};
+/// use duroxide::runtime::{DuroxideRuntime, RuntimeOptions};
+/// use duroxide::{ActivityContext, Client, OrchestrationContext};
+///
+/// async fn greet(ctx: OrchestrationContext, name: String) -> Result<String, String> {
+///     ctx.schedule_activity("Greeting", name).await
+/// }
+///
+/// async fn greeting(_ctx: ActivityContext, name: String) -> Result<String, String> {
+///     Ok(format!("Hello, {name}!"))
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # tokio::runtime::Runtime::new()?.block_on(async {
+/// let store = Arc::new(SqliteProvider::new_in_memory().await?);
+/// let runtime = DuroxideRuntime::builder()
+///     .with_provider(store.clone())
+///     .with_activities(ActivityRegistry::builder().register("Greeting", greeting).build())
+///     .with_orchestrations(OrchestrationRegistry::builder().register("Greet", greet).build())
+///     .with_options(RuntimeOptions::default().with_max_attempts(5))
+///     .build()
+///     .await?;
+///
+/// let client = Client::new(store);
+/// client.start_orchestration("hello", "Greet", "World").await?;
+/// let timeout = Duration::from_secs(30);
+/// let outcome = client.wait_for_orchestration_typed::<String>("hello", timeout).await?;
+/// assert_eq!(outcome.as_deref(), Ok("Hello, World!"));
+///
+/// runtime.shutdown(None).await;
+/// # Ok(())
+/// # })
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct DuroxideRuntime;
 
 impl DuroxideRuntime {
-    /// A builder with default options and empty registries.
+    /// Returns a builder with default options and empty registries.
     pub fn builder() -> RuntimeBuilder {
         RuntimeBuilder::default()
     }
 }
 
-/// Collects what a node needs.
+/// Builds and starts a [`Runtime`]. [`DuroxideRuntime`] shows a complete program.
 #[derive(Default)]
+#[must_use = "a builder does nothing until it is built"]
 pub struct RuntimeBuilder {
     provider: Option<Arc<dyn Provider>>,
     activities: ActivityRegistry,
@@ -25,46 +69,70 @@ pub struct RuntimeBuilder {
     options: RuntimeOptions,
 }
 
-/// Why a node cannot be built.
+/// The reason why a runtime cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RuntimeBuildError {
-    /// No store was given.
+    /// The builder has no store.
     #[error("a runtime needs a store: call with_provider first")]
     NoProvider,
     /// The options contradict each other.
     #[error("{0}")]
     Options(String),
+    /// The activities have mistakes in their registrations.
+    #[error("the activity registry has mistakes: {0}")]
+    Activities(#[source] RegistryError),
+    /// The orchestrations have mistakes in their registrations.
+    #[error("the orchestration registry has mistakes: {0}")]
+    Orchestrations(#[source] RegistryError),
 }
 
 impl RuntimeBuilder {
-    /// The store.
+    /// Sets the store. It is required.
     pub fn with_provider(mut self, provider: Arc<dyn Provider>) -> Self {
         self.provider = Some(provider);
         self
     }
 
-    /// The activities that this node runs.
+    /// Sets the activities that this node runs.
     pub fn with_activities(mut self, activities: ActivityRegistry) -> Self {
         self.activities = activities;
         self
     }
 
-    /// The orchestrations that this node runs.
+    /// Sets the orchestrations that this node runs.
     pub fn with_orchestrations(mut self, orchestrations: OrchestrationRegistry) -> Self {
         self.orchestrations = orchestrations;
         self
     }
 
-    /// The options.
+    /// Sets the options.
     pub fn with_options(mut self, options: RuntimeOptions) -> Self {
         self.options = options;
         self
     }
 
-    /// Starts the node.
+    /// Starts the runtime.
+    ///
+    /// # Errors
+    /// When the store is missing, when the options contradict each other, or when a registry was
+    /// built with mistakes.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use duroxide::runtime::{DuroxideRuntime, RuntimeBuildError};
+    ///
+    /// let error = DuroxideRuntime::builder().build().await.unwrap_err();
+    /// assert_eq!(error, RuntimeBuildError::NoProvider);
+    /// # });
+    /// ```
     pub async fn build(self) -> Result<Arc<Runtime>, RuntimeBuildError> {
         let provider = self.provider.ok_or(RuntimeBuildError::NoProvider)?;
         self.options.validate().map_err(RuntimeBuildError::Options)?;
+        self.activities.validate().map_err(RuntimeBuildError::Activities)?;
+        self.orchestrations.validate().map_err(RuntimeBuildError::Orchestrations)?;
         let options = self.options;
         Ok(Runtime::start_with_options(provider, self.activities, self.orchestrations, options)
             .await)

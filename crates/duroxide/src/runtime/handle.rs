@@ -1,4 +1,4 @@
-//! The runtime under its public name.
+//! The runtime under its public path.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,20 +8,22 @@ use duroxide_core::runtime as core;
 use super::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 use crate::providers::Provider;
 
-/// A running node: fetches turns and activities from a store and runs them.
+/// A running node: it fetches turns and activities from a store and runs them.
 ///
 /// Dropping the last handle does not stop it; [`shutdown`](Self::shutdown) does.
-// A type of its own because `start` needs a bundled store, which the core does not know.
+/// [`DuroxideRuntime::builder`](super::DuroxideRuntime::builder) starts one and returns mistakes
+/// as errors.
+// A type of its own because `start` needs the bundled store, on which the core does not depend.
 #[derive(Debug)]
 pub struct Runtime {
     inner: Arc<core::Runtime>,
 }
 
 impl Runtime {
-    /// Starts a node on a store in memory, which is gone with the process.
+    /// Starts a node on a store in memory, which is lost when the process exits.
     ///
     /// # Panics
-    /// When SQLite cannot make a database in memory.
+    /// When SQLite cannot create a database in memory.
     #[cfg(feature = "sqlite")]
     pub async fn start(
         activity_registry: ActivityRegistry,
@@ -29,12 +31,33 @@ impl Runtime {
     ) -> Arc<Self> {
         let store = match crate::providers::sqlite::SqliteProvider::new_in_memory().await {
             Ok(store) => Arc::new(store),
-            Err(error) => panic!("a store in memory: {error}"),
+            Err(error) => panic!("cannot create a store in memory: {error}"),
         };
         Self::start_with_store(store, activity_registry, orchestration_registry).await
     }
 
     /// Starts a node with default options.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use duroxide::providers::sqlite::SqliteProvider;
+    /// use duroxide::runtime::Runtime;
+    /// use duroxide::runtime::registry::{ActivityRegistry, OrchestrationRegistry};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # tokio::runtime::Runtime::new()?.block_on(async {
+    /// let store = Arc::new(SqliteProvider::new_in_memory().await?);
+    /// let (activities, orchestrations) =
+    ///     (ActivityRegistry::default(), OrchestrationRegistry::default());
+    /// let runtime = Runtime::start_with_store(store, activities, orchestrations).await;
+    /// runtime.shutdown(Some(0)).await;
+    /// # Ok(())
+    /// # })
+    /// # }
+    /// ```
     pub async fn start_with_store(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
@@ -48,7 +71,7 @@ impl Runtime {
     /// Starts a node.
     ///
     /// # Panics
-    /// When the options contradict each other; [`RuntimeOptions::validate`] says how.
+    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
@@ -64,8 +87,9 @@ impl Runtime {
         Arc::new(Self { inner: started.await })
     }
 
-    /// Stops the node: no new work is taken, work in hand is finished within the grace and aborted
-    /// after it. `None` means one second, `Some(0)` aborts at once. May be called again.
+    /// Stops the node: it claims no new work, lets running work complete within the grace period
+    /// and aborts the rest. `None` means one second, `Some(0)` aborts at once. It may be
+    /// called again.
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         Arc::clone(&self.inner).shutdown(timeout_ms).await;
     }

@@ -1,4 +1,4 @@
-//! Running a node: registries, options, observability, start and shutdown.
+//! Runs a node: registries, options, observability, start and shutdown.
 
 mod builder;
 mod handle;

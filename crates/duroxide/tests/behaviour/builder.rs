@@ -50,6 +50,39 @@ async fn a_builder_says_what_is_missing_or_contradicts_itself() {
 }
 
 #[tokio::test]
+async fn a_builder_rejects_registries_that_have_mistakes() {
+    let twice = activities().register("Greet", greeting).register("Greet", greeting).build();
+    let mistakes = twice.mistakes().to_vec();
+    let builder = DuroxideRuntime::builder().with_provider(memory().await);
+    let refused = builder.with_activities(twice).build().await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the activity registry has mistakes: duplicate activity registration: Greet@1.0.0"
+    );
+    match refused {
+        RuntimeBuildError::Activities(error) => assert_eq!(error.mistakes(), mistakes),
+        other => panic!("{other:?}"),
+    }
+    let invalid = orchestrations().register_at_version("Greet", "1.x", greet).build();
+    let builder = DuroxideRuntime::builder().with_provider(memory().await);
+    let refused = builder.with_orchestrations(invalid).build().await.unwrap_err();
+    assert!(matches!(refused, RuntimeBuildError::Orchestrations(_)), "{refused}");
+}
+
+#[tokio::test]
+async fn a_runtime_started_directly_accepts_registries_that_have_mistakes() {
+    let store = memory().await;
+    let twice = activities().register("Greet", greeting).register("Greet", greeting).build();
+    let greets = orchestrations().register("Greet", greet).build();
+    let runtime = Runtime::start_with_store(store.clone(), twice, greets).await;
+    let client = Client::new(store);
+    client.start_orchestration("hello", "Greet", "World").await.unwrap();
+    let greeted = client.wait_for_orchestration_typed("hello", PATIENCE).await.unwrap();
+    assert_eq!(greeted, Ok("Hello, World!".to_owned()));
+    runtime.shutdown(None).await;
+}
+
+#[tokio::test]
 #[should_panic(expected = "session_idle_timeout (1s)")]
 async fn a_node_does_not_start_with_options_that_contradict_each_other() {
     let (activities, orchestrations) = (activities().build(), orchestrations().build());
