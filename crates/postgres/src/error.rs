@@ -1,7 +1,9 @@
 //! Errors of this crate, and what they mean for the storage contract.
 
+use std::sync::Arc;
+
 use deadpool_postgres::{PoolError, TimeoutType};
-use duroxide_core::providers::ProviderError;
+use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use tokio_postgres::error::SqlState;
 
 /// A database could not be reached, migrated or used.
@@ -97,37 +99,72 @@ pub(crate) enum JobError {
     #[error("Serialization error: {0}")]
     Malformed(String),
     /// The request makes no sense or comes too late; trying again does not help.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{1}")]
+    Refused(ProviderErrorKind, String),
     /// The database refused for good.
     #[error("{0}")]
-    Failed(String),
+    Failed(Failure),
     /// The database undid the call, or never began with it; it may be repeated.
     #[error("{0}")]
-    Unavailable(String),
+    Unavailable(Failure),
     /// The connection broke before the answer: the call may have been done or not.
     #[error("{0}")]
-    Uncertain(String),
+    Uncertain(Failure),
     /// A bug in this crate.
     #[error("{0}")]
     Broken(String),
 }
 
+/// What a failed call reports.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct Failure {
+    kind: ProviderErrorKind,
+    message: String,
+    source: Option<Arc<tokio_postgres::Error>>,
+}
+
+impl Failure {
+    /// A failure that the database did not report itself.
+    fn new(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    fn during(&self, error: ProviderError) -> ProviderError {
+        let error = error.with_kind(self.kind);
+        match &self.source {
+            Some(source) => error.with_source(source.clone()),
+            None => error,
+        }
+    }
+}
+
 impl JobError {
     /// A permanent refusal.
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::Refused(message.into())
+    pub(crate) fn refused(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
+        Self::Refused(kind, message.into())
+    }
+
+    /// The part of this provider that does the work has stopped.
+    pub(crate) fn stopped(message: impl Into<String>) -> Self {
+        Self::Failed(Failure::new(ProviderErrorKind::Unavailable, message))
     }
 
     /// The error of the contract, for the operation that failed.
     pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
         match self {
-            Self::Unavailable(message) | Self::Uncertain(message) => {
-                ProviderError::retryable(operation, message)
+            Self::Unavailable(failure) | Self::Uncertain(failure) => {
+                failure.during(ProviderError::retryable(operation, &failure.message))
             }
-            Self::Malformed(_) | Self::Refused(_) | Self::Failed(_) | Self::Broken(_) => {
-                ProviderError::permanent(operation, self.to_string())
+            Self::Failed(failure) => {
+                failure.during(ProviderError::permanent(operation, &failure.message))
             }
+            Self::Malformed(_) => ProviderError::permanent(operation, self.to_string())
+                .with_kind(ProviderErrorKind::Undecodable),
+            Self::Refused(kind, message) => {
+                ProviderError::permanent(operation, message).with_kind(*kind)
+            }
+            Self::Broken(message) => ProviderError::permanent(operation, message),
         }
     }
 
@@ -150,64 +187,87 @@ impl From<serde_json::Error> for JobError {
 
 impl From<PoolError> for JobError {
     fn from(error: PoolError) -> Self {
+        use ProviderErrorKind as Kind;
         match error {
-            PoolError::Backend(error) => {
-                Self::Unavailable(format!("Database unreachable: {}", describe(&error)))
-            }
-            PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(
+            PoolError::Backend(error) => Self::Unavailable(Failure {
+                kind: Kind::Unavailable,
+                message: format!("Database unreachable: {}", describe(&error)),
+                source: Some(Arc::new(error)),
+            }),
+            PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(Failure::new(
+                Kind::Busy,
                 "Connection pool exhausted: every connection is in use; raise `connections` or \
-                 lower the load"
-                    .to_owned(),
-            ),
-            PoolError::Timeout(_) => {
-                Self::Unavailable("Database unreachable: connecting takes too long".to_owned())
-            }
-            PoolError::Closed => Self::Failed("the provider has been closed".to_owned()),
-            other => Self::Unavailable(format!("Database unreachable: {other}")),
+                 lower the load",
+            )),
+            PoolError::Timeout(_) => Self::Unavailable(Failure::new(
+                Kind::Unavailable,
+                "Database unreachable: connecting takes too long",
+            )),
+            PoolError::Closed => Self::stopped("the provider has been closed"),
+            other => Self::Unavailable(Failure::new(
+                Kind::Unavailable,
+                format!("Database unreachable: {other}"),
+            )),
         }
     }
 }
 
 impl From<tokio_postgres::Error> for JobError {
     fn from(error: tokio_postgres::Error) -> Self {
-        classify(&error)
+        classify(error)
     }
 }
 
-fn classify(error: &tokio_postgres::Error) -> JobError {
-    let text = describe(error);
-    let Some(state) = error.code() else {
+fn classify(error: tokio_postgres::Error) -> JobError {
+    use ProviderErrorKind as Kind;
+    let text = describe(&error);
+    let state = error.code().cloned();
+    let is_lost = error.is_closed() || is_broken_connection(&error);
+    let is_history = error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey");
+    let source = Some(Arc::new(error));
+    let failure = |kind: Kind, what: &str| Failure {
+        kind,
+        message: format!("{what}: {text}"),
+        source: source.clone(),
+    };
+    let Some(state) = state else {
         // No answer from the server: the connection is gone, and with it what became of the call.
-        if error.is_closed() || is_broken_connection(error) {
-            return JobError::Uncertain(format!("Connection lost: {text}"));
-        }
-        return JobError::Failed(format!("Storage error: {text}"));
+        return match is_lost {
+            true => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
+            false => JobError::Failed(failure(Kind::Other, "Storage error")),
+        };
     };
     match state.code().get(..2) {
-        _ if *state == SqlState::T_R_SERIALIZATION_FAILURE
-            || *state == SqlState::T_R_DEADLOCK_DETECTED =>
+        _ if state == SqlState::T_R_SERIALIZATION_FAILURE
+            || state == SqlState::T_R_DEADLOCK_DETECTED =>
         {
-            JobError::Unavailable(format!("Database locked: {text}"))
+            JobError::Unavailable(failure(Kind::Busy, "Database locked"))
         }
-        _ if *state == SqlState::QUERY_CANCELED => {
-            JobError::Unavailable(format!("Statement timeout: {text}"))
+        _ if state == SqlState::QUERY_CANCELED => {
+            JobError::Unavailable(failure(Kind::Busy, "Statement timeout"))
         }
         // The session was ended from outside; nobody knows at which moment.
-        Some("57" | "08") => JobError::Uncertain(format!("Connection lost: {text}")),
-        Some("53") => JobError::Unavailable(format!("Database out of resources: {text}")),
-        // Lock timeouts, a server that has become read-only after a failover, I/O errors.
-        Some("55" | "25" | "58") => JobError::Unavailable(format!("Storage error: {text}")),
-        Some(OURS) => JobError::Refused(format!("Invalid lock token: {text}")),
-        Some("23")
-            if error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey") =>
-        {
-            JobError::Refused(format!("Failed to append history: already stored ({text})"))
+        Some("57" | "08") => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
+        Some("53") => {
+            JobError::Unavailable(failure(Kind::Unavailable, "Database out of resources"))
         }
-        Some("23") => JobError::Failed(format!("Constraint violation: {text}")),
-        Some("42") => JobError::Failed(format!(
-            "Database does not fit, are all migrations applied and rights granted? {text}"
-        )),
-        _ => JobError::Failed(format!("Storage error: {text}")),
+        // Lock timeouts, a server that has become read-only after a failover, I/O errors.
+        Some("55") => JobError::Unavailable(failure(Kind::Busy, "Storage error")),
+        Some("25" | "58") => JobError::Unavailable(failure(Kind::Unavailable, "Storage error")),
+        Some(OURS) => JobError::refused(Kind::LostLease, format!("Invalid lock token: {text}")),
+        Some("23") if is_history => JobError::refused(
+            Kind::Conflict,
+            format!("Failed to append history: already stored ({text})"),
+        ),
+        Some("23") => JobError::Failed(failure(Kind::Conflict, "Constraint violation")),
+        Some("42") => JobError::Failed(Failure {
+            message: format!(
+                "Database does not fit, are all migrations applied and rights granted? {text}"
+            ),
+            ..failure(Kind::Schema, "")
+        }),
+        Some("54") => JobError::Failed(failure(Kind::TooLarge, "Storage error")),
+        _ => JobError::Failed(failure(Kind::Other, "Storage error")),
     }
 }
 

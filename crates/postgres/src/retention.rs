@@ -2,7 +2,9 @@
 
 use std::collections::HashSet;
 
-use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use duroxide_core::providers::{
+    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
+};
 
 use crate::error::JobError;
 use crate::limits;
@@ -25,9 +27,12 @@ pub(crate) async fn delete_root(
         Err(error) => return delete_parked(store, instance).await?.ok_or(error),
     };
     if parent.is_some() {
-        return Err(JobError::Refused(format!(
-            "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
-        )));
+        return Err(JobError::refused(
+            ProviderErrorKind::NotRoot,
+            format!(
+                "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
+            ),
+        ));
     }
     let tree = inspect::tree(store, instance).await?;
     delete_listed(store, &tree, force).await
@@ -59,9 +64,8 @@ pub(crate) async fn delete_listed(
         return Err(JobError::Broken("delete_instances gave no answer".to_owned()));
     };
     let text = |column| row.get::<_, Option<String>>(column).map(from_stored);
-    let refusals = refusals(ids, text(0), text(1).zip(text(2)));
-    if let Some(refusal) = refusals {
-        return Err(JobError::Refused(refusal));
+    if let Some(refusal) = refusal(ids, text(0), text(1).zip(text(2))) {
+        return Err(refusal);
     }
     let number = |column| row.get::<_, Option<i64>>(column).map_or(0, from_db);
     let mut changes = Changes::default();
@@ -79,11 +83,11 @@ pub(crate) async fn delete_listed(
 }
 
 /// Why nothing was deleted: whatever comes first in the order of the list.
-fn refusals(
+fn refusal(
     ids: &[String],
     running: Option<String>,
     child: Option<(String, String)>,
-) -> Option<String> {
+) -> Option<JobError> {
     let place = |id: &String| ids.iter().position(|listed| listed == id);
     let running_first = match (&running, &child) {
         (Some(running), Some((parent, _))) => place(running) <= place(parent),
@@ -91,14 +95,18 @@ fn refusals(
     };
     if running_first {
         let id = running?;
-        return Some(format!(
-            "Instance {id} is still running. Cancel it first, or use force to delete it."
+        return Some(JobError::refused(
+            ProviderErrorKind::StillRunning,
+            format!("Instance {id} is still running. Cancel it first, or use force to delete it."),
         ));
     }
     let (id, child) = child?;
-    Some(format!(
-        "Instance {id} has child {child} that was created after tree traversal. Re-fetch the tree \
-         and retry."
+    Some(JobError::refused(
+        ProviderErrorKind::Conflict,
+        format!(
+            "Instance {id} has child {child} that was created after tree traversal. Re-fetch the \
+             tree and retry."
+        ),
     ))
 }
 
@@ -156,7 +164,7 @@ pub(crate) async fn delete_if_finished(
     let tree = inspect::tree(store, root).await?;
     match delete_listed(store, &tree, false).await {
         // It runs again, or has grown: that is for the next time.
-        Err(JobError::Refused(_)) => Ok(DeleteInstanceResult::default()),
+        Err(JobError::Refused(..)) => Ok(DeleteInstanceResult::default()),
         outcome => outcome,
     }
 }

@@ -1,8 +1,9 @@
 //! Errors of this crate, and what they mean for the storage contract.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use duroxide_core::providers::ProviderError;
+use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use rusqlite::ErrorCode;
 
 /// A database could not be opened, migrated or checkpointed.
@@ -154,16 +155,16 @@ impl SqliteError {
 pub(crate) enum JobError {
     /// SQLite refused.
     #[error(transparent)]
-    Storage(#[from] rusqlite::Error),
+    Storage(Arc<rusqlite::Error>),
     /// A stored or given value has no readable form.
     #[error("Serialization error: {0}")]
-    Malformed(#[from] serde_json::Error),
+    Malformed(Arc<serde_json::Error>),
     /// A stored row holds something else than we wrote; the text says which.
     #[error("Deserialization error: {0}")]
     Damaged(String),
     /// The request makes no sense or comes too late; trying again does not help.
-    #[error("{0}")]
-    Refused(String),
+    #[error("{1}")]
+    Refused(ProviderErrorKind, String),
     /// The storage is not available now; nothing was changed.
     #[error("{0}")]
     Unavailable(String),
@@ -174,18 +175,25 @@ pub(crate) enum JobError {
 
 impl JobError {
     /// A permanent refusal.
-    pub(crate) fn refused(message: impl Into<String>) -> Self {
-        Self::Refused(message.into())
+    pub(crate) fn refused(kind: ProviderErrorKind, message: impl Into<String>) -> Self {
+        Self::Refused(kind, message.into())
     }
 
     /// The error of the contract, for the operation that failed.
     pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
         match self {
-            Self::Storage(error) => classify(operation, error),
-            Self::Unavailable(message) => ProviderError::retryable(operation, message),
-            Self::Malformed(_) | Self::Damaged(_) | Self::Refused(_) | Self::Broken(_) => {
-                ProviderError::permanent(operation, self.to_string())
+            Self::Storage(error) => classify(operation, error).with_source(error.clone()),
+            Self::Unavailable(message) => ProviderError::retryable(operation, message)
+                .with_kind(ProviderErrorKind::Unavailable),
+            Self::Malformed(error) => ProviderError::permanent(operation, self.to_string())
+                .with_kind(ProviderErrorKind::Undecodable)
+                .with_source(error.clone()),
+            Self::Damaged(_) => ProviderError::permanent(operation, self.to_string())
+                .with_kind(ProviderErrorKind::Undecodable),
+            Self::Refused(kind, message) => {
+                ProviderError::permanent(operation, message).with_kind(*kind)
             }
+            Self::Broken(message) => ProviderError::permanent(operation, message),
         }
     }
 
@@ -195,8 +203,20 @@ impl JobError {
         match self {
             Self::Storage(error) => is_conversion(error),
             Self::Malformed(_) | Self::Damaged(_) => true,
-            Self::Refused(_) | Self::Unavailable(_) | Self::Broken(_) => false,
+            Self::Refused(..) | Self::Unavailable(_) | Self::Broken(_) => false,
         }
+    }
+}
+
+impl From<rusqlite::Error> for JobError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Storage(Arc::new(error))
+    }
+}
+
+impl From<serde_json::Error> for JobError {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Malformed(Arc::new(error))
     }
 }
 
@@ -213,35 +233,31 @@ impl<T, E: Into<JobError>> During<T> for Result<T, E> {
 }
 
 fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
+    use ProviderErrorKind as Kind;
     use rusqlite::Error;
+    let retryable = |kind: Kind, what: &str| {
+        ProviderError::retryable(operation, format!("{what}: {error}")).with_kind(kind)
+    };
+    let permanent = |kind: Kind, what: &str| {
+        ProviderError::permanent(operation, format!("{what}: {error}")).with_kind(kind)
+    };
     match error {
         Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
-                ProviderError::retryable(operation, format!("Database locked: {error}"))
+                retryable(Kind::Busy, "Database locked")
             }
-            ErrorCode::ConstraintViolation => {
-                ProviderError::permanent(operation, format!("Constraint violation: {error}"))
+            ErrorCode::ConstraintViolation => permanent(Kind::Conflict, "Constraint violation"),
+            ErrorCode::DiskFull => retryable(Kind::Unavailable, "Disk full"),
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+                permanent(Kind::Unavailable, "Database damaged, restore it from a backup")
             }
-            ErrorCode::DiskFull => {
-                ProviderError::retryable(operation, format!("Disk full: {error}"))
-            }
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => ProviderError::permanent(
-                operation,
-                format!("Database damaged, restore it from a backup: {error}"),
-            ),
-            ErrorCode::ReadOnly => {
-                ProviderError::permanent(operation, format!("Database is read-only: {error}"))
-            }
-            ErrorCode::TooBig => {
-                ProviderError::permanent(operation, format!("Value too large: {error}"))
-            }
-            _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
+            ErrorCode::ReadOnly => permanent(Kind::Unavailable, "Database is read-only"),
+            ErrorCode::TooBig => permanent(Kind::TooLarge, "Value too large"),
+            _ => retryable(Kind::Unavailable, "Storage error"),
         },
         // It will be the same next time.
-        _ if is_conversion(error) => {
-            ProviderError::permanent(operation, format!("Deserialization error: {error}"))
-        }
-        _ => ProviderError::retryable(operation, format!("Storage error: {error}")),
+        _ if is_conversion(error) => permanent(Kind::Undecodable, "Deserialization error"),
+        _ => retryable(Kind::Other, "Storage error"),
     }
 }
 
@@ -262,7 +278,7 @@ mod tests {
     use super::*;
 
     fn failure(code: i32) -> JobError {
-        JobError::Storage(rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None))
+        rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None).into()
     }
 
     #[test]
@@ -270,6 +286,8 @@ mod tests {
         let error = failure(rusqlite::ffi::SQLITE_BUSY).during("ack");
         assert!(error.is_retryable());
         assert!(error.message.starts_with("Database locked: "), "{error}");
+        assert_eq!(error.kind, ProviderErrorKind::Busy);
+        assert!(std::error::Error::source(&error).is_some_and(|it| it.is::<rusqlite::Error>()));
     }
 
     #[test]
@@ -285,7 +303,7 @@ mod tests {
             assert!(!failure(code).is_damage());
         }
         let out_of_range = rusqlite::Error::IntegralValueOutOfRange(0, -1);
-        assert!(JobError::Storage(out_of_range).is_damage());
+        assert!(JobError::from(out_of_range).is_damage());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use duroxide_core::model::ExecutionStatus;
-use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use duroxide_core::providers::{
+    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
+};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
@@ -25,9 +27,12 @@ pub(crate) fn delete_root(
         Err(error) => return delete_parked(tx.conn, instance)?.ok_or(error),
     };
     if parent.is_some() {
-        return Err(JobError::Refused(format!(
-            "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
-        )));
+        return Err(JobError::refused(
+            ProviderErrorKind::NotRoot,
+            format!(
+                "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
+            ),
+        ));
     }
     let tree = inspect::tree(tx.conn, instance)?;
     delete_listed(tx, &tree, force)
@@ -55,16 +60,22 @@ pub(crate) fn delete_listed(
     let listed: HashSet<&str> = ids.iter().map(String::as_str).collect();
     for id in ids {
         if !force && status(tx.conn, id)? == Some(ExecutionStatus::Running) {
-            return Err(JobError::Refused(format!(
-                "Instance {id} is still running. Cancel it first, or use force to delete it."
-            )));
+            return Err(JobError::refused(
+                ProviderErrorKind::StillRunning,
+                format!(
+                    "Instance {id} is still running. Cancel it first, or use force to delete it."
+                ),
+            ));
         }
         for child in inspect::children(tx.conn, id)? {
             if !listed.contains(child.as_str()) {
-                return Err(JobError::Refused(format!(
-                    "Instance {id} has child {child} that was created after tree traversal. \
+                return Err(JobError::refused(
+                    ProviderErrorKind::Conflict,
+                    format!(
+                        "Instance {id} has child {child} that was created after tree traversal. \
                      Re-fetch the tree and retry."
-                )));
+                    ),
+                ));
             }
         }
     }

@@ -190,7 +190,7 @@ fn read_turn(
     let decoded: Result<Vec<_>, _> = wanted.map(|(_, event)| history::decode(event)).collect();
     let (history, history_error, history_after) = match decoded {
         Ok(events) => (events, None, held),
-        Err(refusal) => (Vec::new(), Some(refusal.0), 0),
+        Err(refusal) => (Vec::new(), Some(refusal.reason), 0),
     };
     let values = store.records.get(instance).map(|record| record.values.snapshot());
     let item = OrchestrationItem {

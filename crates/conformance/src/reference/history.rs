@@ -1,6 +1,6 @@
 //! Reading and appending events.
 
-use duroxide_core::providers::InstanceOutcome;
+use duroxide_core::providers::{InstanceOutcome, ProviderErrorKind};
 use duroxide_core::{Event, EventKind};
 
 use super::refusal::Refusal;
@@ -14,7 +14,10 @@ pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusa
         .iter()
         .map(|event| {
             if event.event_id == 0 {
-                return Err(Refusal::new("Failed to append history: event_id 0 is no position"));
+                return Err(Refusal::new(
+                    ProviderErrorKind::Other,
+                    "Failed to append history: event_id 0 is no position",
+                ));
             }
             let text = to_json(event)?;
             Ok((event.event_id, StoredEvent { event_type: event.kind.type_tag(), text }))
@@ -24,8 +27,9 @@ pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusa
 
 /// The stored form of an event or a message.
 pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(value)
-        .map_err(|error| Refusal::new(format!("Serialization error: {error}")))
+    serde_json::to_string(value).map_err(|error| {
+        Refusal::new(ProviderErrorKind::Undecodable, format!("Serialization error: {error}"))
+    })
 }
 
 /// Refuses events of which one is stored already, or is there twice. History is append-only: what
@@ -40,10 +44,13 @@ pub(crate) fn check_new(
     for (index, (id, _)) in events.iter().enumerate() {
         let is_stored = stored.is_some_and(|stored| stored.contains_key(id));
         if is_stored || events[..index].iter().any(|(earlier, _)| earlier == id) {
-            return Err(Refusal::new(format!(
-                "Failed to append history: event {id} of execution {execution_id} is already \
+            return Err(Refusal::new(
+                ProviderErrorKind::Conflict,
+                format!(
+                    "Failed to append history: event {id} of execution {execution_id} is already \
                  stored"
-            )));
+                ),
+            ));
         }
     }
     Ok(())
@@ -84,8 +91,12 @@ pub(crate) fn read(
 }
 
 pub(crate) fn decode(event: &StoredEvent) -> Result<Event, Refusal> {
-    serde_json::from_str(&event.text)
-        .map_err(|error| Refusal::new(format!("history deserialization failed: {error}")))
+    serde_json::from_str(&event.text).map_err(|error| {
+        Refusal::new(
+            ProviderErrorKind::Undecodable,
+            format!("history deserialization failed: {error}"),
+        )
+    })
 }
 
 /// How the latest execution stands. Only the event that answers is decoded, so that an instance

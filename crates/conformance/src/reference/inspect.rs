@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, QueueDepths, SystemMetrics,
+    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
 use duroxide_core::{EventKind, SystemStats};
 
@@ -46,7 +46,7 @@ pub(crate) fn parent(store: &Store, instance: &str) -> Result<Option<String>, Re
 
 /// The refusal for an unknown instance.
 pub(crate) fn not_found(instance: &str) -> Refusal {
-    Refusal::new(format!("Instance {instance} not found"))
+    Refusal::new(ProviderErrorKind::NotFound, format!("Instance {instance} not found"))
 }
 
 /// An instance and all its descendants, root first. A parent exists before its children, so there
@@ -87,7 +87,10 @@ pub(crate) fn execution_info(
 ) -> Result<ExecutionInfo, Refusal> {
     let execution = store.records.get(id).and_then(|it| it.executions.get(&execution_id));
     let execution = execution.ok_or_else(|| {
-        Refusal::new(format!("Execution {execution_id} not found for instance {id}"))
+        Refusal::new(
+            ProviderErrorKind::NotFound,
+            format!("Execution {execution_id} not found for instance {id}"),
+        )
     })?;
     Ok(ExecutionInfo {
         execution_id,

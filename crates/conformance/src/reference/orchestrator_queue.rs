@@ -1,6 +1,6 @@
 //! Messages for orchestrations: enqueueing, and what happens to those of unknown instances.
 
-use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::{ProviderErrorKind, WorkItem};
 
 use super::history::to_json;
 use super::refusal::Refusal;
@@ -21,6 +21,7 @@ impl NewMessage {
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, Refusal> {
         if is_activity(item) {
             return Err(Refusal::new(
+                ProviderErrorKind::Other,
                 "Invalid work item type: ActivityExecute goes to the worker queue",
             ));
         }

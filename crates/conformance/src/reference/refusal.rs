@@ -1,19 +1,22 @@
-//! The only way in which an operation fails here: it makes no sense or comes too late.
+//! Why an operation of this provider fails: it makes no sense or comes too late.
 
-use duroxide_core::providers::ProviderError;
+use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 
 /// Why an operation was refused. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Refusal(pub(crate) String);
+pub(crate) struct Refusal {
+    kind: ProviderErrorKind,
+    pub(crate) reason: String,
+}
 
 impl Refusal {
-    pub(crate) fn new(reason: impl Into<String>) -> Self {
-        Self(reason.into())
+    pub(crate) fn new(kind: ProviderErrorKind, reason: impl Into<String>) -> Self {
+        Self { kind, reason: reason.into() }
     }
 
     /// The error of the contract. A refusal is permanent: the same call is refused again. A
-    /// backend that can be busy or unreachable says `retryable` then, and only then.
+    /// backend that can be busy or unreachable returns `retryable` then, and only then.
     pub(crate) fn during(self, operation: &str) -> ProviderError {
-        ProviderError::permanent(operation, self.0)
+        ProviderError::permanent(operation, self.reason).with_kind(self.kind)
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use duroxide_core::model::ExecutionStatus;
-use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, PruneOptions, PruneResult};
+use duroxide_core::providers::{
+    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
+};
 
 use super::inspect;
 use super::refusal::Refusal;
@@ -26,9 +28,12 @@ pub(crate) fn delete_root(
         Err(refusal) => return delete_parked(store, instance).ok_or(refusal),
     };
     if parent.is_some() {
-        return Err(Refusal::new(format!(
-            "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
-        )));
+        return Err(Refusal::new(
+            ProviderErrorKind::NotRoot,
+            format!(
+                "Cannot delete sub-orchestration {instance} directly. Delete root instance instead."
+            ),
+        ));
     }
     let tree = inspect::tree(store, instance);
     delete_listed(store, &tree, force)
@@ -52,16 +57,22 @@ pub(crate) fn delete_listed(
 ) -> Result<DeleteInstanceResult, Refusal> {
     for id in ids {
         if !force && is_running(store, id) {
-            return Err(Refusal::new(format!(
-                "Instance {id} is still running. Cancel it first, or use force to delete it."
-            )));
+            return Err(Refusal::new(
+                ProviderErrorKind::StillRunning,
+                format!(
+                    "Instance {id} is still running. Cancel it first, or use force to delete it."
+                ),
+            ));
         }
         // The tree may have grown since the caller read it; a child must not lose its parent.
         if let Some(child) = inspect::children(store, id).iter().find(|it| !ids.contains(it)) {
-            return Err(Refusal::new(format!(
-                "Instance {id} has child {child} that was created after tree traversal. \
+            return Err(Refusal::new(
+                ProviderErrorKind::Conflict,
+                format!(
+                    "Instance {id} has child {child} that was created after tree traversal. \
                  Re-fetch the tree and retry."
-            )));
+                ),
+            ));
         }
     }
     let mut result = DeleteInstanceResult::default();

@@ -5,6 +5,7 @@
 
 use super::refusal::Refusal;
 use super::store::{Store, TurnLock};
+use duroxide_core::providers::ProviderErrorKind;
 
 /// Whether someone processes the instance.
 pub(crate) fn is_held(store: &Store, instance: &str, now: u64) -> bool {
@@ -23,14 +24,14 @@ pub(crate) fn take(store: &mut Store, lock: TurnLock) {
 pub(crate) fn require_live(store: &Store, token: &str, now: u64) -> Result<String, Refusal> {
     let lock = find(store, token)?;
     if lock.until <= now {
-        return Err(Refusal::new("Instance lock expired"));
+        return Err(Refusal::new(ProviderErrorKind::LostLease, "Instance lock expired"));
     }
     Ok(lock.instance.clone())
 }
 
 fn find<'a>(store: &'a Store, token: &str) -> Result<&'a TurnLock, Refusal> {
     let lock = store.turn_locks.iter().find(|lock| lock.token == token);
-    lock.ok_or_else(|| Refusal::new("Invalid lock token"))
+    lock.ok_or_else(|| Refusal::new(ProviderErrorKind::LostLease, "Invalid lock token"))
 }
 
 /// Ends a lease.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    FetchedWork, LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, WorkItem, WorkLease, WorkSlot,
+    FetchedWork, LeasedWork, ProviderErrorKind, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, TurnCommit, WorkItem, WorkLease, WorkSlot,
 };
 
 use super::history::to_json;
@@ -28,6 +28,7 @@ impl NewWork {
         let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
         else {
             return Err(Refusal::new(
+                ProviderErrorKind::Other,
                 "Invalid work item type: only ActivityExecute goes to the worker queue",
             ));
         };
@@ -205,6 +206,7 @@ pub(crate) fn encode_completion(item: &WorkItem) -> Result<NewMessage, Refusal> 
         return NewMessage::encode(item);
     }
     Err(Refusal::new(
+        ProviderErrorKind::Other,
         "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
     ))
 }
@@ -267,7 +269,10 @@ pub(crate) fn find_lost(store: &Store, tokens: &[String]) -> Vec<String> {
 }
 
 pub(crate) fn lost_lease() -> Refusal {
-    Refusal::new("Invalid lock token: the work item is gone or its lease has run out")
+    Refusal::new(
+        ProviderErrorKind::LostLease,
+        "Invalid lock token: the work item is gone or its lease has run out",
+    )
 }
 
 /// The next time at which an activity becomes visible, or a lease on one or on a session runs out.

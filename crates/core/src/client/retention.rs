@@ -2,7 +2,8 @@
 
 use super::{Client, ClientError};
 use crate::providers::{
-    DeleteInstanceResult, InstanceFilter, ProviderError, PruneOptions, PruneResult,
+    DeleteInstanceResult, InstanceFilter, ProviderError, ProviderErrorKind, PruneOptions,
+    PruneResult,
 };
 
 impl Client {
@@ -102,18 +103,21 @@ impl Client {
     }
 }
 
-/// Providers refuse a deletion by text alone; callers get to match on a variant.
+/// Gives callers a variant of the client's own error to match on.
 fn refused_deletion(instance: &str, error: ProviderError) -> ClientError {
-    let text = error.message.to_lowercase();
     let instance_id = instance.to_owned();
-    if text.contains("not found") {
-        ClientError::InstanceNotFound { instance_id }
-    } else if text.contains("still running") {
-        ClientError::InstanceStillRunning { instance_id }
-    } else if text.contains("sub-orchestration") || text.contains("delete the root") {
-        ClientError::CannotDeleteSubOrchestration { instance_id }
-    } else {
-        ClientError::Provider(error)
+    match error.kind {
+        ProviderErrorKind::NotFound => ClientError::InstanceNotFound { instance_id },
+        ProviderErrorKind::StillRunning => ClientError::InstanceStillRunning { instance_id },
+        ProviderErrorKind::NotRoot => ClientError::CannotDeleteSubOrchestration { instance_id },
+        ProviderErrorKind::LostLease
+        | ProviderErrorKind::Conflict
+        | ProviderErrorKind::TooLarge
+        | ProviderErrorKind::Undecodable
+        | ProviderErrorKind::Busy
+        | ProviderErrorKind::Unavailable
+        | ProviderErrorKind::Schema
+        | ProviderErrorKind::Other => ClientError::Provider(error),
     }
 }
 
@@ -145,31 +149,35 @@ mod tests {
     use super::*;
     use crate::observability::capture::captured;
 
-    fn refusal(message: &str) -> ClientError {
-        refused_deletion("a", ProviderError::permanent("delete_instance", message))
+    fn refusal(kind: ProviderErrorKind, message: &str) -> ClientError {
+        let error = ProviderError::permanent("delete_instance", message).with_kind(kind);
+        refused_deletion("a", error)
     }
 
     #[test]
-    fn refusals_are_told_apart_by_their_text() {
+    fn refusals_are_distinguished_by_their_kind() {
         assert!(matches!(
-            refusal("Instance a Not Found"),
+            refusal(ProviderErrorKind::NotFound, "unknown"),
             ClientError::InstanceNotFound { instance_id } if instance_id == "a"
         ));
         assert!(matches!(
-            refusal("Instance b is STILL running"),
-            ClientError::InstanceStillRunning { .. }
+            refusal(ProviderErrorKind::StillRunning, "not finished"),
+            ClientError::InstanceStillRunning { instance_id } if instance_id == "a"
         ));
-        for text in ["Cannot delete sub-orchestration a directly", "please Delete the Root"] {
-            assert!(matches!(refusal(text), ClientError::CannotDeleteSubOrchestration { .. }));
-        }
+        assert!(matches!(
+            refusal(ProviderErrorKind::NotRoot, "it has a parent"),
+            ClientError::CannotDeleteSubOrchestration { instance_id } if instance_id == "a"
+        ));
     }
 
     #[test]
     fn other_errors_stay_what_they_are() {
-        assert!(matches!(
-            refusal("disk full"),
-            ClientError::Provider(error) if error.message == "disk full"
-        ));
+        for text in ["disk full", "the file was not found"] {
+            assert!(matches!(
+                refusal(ProviderErrorKind::Other, text),
+                ClientError::Provider(error) if error.message == text
+            ));
+        }
     }
 
     #[test]

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 
 use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics,
-    WaitingWork, WaitingWorkQuery,
+    ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -98,7 +98,8 @@ pub trait ProviderAdmin: Any + Send + Sync {
                     "Cannot delete sub-orchestration {instance_id} directly. \
                      Delete root instance instead."
                 ),
-            ));
+            )
+            .with_kind(ProviderErrorKind::NotRoot));
         }
         let tree = self.get_instance_tree(instance_id).await?;
         self.delete_instances_atomic(&tree.all_ids, force).await

@@ -52,7 +52,7 @@ impl InstrumentedProvider {
             Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
             Err(error) => {
                 metrics.record_provider_operation(operation, seconds, "error");
-                metrics.record_provider_error(operation, error_type(error));
+                metrics.record_provider_error(operation, error.kind.as_str());
             }
         }
         result
@@ -68,15 +68,6 @@ async fn guarded<T>(
     let panicked =
         |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
     panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)))
-}
-
-/// Sorts errors by their text, because that is all that every provider gives.
-fn error_type(error: &ProviderError) -> &'static str {
-    let text = error.message.to_lowercase();
-    ["deadlock", "timeout", "connection"]
-        .into_iter()
-        .find(|kind| text.contains(kind))
-        .unwrap_or("other")
 }
 
 #[async_trait]

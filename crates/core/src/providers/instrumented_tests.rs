@@ -9,13 +9,6 @@ fn instrumented(inner: Arc<FakeProvider>) -> (InstrumentedProvider, Arc<MetricsP
     (InstrumentedProvider::new(inner, Some(Arc::clone(&metrics))), metrics)
 }
 
-#[test]
-fn errors_are_sorted_by_their_text() {
-    let texts = ["Deadlock found", "lock TIMEOUT", "connection refused", "disk full"];
-    let types = texts.map(|text| error_type(&ProviderError::permanent("read", text)));
-    assert_eq!(types, ["deadlock", "timeout", "connection", "other"]);
-}
-
 #[tokio::test]
 async fn answers_and_extensions_are_those_of_the_inner_provider() {
     let inner = FakeProvider::watching();

@@ -24,7 +24,7 @@ pub use crate::model::{KvEntry, WorkItem};
 pub use admin::{ManagementProvider, ProviderAdmin};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
 pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
-pub use error::ProviderError;
+pub use error::{ProviderError, ProviderErrorKind};
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,

@@ -159,8 +159,9 @@ fn errors() {
     let error = ProviderError::permanent(String::from("op"), "m");
     is::<bool>(error.is_retryable());
     is::<ErrorDetails>(error.to_infrastructure_error());
-    let ProviderError { operation, message, retryable } = error;
-    is::<ProviderError>(ProviderError { operation, message, retryable });
+    let ProviderError { operation, message, retryable, kind, .. } = error;
+    is::<([String; 2], bool)>(([operation, message], retryable));
+    is::<duroxide::providers::ProviderErrorKind>(kind);
     is::<ProviderError>(ProviderError::from(String::from("m")));
     is::<ProviderError>(ProviderError::from("m"));
 }

@@ -1,5 +1,7 @@
 //! Leases of turns: extending them and giving them back.
 
+use duroxide_core::providers::ProviderErrorKind;
+
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::notify::change::Changes;
@@ -40,12 +42,12 @@ pub(crate) async fn renew(
 
 /// The error for a token that nobody holds.
 pub(crate) fn unknown_token() -> JobError {
-    JobError::refused("Invalid lock token")
+    JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token")
 }
 
 /// The error for a lease that has run out.
 pub(crate) fn expired() -> JobError {
-    JobError::refused("Instance lock expired")
+    JobError::refused(ProviderErrorKind::LostLease, "Instance lock expired")
 }
 
 /// How a turn is given back.

@@ -268,7 +268,7 @@ pub(crate) async fn undo(store: &Store, batch: TurnBatch) -> Result<(), JobError
         match turn_lock::abandon(store, &turn.token, untouched).await {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(changes) => store.publish(changes),
-            Err(JobError::Refused(_)) => {}
+            Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }

@@ -1,7 +1,7 @@
 //! Messages for orchestrations: enqueueing.
 
 use deadpool_postgres::Object;
-use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::{ProviderErrorKind, WorkItem};
 use uuid::Uuid;
 
 use crate::connect::connection;
@@ -54,7 +54,10 @@ impl NewMessage {
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
         Self::encode(item)?.ok_or_else(|| {
-            JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
+            JobError::refused(
+                ProviderErrorKind::Other,
+                "Invalid work item type: ActivityExecute goes to the worker queue",
+            )
         })
     }
 
@@ -64,6 +67,7 @@ impl NewMessage {
             return Self::encode_message(item);
         }
         Err(JobError::refused(
+            ProviderErrorKind::Other,
             "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
         ))
     }

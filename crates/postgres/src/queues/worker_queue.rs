@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 
 use deadpool_postgres::Object;
 use duroxide_core::providers::{
-    ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    ProviderErrorKind, ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -41,6 +41,7 @@ impl NewWork {
         let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
         else {
             return Err(JobError::refused(
+                ProviderErrorKind::Other,
                 "Invalid work item type: only ActivityExecute goes to the worker queue",
             ));
         };
@@ -286,7 +287,7 @@ pub(crate) async fn undo(store: &Store, batch: WorkBatch) -> Result<(), JobError
         match return_unstarted(store, work.token, untouched).await {
             // Someone else has taken or deleted it since: there is nothing left to give back.
             Ok(changes) => store.publish(changes),
-            Err(JobError::Refused(_)) => {}
+            Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }
@@ -447,7 +448,10 @@ pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<St
 
 /// The error for a lease that is gone.
 pub(crate) fn lost_lease() -> JobError {
-    JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
+    JobError::refused(
+        ProviderErrorKind::LostLease,
+        "Invalid lock token: the work item is gone or its lease has run out",
+    )
 }
 
 /// Whether a change of one of `changed` concerns a worker that takes `filter`.

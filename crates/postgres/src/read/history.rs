@@ -1,7 +1,7 @@
 //! Reading and appending events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError, ProviderErrorKind};
 use duroxide_core::{Event, EventKind};
 use tokio_postgres::Row;
 
@@ -37,6 +37,7 @@ impl NewEvent {
     pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
         if event.event_id == 0 {
             return Err(JobError::refused(
+                ProviderErrorKind::Other,
                 "Failed to append history: event_id 0 means that the runtime did not number \
                  the event",
             ));
@@ -123,8 +124,12 @@ pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
 }
 
 fn decode_one(text: &str) -> Result<Event, JobError> {
-    serde_json::from_str(text)
-        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        JobError::refused(
+            ProviderErrorKind::Undecodable,
+            format!("history deserialization failed: {error}"),
+        )
+    })
 }
 
 /// Reads how instances stand.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, QueueDepths, SystemMetrics,
+    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
 use duroxide_core::{Event, EventKind, SystemStats};
 use tokio_postgres::Row;
@@ -58,7 +58,7 @@ pub(crate) async fn parent(store: &Store, instance: &str) -> Result<Option<Strin
 
 /// The error for an unknown instance.
 pub(crate) fn not_found(instance: &str) -> JobError {
-    JobError::Refused(format!("Instance {instance} not found"))
+    JobError::refused(ProviderErrorKind::NotFound, format!("Instance {instance} not found"))
 }
 
 /// An instance and all its descendants, root first.
@@ -110,7 +110,10 @@ pub(crate) async fn execution_info(
          FROM {schema}.executions WHERE instance_id = $1 AND execution_id = $2";
     let rows = store.query(sql, &[&to_stored(instance), &to_db(execution_id)]).await?;
     let row = rows.first().ok_or_else(|| {
-        JobError::Refused(format!("Execution {execution_id} not found for instance {instance}"))
+        JobError::refused(
+            ProviderErrorKind::NotFound,
+            format!("Execution {execution_id} not found for instance {instance}"),
+        )
     })?;
     Ok(ExecutionInfo {
         execution_id,
@@ -234,8 +237,12 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
 
 fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
     let Some(text) = first else { return Ok(0) };
-    let event: Event = serde_json::from_str(text)
-        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))?;
+    let event: Event = serde_json::from_str(text).map_err(|error| {
+        JobError::refused(
+            ProviderErrorKind::Undecodable,
+            format!("history deserialization failed: {error}"),
+        )
+    })?;
     let EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. } = event.kind
     else {
         return Ok(0);

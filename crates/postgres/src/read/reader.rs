@@ -56,7 +56,7 @@ impl Reader {
         reply: impl FnOnce(oneshot::Sender<Result<T, JobError>>) -> Reply,
     ) -> Result<T, JobError> {
         let (sender, answer) = oneshot::channel();
-        let stopped = || JobError::Failed("the reader has stopped".to_owned());
+        let stopped = || JobError::stopped("the reader has stopped");
         let question = Question { instance: stored(instance), reply: reply(sender) };
         self.questions.send(question).map_err(|_| stopped())?;
         answer.await.unwrap_or_else(|_| Err(stopped()))

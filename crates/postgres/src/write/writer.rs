@@ -126,7 +126,7 @@ impl Writer {
             waiting.jobs.push_back(Job { work, reply });
         }
         self.queue.arrived.notify_one();
-        answer.await.unwrap_or_else(|_| Err(JobError::Failed("the writer has stopped".to_owned())))
+        answer.await.unwrap_or_else(|_| Err(JobError::stopped("the writer has stopped")))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Encoding and appending events.
 
 use duroxide_core::Event;
+use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::params;
 
 use crate::error::JobError;
@@ -20,6 +21,7 @@ impl NewEvent {
     pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
         if event.event_id == 0 {
             return Err(JobError::refused(
+                ProviderErrorKind::Other,
                 "Failed to append history: event_id 0 means that the runtime did not number \
                  the event",
             ));
@@ -61,11 +63,14 @@ pub(crate) fn append(
         match appended {
             Ok(_) => {}
             Err(error) if is_constraint(&error) => {
-                return Err(JobError::Refused(format!(
-                    "Failed to append history: event {} of execution {execution_id} is already \
+                return Err(JobError::refused(
+                    ProviderErrorKind::Conflict,
+                    format!(
+                        "Failed to append history: event {} of execution {execution_id} is already \
                      stored ({error})",
-                    event.event_id
-                )));
+                        event.event_id
+                    ),
+                ));
             }
             Err(error) => return Err(error.into()),
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
@@ -34,9 +35,10 @@ pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, J
 
 /// The live lease behind a token, or a permanent error.
 pub(crate) fn require_live(conn: &Connection, token: &str, now: i64) -> Result<TurnLock, JobError> {
-    let lock = find(conn, token)?.ok_or_else(|| JobError::refused("Invalid lock token"))?;
+    let lock = find(conn, token)?
+        .ok_or_else(|| JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token"))?;
     if lock.until <= now {
-        return Err(JobError::refused("Instance lock expired"));
+        return Err(JobError::refused(ProviderErrorKind::LostLease, "Instance lock expired"));
     }
     Ok(lock)
 }
@@ -102,7 +104,8 @@ impl Release {
 
 /// Gives a turn back. Only messages tagged by this token are touched: later arrivals stay visible.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
-    let lock = find(tx.conn, token)?.ok_or_else(|| JobError::refused("Invalid lock token"))?;
+    let lock = find(tx.conn, token)?
+        .ok_or_else(|| JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token"))?;
     let visible_at = release.visible_at(tx.now);
     tx.conn
         .prepare_cached(

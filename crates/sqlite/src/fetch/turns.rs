@@ -94,7 +94,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
     for turn in &batch.turns {
         match turn_lock::abandon(tx, &turn.lock_token, Release::UNTOUCHED) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
-            Ok(()) | Err(JobError::Refused(_)) => {}
+            Ok(()) | Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }

@@ -1,6 +1,6 @@
 //! Messages for orchestrations: enqueueing, parking and un-parking.
 
-use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::{ProviderErrorKind, WorkItem};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -45,7 +45,10 @@ impl NewMessage {
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
         Self::encode(item)?.ok_or_else(|| {
-            JobError::refused("Invalid work item type: ActivityExecute goes to the worker queue")
+            JobError::refused(
+                ProviderErrorKind::Other,
+                "Invalid work item type: ActivityExecute goes to the worker queue",
+            )
         })
     }
 
@@ -55,6 +58,7 @@ impl NewMessage {
             return Self::encode_message(item);
         }
         Err(JobError::refused(
+            ProviderErrorKind::Other,
             "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
         ))
     }

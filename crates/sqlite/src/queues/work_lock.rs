@@ -3,6 +3,7 @@
 //! A token is the row's number and a random text. The number finds the row without an index, which
 //! every lease would have to be written into.
 
+use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::{Connection, OptionalExtension, params};
 use uuid::Uuid;
 
@@ -141,7 +142,10 @@ pub(crate) fn release_unstarted(
 }
 
 pub(crate) fn lost_lease() -> JobError {
-    JobError::refused("Invalid lock token: the work item is gone or its lease has run out")
+    JobError::refused(
+        ProviderErrorKind::LostLease,
+        "Invalid lock token: the work item is gone or its lease has run out",
+    )
 }
 
 /// Which of the tokens no longer hold an activity.

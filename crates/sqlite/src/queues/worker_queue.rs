@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use duroxide_core::providers::{
-    LeasedWork, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
-    WorkLease, WorkSlot,
+    LeasedWork, ProviderErrorKind, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, WorkItem, WorkLease, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -47,6 +47,7 @@ impl NewWork {
         let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
         else {
             return Err(JobError::refused(
+                ProviderErrorKind::Other,
                 "Invalid work item type: only ActivityExecute goes to the worker queue",
             ));
         };
@@ -221,7 +222,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         match work_lock::release_unstarted(tx, &work.lock_token, Release::UNTOUCHED) {
             // Someone else has taken or deleted it since: there is nothing left to give back.
-            Ok(()) | Err(JobError::Refused(_)) => {}
+            Ok(()) | Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }

@@ -1,7 +1,7 @@
 //! Reading events.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderErrorKind};
 use duroxide_core::{Event, EventKind};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -86,8 +86,12 @@ pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
 }
 
 fn decode_one(text: &str) -> Result<Event, JobError> {
-    serde_json::from_str(text)
-        .map_err(|error| JobError::Refused(format!("history deserialization failed: {error}")))
+    serde_json::from_str(text).map_err(|error| {
+        JobError::refused(
+            ProviderErrorKind::Undecodable,
+            format!("history deserialization failed: {error}"),
+        )
+    })
 }
 
 /// How the latest execution stands, from its last events.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, QueueDepths, SystemMetrics,
+    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
 use duroxide_core::{EventKind, SystemStats};
 use rusqlite::types::ValueRef;
@@ -64,7 +64,7 @@ pub(crate) fn parent(conn: &Connection, instance: &str) -> Result<Option<String>
 
 /// The error for an unknown instance.
 pub(crate) fn not_found(instance: &str) -> JobError {
-    JobError::Refused(format!("Instance {instance} not found"))
+    JobError::refused(ProviderErrorKind::NotFound, format!("Instance {instance} not found"))
 }
 
 /// An instance and all its descendants, root first.
@@ -135,7 +135,10 @@ pub(crate) fn execution_info(
     })
     .optional()?
     .ok_or_else(|| {
-        JobError::Refused(format!("Execution {execution_id} not found for instance {instance}"))
+        JobError::refused(
+            ProviderErrorKind::NotFound,
+            format!("Execution {execution_id} not found for instance {instance}"),
+        )
     })
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use duroxide_core::providers::ProviderError;
+use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -71,7 +71,10 @@ impl Readers {
             // A caller that went away needs no answer.
             drop(reply.send(outcome));
         });
-        let closed = || ProviderError::permanent(operation, SqliteError::Closed.to_string());
+        let closed = || {
+            ProviderError::permanent(operation, SqliteError::Closed.to_string())
+                .with_kind(ProviderErrorKind::Unavailable)
+        };
         self.jobs.push(job);
         // A job that panicked dropped its reply.
         answer.await.map_err(|_| closed())?.during(operation)

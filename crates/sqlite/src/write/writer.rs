@@ -14,7 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use duroxide_core::clock::Clock;
-use duroxide_core::providers::{ChangeHub, ProviderError};
+use duroxide_core::providers::{ChangeHub, ProviderError, ProviderErrorKind};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
@@ -192,6 +192,7 @@ type Answer<T> = oneshot::Receiver<Result<T, ProviderError>>;
 
 fn closed(operation: &'static str) -> ProviderError {
     ProviderError::permanent(operation, SqliteError::Closed.to_string())
+        .with_kind(ProviderErrorKind::Unavailable)
 }
 
 /// Counts one waiter.
