@@ -1,4 +1,4 @@
-//! A commit happens as a whole or not at all.
+//! A commit stores all of its parts or none.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::support::{
     Must, Store, Turn, activity, commit, ended, event, heard, signal, start_item, started, timer,
 };
 
-/// A commit that touches everything and whose last event is already stored.
+/// A commit that changes every part of the store and whose last event is already stored.
 fn doomed(turn: &Turn) -> TurnCommit {
     let instance = turn.item.instance.as_str();
     let status = EventKind::CustomStatusUpdated { status: Some("doomed".to_owned()) };
@@ -40,7 +40,8 @@ fn doomed(turn: &Turn) -> TurnCommit {
     }
 }
 
-/// An event id that is already stored fails the commit: nothing of it is seen, the lease is held.
+/// An event id that is already stored fails the commit. No part of it is visible, and the lease
+/// stays held.
 pub async fn test_atomicity_failure_rollback<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -53,29 +54,29 @@ pub async fn test_atomicity_failure_rollback<F: ProviderFactory + ?Sized>(factor
     let failed = store.ack(doomed(&turn)).await;
     failed.must_fail_for_good("a commit with an event id that is already stored");
 
-    assert_eq!(store.history("a").await, before, "a failed commit leaves the history alone");
+    assert_eq!(store.history("a").await, before, "a failed commit does not change the history");
     let status = store.provider.get_custom_status("a", 0).await.must("reading a status");
     assert_eq!(status, None, "a failed commit sets no custom status");
     let value = store.provider.get_kv_value("a", "key").await.must("reading a value");
     assert_eq!(value, None, "a failed commit sets no value");
     if let Some(admin) = store.provider.as_management_capability() {
         let info = admin.get_instance_info("a").await.must("reading instance info");
-        assert_eq!(info.status, "Running", "a failed commit does not end the execution");
+        assert_eq!(info.status, "Running", "a failed commit does not complete the execution");
         assert_eq!(info.output, None);
     }
     assert_eq!(store.work().await.item, activity("a", 5), "a failed commit cancels nothing");
     store.no_work("a failed commit enqueues no activity").await;
     store.no_turn("a failed commit keeps its lease and sends no message").await;
 
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
-    given_back.must("giving back a turn after a failed commit");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+    abandoned.must("abandoning a turn after a failed commit");
     let again = store.turn_of("a").await;
     assert_eq!(again.item.messages, vec![signal("a", "1")], "a failed commit consumes nothing");
     let delta = vec![heard("a", 1, 2)];
     store.ack(commit(&again, delta)).await.must("a correct commit after a failed one");
 }
 
-/// One commit makes all its parts visible, the messages in the order given.
+/// One commit makes all its parts visible, with the messages in the given order.
 pub async fn test_multi_operation_atomic_ack<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -93,16 +94,16 @@ pub async fn test_multi_operation_atomic_ack<F: ProviderFactory + ?Sized>(factor
 
     assert_eq!(store.history("a").await, events);
     for expected in activities {
-        assert_eq!(store.work().await.item, expected, "activities come in the order given");
+        assert_eq!(store.work().await.item, expected, "activities come in the given order");
     }
     store.no_work("three activities were committed").await;
     let next = store.turn_of("a").await;
-    assert_eq!(next.item.messages, messages, "messages come in the order given");
+    assert_eq!(next.item.messages, messages, "messages come in the given order");
     assert_eq!(next.item.history, events);
     assert_eq!(next.attempt, 1, "messages of a commit are new");
 }
 
-/// A commit under a token that nobody was given changes nothing and frees nothing.
+/// A commit under an unknown token changes nothing and releases no lease.
 pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -115,18 +116,18 @@ pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory + ?Siz
     store.ack(bogus).await.must_fail_for_good("a commit under an unknown token");
     assert_eq!(store.history("a").await, vec![], "a refused commit stores nothing");
     store.no_work("a refused commit enqueues nothing").await;
-    store.no_turn("the real lease is still held").await;
+    store.no_turn("the valid lease is still held").await;
     store.expire().await;
     assert_eq!(store.turn_of("a").await.item.messages, vec![start_item("a")]);
 }
 
-/// Of two commits under one token, one counts.
+/// Of two commits under one token, exactly one succeeds.
 pub async fn test_concurrent_ack_prevention<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    // Different events, so that only the token can tell the two apart.
+    // The events differ, so only the token can make one of the commits fail.
     let commits = [2, 3].map(|id| {
         let provider = Arc::clone(&store.provider);
         let delta = vec![heard("a", 1, id)];
@@ -154,7 +155,7 @@ pub async fn test_concurrent_ack_prevention<F: ProviderFactory + ?Sized>(factory
     assert_eq!(stored.len(), 2, "exactly one of two commits under one token succeeds");
     let history = store.history("a").await;
     let kinds: Vec<_> = history.into_iter().map(|event| event.kind).collect();
-    assert_eq!(kinds, stored, "the history is that of the commit that succeeded");
+    assert_eq!(kinds, stored, "the history holds the events of the commit that succeeded");
 }
 
 /// The validations of this category.

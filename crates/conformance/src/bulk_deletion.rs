@@ -1,4 +1,4 @@
-//! Deleting many instances by a filter.
+//! Deleting many instances with a filter.
 
 use std::time::Duration;
 
@@ -30,7 +30,8 @@ fn before(time: u64) -> InstanceFilter {
     InstanceFilter { completed_before: Some(time), ..InstanceFilter::default() }
 }
 
-/// Ids select; unknown ones and an empty list select nothing; no condition selects all that ended.
+/// Ids select instances. Unknown ids and an empty list select nothing. Without a condition the
+/// filter selects every finished instance.
 pub async fn test_delete_instance_bulk_filter_combinations<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -41,9 +42,13 @@ pub async fn test_delete_instance_bulk_filter_combinations<F: ProviderFactory + 
     store.create("failed").await;
     store.fail("failed", "why").await;
     store.create("busy").await;
-    assert_eq!(delete(&store, ids(&["nobody"])).await.instances_deleted, 0);
-    assert_eq!(delete(&store, ids(&[])).await.instances_deleted, 0, "an empty list is no wildcard");
-    let deleted = delete(&store, ids(&["b", "nobody", "d"])).await;
+    assert_eq!(delete(&store, ids(&["unknown"])).await.instances_deleted, 0);
+    assert_eq!(
+        delete(&store, ids(&[])).await.instances_deleted,
+        0,
+        "an empty list selects nothing"
+    );
+    let deleted = delete(&store, ids(&["b", "unknown", "d"])).await;
     assert_eq!((deleted.instances_deleted, deleted.executions_deleted), (2, 2));
     assert_eq!(deleted.events_deleted, 4);
     assert_eq!(store.instances().await, ["a", "busy", "c", "failed"]);
@@ -51,7 +56,7 @@ pub async fn test_delete_instance_bulk_filter_combinations<F: ProviderFactory + 
     assert_eq!(store.instances().await, ["busy"]);
 }
 
-/// Running instances are left alone, and the limit is kept.
+/// Running instances are kept, and the limit is respected.
 pub async fn test_delete_instance_bulk_safety_and_limits<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("busy").await;
@@ -73,7 +78,7 @@ pub async fn test_delete_instance_bulk_safety_and_limits<F: ProviderFactory + ?S
     assert_eq!(store.history("busy").await.len(), 1);
 }
 
-/// Only what ended before the time is deleted; conditions are combined.
+/// Only instances that finished before the given time are deleted. All conditions must hold.
 pub async fn test_delete_instance_bulk_completed_before_filter<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -84,7 +89,7 @@ pub async fn test_delete_instance_bulk_completed_before_filter<F: ProviderFactor
     store.pass(MOMENT).await;
     let cut = store.now_ms();
     store.pass(MOMENT).await;
-    // Created before the time, ended after it.
+    // Created before the given time, finished after it.
     store.complete("late", "done").await;
     store.create("busy").await;
     assert_eq!(delete(&store, before(0)).await.instances_deleted, 0);
@@ -94,13 +99,13 @@ pub async fn test_delete_instance_bulk_completed_before_filter<F: ProviderFactor
     assert_eq!(delete(&store, before(cut)).await.instances_deleted, 1);
     assert_eq!(store.instances().await, ["busy", "late"]);
     let info = store.admin().get_execution_info("late", 1).await.must("info of an execution");
-    let ended = info.completed_at.expect("it has ended");
-    assert_eq!(delete(&store, before(ended)).await.instances_deleted, 0, "strictly before");
-    assert_eq!(delete(&store, before(ended + 1)).await.instances_deleted, 1);
+    let completed_at = info.completed_at.expect("the execution has finished");
+    assert_eq!(delete(&store, before(completed_at)).await.instances_deleted, 0, "strictly before");
+    assert_eq!(delete(&store, before(completed_at + 1)).await.instances_deleted, 1);
     assert_eq!(store.instances().await, ["busy"]);
 }
 
-/// Roots take their descendants along; descendants are not selected themselves.
+/// Deleting a root deletes its descendants. The filter does not select descendants themselves.
 pub async fn test_delete_instance_bulk_cascades_to_children<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -117,7 +122,11 @@ pub async fn test_delete_instance_bulk_cascades_to_children<F: ProviderFactory +
         store.send_work(activity(instance, 2)).await;
         store.complete(instance, "done").await;
     }
-    assert_eq!(delete(&store, ids(&["c1", "g1"])).await.instances_deleted, 0, "no roots");
+    assert_eq!(
+        delete(&store, ids(&["c1", "g1"])).await.instances_deleted,
+        0,
+        "descendants are not selected"
+    );
     assert_eq!(store.instances().await.len(), 7);
     let one = InstanceFilter { limit: Some(1), ..ids(&["r1", "r2", "r3"]) };
     let first = delete(&store, one).await.instances_deleted;
@@ -129,8 +138,10 @@ pub async fn test_delete_instance_bulk_cascades_to_children<F: ProviderFactory +
     assert_eq!((depths.orchestrator_queue, depths.worker_queue), (0, 0));
 }
 
-/// A finished root is left alone while a descendant runs.
-pub async fn test_delete_instance_bulk_skips_trees_that_run<F: ProviderFactory + ?Sized>(
+/// A finished root is kept while a descendant runs.
+pub async fn test_delete_instance_bulk_skips_trees_with_a_running_instance<
+    F: ProviderFactory + ?Sized,
+>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
@@ -144,7 +155,7 @@ pub async fn test_delete_instance_bulk_skips_trees_that_run<F: ProviderFactory +
     assert_eq!(delete(&store, InstanceFilter::default()).await.instances_deleted, 2);
 }
 
-/// An instance that continued as new and whose next execution has not begun counts as ended.
+/// An instance that continued as new counts as finished until its next execution starts.
 pub async fn test_delete_instance_bulk_between_executions<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -166,7 +177,7 @@ macro_rules! __bulk_deletion {
             test_delete_instance_bulk_safety_and_limits needs(management);
             test_delete_instance_bulk_completed_before_filter needs(management);
             test_delete_instance_bulk_cascades_to_children needs(management);
-            test_delete_instance_bulk_skips_trees_that_run needs(management);
+            test_delete_instance_bulk_skips_trees_with_a_running_instance needs(management);
             test_delete_instance_bulk_between_executions needs(management);
         }
     };

@@ -1,4 +1,4 @@
-//! Activities that are no longer wanted, and those that still are.
+//! A commit cancels exactly the activities it names.
 
 use duroxide_core::providers::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
 
@@ -12,7 +12,7 @@ fn identifier(instance: &str, execution_id: u64, activity_id: u64) -> ScheduledA
     ScheduledActivityIdentifier { instance: instance.to_owned(), execution_id, activity_id }
 }
 
-/// An instance whose first commit schedules activities 2 to `last` and leaves it as said.
+/// An instance whose first commit schedules activities 2 to `last` and stores `metadata`.
 async fn schedule<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
@@ -45,7 +45,7 @@ async fn cancel<F: ProviderFactory + ?Sized>(
     store.ack(cancelling).await.must("a commit that cancels activities");
 }
 
-/// Everything that is fetchable now, in order.
+/// All activities that are fetchable now, in order.
 async fn drain<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Vec<Work> {
     let mut found = Vec::new();
     while let Some(work) = store.try_work().await {
@@ -54,7 +54,7 @@ async fn drain<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Vec<Work> {
     found
 }
 
-/// The activity of an instance in this state is fetched and can be finished.
+/// A worker can fetch and complete the activity of an instance in this state.
 async fn fetchable_when<F: ProviderFactory + ?Sized>(factory: &F, metadata: ExecutionMetadata) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, metadata).await;
@@ -62,7 +62,7 @@ async fn fetchable_when<F: ProviderFactory + ?Sized>(factory: &F, metadata: Exec
     assert_eq!(work.item, activity("a", 2), "the state of the instance does not matter");
     assert_eq!(work.attempt, 1);
     let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
-    finished.must("finishing an activity");
+    finished.must("completing an activity");
 }
 
 /// The activity of a running instance is fetchable.
@@ -74,7 +74,7 @@ pub async fn test_fetch_returns_running_state_for_active_orchestration<
     fetchable_when(factory, named()).await;
 }
 
-/// The activity of a completed instance is fetchable: only cancelling removes it.
+/// The activity of a completed instance is fetchable: only a cancellation removes it.
 pub async fn test_fetch_returns_terminal_state_when_orchestration_completed<
     F: ProviderFactory + ?Sized,
 >(
@@ -101,7 +101,7 @@ pub async fn test_fetch_returns_terminal_state_when_orchestration_continued_as_n
     fetchable_when(factory, ended("ContinuedAsNew", "next")).await;
 }
 
-/// An activity that is enqueued for an instance that is gone is fetchable.
+/// An activity that is enqueued for a deleted instance is fetchable.
 pub async fn test_fetch_returns_missing_state_when_instance_deleted<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -110,10 +110,10 @@ pub async fn test_fetch_returns_missing_state_when_instance_deleted<F: ProviderF
     store.send_work(activity("gone", 2)).await;
     let work = store.work().await;
     assert_eq!(work.item, activity("gone", 2));
-    store.provider.ack_work_item(&work.token, None).await.must("finishing an activity");
+    store.provider.ack_work_item(&work.token, None).await.must("completing an activity");
 }
 
-/// Makes and deletes an instance; without a management side it never was.
+/// Creates and deletes an instance. Without a management side the instance never existed.
 async fn missing_instance<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) {
     if let Some(admin) = store.provider.as_management_capability() {
         store.create("gone").await;
@@ -121,7 +121,7 @@ async fn missing_instance<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) {
     }
 }
 
-/// The activity of an instance in this state can be renewed.
+/// The lease on the activity of an instance in this state can be renewed.
 async fn renewable_when<F: ProviderFactory + ?Sized>(factory: &F, metadata: ExecutionMetadata) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, metadata).await;
@@ -129,7 +129,7 @@ async fn renewable_when<F: ProviderFactory + ?Sized>(factory: &F, metadata: Exec
     renew_and_outlive(&store, &work).await;
 }
 
-/// Renews a lease and shows that the renewal counted.
+/// Renews a lease and checks that it outlives its first expiry.
 async fn renew_and_outlive<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, work: &Work) {
     store.pass(store.lease() * 3 / 5).await;
     let renewed = store.provider.renew_work_item_lock(&work.token, store.lease()).await;
@@ -154,7 +154,7 @@ pub async fn test_renew_returns_terminal_when_orchestration_completed<
     renewable_when(factory, ended("Completed", "done")).await;
 }
 
-/// The lease on an activity of an instance that is gone can be renewed.
+/// The lease on an activity of a deleted instance can be renewed.
 pub async fn test_renew_returns_missing_when_instance_deleted<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -165,20 +165,20 @@ pub async fn test_renew_returns_missing_when_instance_deleted<F: ProviderFactory
     renew_and_outlive(&store, &work).await;
 }
 
-/// Finishing without a result removes the activity and tells nobody.
+/// Completing without a result removes the activity and enqueues no message.
 pub async fn test_ack_work_item_none_deletes_without_enqueue<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, named()).await;
     let work = store.work().await;
-    store.provider.ack_work_item(&work.token, None).await.must("finishing without a result");
-    store.no_turn("nobody is told").await;
+    store.provider.ack_work_item(&work.token, None).await.must("completing without a result");
+    store.no_turn("no message was enqueued").await;
     store.expire().await;
     store.no_work("the activity is gone").await;
 }
 
-/// A cancelled activity is removed; every other one stays, also one that shares a number.
+/// A cancelled activity is removed. Every other activity stays, even one with the same number.
 pub async fn test_cancelled_activities_deleted_from_worker_queue<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -192,18 +192,19 @@ pub async fn test_cancelled_activities_deleted_from_worker_queue<F: ProviderFact
     assert_eq!(left, expected, "only the activity named by all three parts is removed");
 }
 
-/// An activity that was cancelled while it ran cannot be finished, and nobody hears its result.
+/// An activity that was cancelled while it ran cannot be completed, and its result is discarded.
 pub async fn test_ack_work_item_fails_when_entry_deleted<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, named()).await;
     let work = store.work().await;
     cancel(&store, "a", vec![identifier("a", 1, 2)]).await;
     let late = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
-    late.must_fail_for_good("finishing a cancelled activity");
+    late.must_fail_for_good("completing a cancelled activity");
     store.no_turn("the result of a cancelled activity is not sent").await;
 }
 
-/// An activity that was cancelled while it ran cannot be renewed: that is how its worker learns.
+/// An activity that was cancelled while it ran cannot be renewed. The failed renewal informs its
+/// worker.
 pub async fn test_renew_fails_when_entry_deleted<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, named()).await;
@@ -215,20 +216,20 @@ pub async fn test_renew_fails_when_entry_deleted<F: ProviderFactory + ?Sized>(fa
     store.no_work("a cancelled activity never comes back").await;
 }
 
-/// Cancelling what is not there is no error, and the rest of the commit counts.
+/// Cancelling an unknown activity is not an error, and the rest of the commit is stored.
 pub async fn test_cancelling_nonexistent_activities_is_idempotent<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
     schedule(&store, "a", 2, named()).await;
     for _ in 0..2 {
-        cancel(&store, "a", vec![identifier("a", 1, 77), identifier("nobody", 1, 2)]).await;
+        cancel(&store, "a", vec![identifier("a", 1, 77), identifier("unknown", 1, 2)]).await;
     }
     assert_eq!(store.history("a").await.len(), 3, "the commits are stored");
-    assert_eq!(store.work().await.item, activity("a", 2), "what was not named stays");
+    assert_eq!(store.work().await.item, activity("a", 2), "an activity that was not named stays");
 }
 
-/// One commit cancels many activities, running and waiting ones.
+/// One commit cancels many activities, both leased and queued ones.
 pub async fn test_batch_cancellation_deletes_multiple_activities<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -240,7 +241,7 @@ pub async fn test_batch_cancellation_deletes_multiple_activities<F: ProviderFact
     let left: Vec<_> = drain(&store).await.into_iter().map(|work| work.item).collect();
     assert_eq!(left, [activity("a", 7)], "five are cancelled, one stays");
     let late = store.provider.ack_work_item(&running.token, None).await;
-    late.must_fail_for_good("finishing a cancelled activity");
+    late.must_fail_for_good("completing a cancelled activity");
 }
 
 /// An activity that one commit schedules and cancels never runs; its sibling does.
@@ -262,7 +263,7 @@ pub async fn test_same_activity_in_worker_items_and_cancelled_is_noop<
     assert_eq!(left, [activity("a", 3)], "cancelling comes after scheduling");
 }
 
-/// After a deletion by force an activity may or may not be left; dealing with it is no error.
+/// After a forced deletion an activity may remain; completing it is not an error.
 pub async fn test_orphan_activity_after_instance_force_deletion<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -271,9 +272,9 @@ pub async fn test_orphan_activity_after_instance_force_deletion<F: ProviderFacto
     store.admin().delete_instance("a", true).await.must("deleting by force");
     if let Some(orphan) = store.try_work().await {
         let finished = store.provider.ack_work_item(&orphan.token, None).await;
-        finished.must("finishing an orphan");
+        finished.must("completing an orphan");
     }
-    store.no_work("an orphan is dealt with once").await;
+    store.no_work("an orphan is delivered once").await;
     assert_eq!(store.history("a").await, vec![], "the instance stays deleted");
 }
 

@@ -1,8 +1,8 @@
-//! The one list of all validations, put together from the list at the end of each category.
+//! The list of all validations, assembled from the list at the end of each category.
 //!
-//! A list is a macro that calls back, so that the catalogue and the tests come from the same
-//! lines: `name;` or `name needs(ability, …);`. A function that takes something else than a
-//! factory names a wrapper that takes one: `name via wrapper;`.
+//! A list is a macro with a callback, so that the catalogue and the tests come from the same lines:
+//! `name;` or `name needs(ability, …);`. A function that does not take a factory names a wrapper
+//! that does: `name via wrapper;`.
 
 use std::fmt;
 use std::future::Future;
@@ -10,19 +10,19 @@ use std::pin::Pin;
 
 use crate::{Ability, ProviderFactory};
 
-/// A running validation. It panics when the contract is broken.
+/// A running validation. It panics when the provider breaks the contract.
 pub type ValidationFuture<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// One promise of the contract that can be put to the test.
+/// One promise of the contract as a test.
 #[derive(Clone, Copy)]
 pub struct Validation {
     /// Module that the function is in.
     pub category: &'static str,
     /// Name of the function.
     pub name: &'static str,
-    /// What backend and factory must offer.
+    /// What the backend and its factory must support.
     pub needs: &'static [Ability],
-    /// Puts it to the test on a store of its own.
+    /// Runs the validation on its own store.
     pub run: for<'a> fn(&'a dyn ProviderFactory) -> ValidationFuture<'a>,
 }
 
@@ -125,7 +125,7 @@ macro_rules! __ability {
     };
 }
 
-/// The function, or the wrapper that gives it what it takes.
+/// The function, or the wrapper that takes a factory.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __runner {

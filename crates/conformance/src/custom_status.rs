@@ -1,4 +1,4 @@
-//! The text that an orchestration shows, and its version.
+//! The custom status of an instance and its version.
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::TurnCommit;
@@ -14,7 +14,7 @@ fn shows_nothing() -> EventKind {
     EventKind::CustomStatusUpdated { status: None }
 }
 
-/// What is shown, if it is newer than `last_seen`.
+/// The custom status, if it is newer than `last_seen`.
 async fn newer<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
@@ -27,7 +27,7 @@ fn text(text: &str, version: u64) -> Option<(Option<String>, u64)> {
     Some((Some(text.to_owned()), version))
 }
 
-/// The first text is shown under version 1.
+/// The first status has version 1.
 pub async fn test_custom_status_set<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
@@ -35,18 +35,22 @@ pub async fn test_custom_status_set<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(newer(&store, "shown", 0).await, text("half way", 1));
 }
 
-/// Taking the text away is a change like any other.
+/// Clearing the status counts as a change.
 pub async fn test_custom_status_clear<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
     store.record("shown", vec![shows("half way")]).await;
     store.record("shown", vec![shows_nothing()]).await;
     assert_eq!(newer(&store, "shown", 0).await, Some((None, 2)));
-    assert_eq!(newer(&store, "shown", 1).await, Some((None, 2)), "who saw the text must be told");
+    assert_eq!(
+        newer(&store, "shown", 1).await,
+        Some((None, 2)),
+        "a caller that saw the text must see the change"
+    );
     assert_eq!(newer(&store, "shown", 2).await, None);
 }
 
-/// A commit that says nothing about the text changes neither text nor version.
+/// A commit without a status event changes neither text nor version.
 pub async fn test_custom_status_none_preserves<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
@@ -56,7 +60,7 @@ pub async fn test_custom_status_none_preserves<F: ProviderFactory + ?Sized>(fact
     assert_eq!(newer(&store, "shown", 1).await, None);
 }
 
-/// The version grows by one with each commit that changes the text.
+/// The version grows by one with each commit that sets the status.
 pub async fn test_custom_status_version_increments<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
@@ -65,35 +69,35 @@ pub async fn test_custom_status_version_increments<F: ProviderFactory + ?Sized>(
         store.record("shown", vec![shows(&shown)]).await;
         assert_eq!(newer(&store, "shown", version - 1).await, text(&shown, version));
     }
-    // Also when the text is the one that was there: what is counted are commits.
+    // The version counts commits, so it also grows when the text stays the same.
     store.record("shown", vec![shows("step 4")]).await;
     assert_eq!(newer(&store, "shown", 4).await, text("step 4", 5));
 }
 
-/// Whoever has seen the version is told nothing; whoever has not is told.
+/// A caller that has seen the version gets nothing; any other caller gets the status.
 pub async fn test_custom_status_polling_no_change<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
     store.record("shown", vec![shows("half way")]).await;
     assert_eq!(newer(&store, "shown", 1).await, None, "version 1 has been seen");
     assert_eq!(newer(&store, "shown", 100).await, None, "nothing is newer than version 100");
-    assert_eq!(newer(&store, "shown", 0).await, text("half way", 1), "asking changes nothing");
+    assert_eq!(newer(&store, "shown", 0).await, text("half way", 1), "reading changes nothing");
 }
 
-/// An unknown instance shows nothing, and asking is no error.
+/// An unknown instance has no status, and reading it is not an error.
 pub async fn test_custom_status_nonexistent_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    assert_eq!(newer(&store, "nobody", 0).await, None);
+    assert_eq!(newer(&store, "unknown", 0).await, None);
 }
 
-/// An instance that never showed anything is at version 0.
+/// An instance that never set a status is at version 0.
 pub async fn test_custom_status_default_on_new_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("silent").await;
     assert_eq!(newer(&store, "silent", 0).await, None);
 }
 
-/// Several changes in one commit are one change, and the last one counts.
+/// Several status events in one commit count as one change, and the last one wins.
 pub async fn test_custom_status_last_change_of_a_commit_wins<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -105,7 +109,7 @@ pub async fn test_custom_status_last_change_of_a_commit_wins<F: ProviderFactory 
     assert_eq!(newer(&store, "shown", 1).await, Some((None, 2)));
 }
 
-/// The commit that creates the instance may show something already.
+/// The commit that creates the instance may set the status.
 pub async fn test_custom_status_in_first_commit<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("early")).await;
@@ -115,7 +119,7 @@ pub async fn test_custom_status_in_first_commit<F: ProviderFactory + ?Sized>(fac
     assert_eq!(newer(&store, "early", 0).await, text("here", 1));
 }
 
-/// Text and version outlive the execution that set them; a successor begins with them.
+/// Text and version survive the execution that set them; the next execution starts with them.
 pub async fn test_custom_status_survives_executions<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("shown").await;
@@ -130,8 +134,8 @@ pub async fn test_custom_status_survives_executions<F: ProviderFactory + ?Sized>
     assert_eq!(newer(&store, "broken", 0).await, text("last words", 1));
 }
 
-/// A commit that is refused shows nothing, and instances do not show each other's texts.
-pub async fn test_custom_status_of_refused_commit_is_not_shown<F: ProviderFactory + ?Sized>(
+/// A refused commit does not change the status, and instances do not share statuses.
+pub async fn test_custom_status_of_refused_commit_is_not_stored<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
@@ -140,7 +144,7 @@ pub async fn test_custom_status_of_refused_commit_is_not_shown<F: ProviderFactor
     let turn = store.woken("shown").await;
     let events = next_events(&turn, vec![shows("lost")]);
     let stale = TurnCommit {
-        lock_token: "nobody's".to_owned(),
+        lock_token: "unknown token".to_owned(),
         metadata: named(),
         ..commit(&turn, events.clone())
     };
@@ -170,7 +174,7 @@ macro_rules! __custom_status {
             test_custom_status_last_change_of_a_commit_wins;
             test_custom_status_in_first_commit;
             test_custom_status_survives_executions;
-            test_custom_status_of_refused_commit_is_not_shown;
+            test_custom_status_of_refused_commit_is_not_stored;
         }
     };
 }

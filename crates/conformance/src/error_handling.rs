@@ -1,4 +1,4 @@
-//! What a provider says when something is wrong.
+//! The errors that a provider returns.
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::TurnCommit;
@@ -8,7 +8,7 @@ use crate::support::{
     Must, Store, activity, commit, event, heard, named, signal, start_item, started,
 };
 
-/// The error names the token, so that the log says what went wrong.
+/// The error names the token, so that the log shows the cause.
 pub async fn test_invalid_lock_token_on_ack<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let acked = store
@@ -18,10 +18,10 @@ pub async fn test_invalid_lock_token_on_ack<F: ProviderFactory + ?Sized>(factory
     let error = acked.must_fail_for_good("a commit under an unknown token");
     let names_token =
         error.message.contains("Invalid lock token") || error.message.contains("lock_token");
-    assert!(names_token, "the message must speak of the lock token: {error}");
+    assert!(names_token, "the message must name the lock token: {error}");
 }
 
-/// An event id can be stored once per execution; what is stored stays.
+/// An execution stores each event id once; stored events do not change.
 pub async fn test_duplicate_event_id_rejection<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -35,7 +35,7 @@ pub async fn test_duplicate_event_id_rejection<F: ProviderFactory + ?Sized>(fact
         (vec![heard("a", 1, 2), heard("a", 1, 2)], "one id twice in a commit"),
     ] {
         store.ack(commit(&turn, delta)).await.must_fail_for_good(what);
-        assert_eq!(store.history("a").await, before, "{what} must leave the history alone");
+        assert_eq!(store.history("a").await, before, "{what} must not change the history");
     }
     let other_execution = vec![started("a", 2)];
     let second = TurnCommit { execution_id: 2, ..commit(&turn, other_execution.clone()) };
@@ -43,7 +43,7 @@ pub async fn test_duplicate_event_id_rejection<F: ProviderFactory + ?Sized>(fact
     assert_eq!(store.history("a").await, other_execution);
 }
 
-/// An unknown instance has an empty history; that is no error.
+/// Reading an unknown instance returns an empty history, not an error.
 pub async fn test_missing_instance_metadata<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("known").await;
@@ -54,7 +54,7 @@ pub async fn test_missing_instance_metadata<F: ProviderFactory + ?Sized>(factory
     assert_eq!(second.must("reading an unknown execution"), vec![]);
 }
 
-/// Texts that are hard to store come back as they were, in messages, activities and events.
+/// Texts with unusual characters come back unchanged in messages, activities and events.
 pub async fn test_corrupted_serialization_data<F: ProviderFactory + ?Sized>(factory: &F) {
     const TEXTS: &[&str] =
         &["", "{\"torn\":", "\0\u{1}\u{7f}", "'; drop --", "\u{e4}\u{4e16}\u{10348}", "\\u0000\n"];
@@ -65,21 +65,21 @@ pub async fn test_corrupted_serialization_data<F: ProviderFactory + ?Sized>(fact
         store.send(message.clone()).await;
     }
     let turn = store.turn_of("a").await;
-    assert_eq!(turn.item.messages, messages, "messages come back as they were sent");
+    assert_eq!(turn.item.messages, messages, "messages come back unchanged");
     let kinds: Vec<_> = TEXTS
         .iter()
         .map(|text| EventKind::ExternalEvent { name: (*text).to_owned(), data: (*text).to_owned() })
         .collect();
     let events: Vec<_> =
         (2..).zip(kinds.clone()).map(|(id, kind)| event("a", 1, id, kind)).collect();
-    store.ack(commit(&turn, events.clone())).await.must("a commit of odd texts");
+    store.ack(commit(&turn, events.clone())).await.must("a commit of unusual texts");
     store.send(signal("a", "next")).await;
     let next = store.turn_of("a").await;
-    assert_eq!(next.item.history_error, None, "a text is not a damaged history");
-    assert_eq!(next.item.history[1..], events, "events come back as they were committed");
+    assert_eq!(next.item.history_error, None, "unusual text does not corrupt the history");
+    assert_eq!(next.item.history[1..], events, "events come back unchanged");
 }
 
-/// A commit after the end of its lease is refused and changes nothing.
+/// A commit after its lease expired is refused and changes nothing.
 pub async fn test_lock_expiration_during_ack<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -90,22 +90,23 @@ pub async fn test_lock_expiration_during_ack<F: ProviderFactory + ?Sized>(factor
         orchestrator_items: vec![signal("a", "late")],
         ..commit(&turn, vec![started("a", 1)])
     };
-    store.ack(late).await.must_fail_for_good("a commit after the end of its lease");
+    store.ack(late).await.must_fail_for_good("a commit after its lease expired");
     assert_eq!(store.history("a").await, vec![], "a late commit stores nothing");
     store.no_work("a late commit enqueues nothing").await;
     let again = store.turn_of("a").await;
     assert_eq!(again.item.messages, vec![start_item("a")], "a late commit consumes nothing");
 }
 
-/// Rows that cannot be decoded make reading fail; a shorter history would be replayed wrongly.
+/// Rows that cannot be decoded make reading fail, because replaying a shorter history would be
+/// wrong.
 pub async fn test_read_corrupted_history_returns_error<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     corrupt_one(&store).await;
-    store.provider.read("torn").await.must_fail("reading a damaged history");
+    store.provider.read("torn").await.must_fail("reading a corrupt history");
     assert_eq!(store.history("whole").await.len(), 1, "other instances are not affected");
 }
 
-/// The same for one execution.
+/// Reading one execution fails in the same way.
 pub async fn test_read_with_execution_corrupted_history_returns_error<
     F: ProviderFactory + ?Sized,
 >(
@@ -114,7 +115,7 @@ pub async fn test_read_with_execution_corrupted_history_returns_error<
     let store = Store::open(factory).await;
     corrupt_one(&store).await;
     let torn = store.provider.read_with_execution("torn", 1).await;
-    torn.must_fail("reading a damaged execution");
+    torn.must_fail("reading a corrupt execution");
     let whole = store.provider.read_with_execution("whole", 1).await;
     assert_eq!(whole.must("reading another instance").len(), 1);
 }

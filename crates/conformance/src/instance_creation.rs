@@ -1,4 +1,4 @@
-//! An instance comes into being with its first commit, not before.
+//! The first commit creates an instance.
 
 use duroxide_core::providers::{ExecutionMetadata, TurnCommit, WorkItem};
 
@@ -15,13 +15,13 @@ fn resolved() -> ExecutionMetadata {
 
 #[track_caller]
 fn assert_never_committed(turn: &Turn) {
-    assert_eq!(turn.item.execution_id, 1, "a new instance begins with execution 1");
+    assert_eq!(turn.item.execution_id, 1, "a new instance starts with execution 1");
     assert_eq!(turn.item.history, vec![], "a new instance has no history");
     assert_eq!(turn.item.history_error, None);
     assert!(turn.item.kv_snapshot.is_empty(), "a new instance has no values");
 }
 
-/// Makes the instance known to the store and asks what the store knows.
+/// Commits the first turn and fetches the next one.
 async fn refetch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, turn: &Turn) -> Turn {
     let instance = turn.item.instance.as_str();
     let events = vec![started(instance, 1)];
@@ -34,23 +34,29 @@ async fn refetch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, turn: &Turn)
     next
 }
 
-/// The first fetch takes name and version from the start message; the first commit decides them.
+/// The first fetch reports the name and version of the start message; the first commit sets them.
 pub async fn test_instance_creation_via_metadata<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("new")).await;
     let turn = store.turn_of("new").await;
     assert_never_committed(&turn);
     assert_eq!(turn.item.orchestration_name, "TestOrch");
-    assert_eq!(turn.item.version, "1.0.0", "until the first commit the message's version counts");
+    assert_eq!(
+        turn.item.version, "1.0.0",
+        "before the first commit the version comes from the message"
+    );
     assert_eq!(turn.item.messages, vec![start_item("new")]);
 
     let next = refetch(&store, &turn).await;
     assert_eq!(next.item.orchestration_name, "TestOrch");
     assert_eq!(next.item.execution_id, 1);
-    assert_eq!(next.item.version, RESOLVED, "the version of the commit counts, not the message's");
+    assert_eq!(
+        next.item.version, RESOLVED,
+        "the version comes from the commit, not from the message"
+    );
 }
 
-/// A start that was only enqueued has no instance, and yet it is fetchable.
+/// An enqueued start is fetchable, but creates no instance.
 pub async fn test_no_instance_creation_on_enqueue<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("new")).await;
@@ -73,7 +79,7 @@ async fn assert_not_created<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, i
     }
 }
 
-/// A start that leaves the version open is fetchable; the commit's version is returned later.
+/// A start without a version is fetchable; later fetches return the version of the commit.
 pub async fn test_null_version_handling<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut start = start_item("open");
@@ -83,12 +89,12 @@ pub async fn test_null_version_handling<F: ProviderFactory + ?Sized>(factory: &F
     store.send(start.clone()).await;
     let turn = store.turn_of("open").await;
     assert_never_committed(&turn);
-    assert_eq!(turn.item.version, "unknown", "nobody has chosen a version yet");
+    assert_eq!(turn.item.version, "unknown", "no version is set yet");
     assert_eq!(turn.item.messages, vec![start]);
     assert_eq!(refetch(&store, &turn).await.item.version, RESOLVED);
 }
 
-/// A child that a parent's commit starts is no instance before its own commit.
+/// A child started by its parent's commit becomes an instance with its own first commit.
 pub async fn test_sub_orchestration_instance_creation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("parent")).await;

@@ -1,4 +1,4 @@
-//! One instance, one holder at a time.
+//! At most one caller holds an instance.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use crate::ProviderFactory;
 use crate::limits::RETRIES_MAX;
 use crate::support::{Must, Store, Turn, commit, completed, heard, signal, start_item, started};
 
-/// A held instance is handed out again only when its lease has ended, under another token.
+/// A leased instance can be fetched again only after its lease expires, under another token.
 pub async fn test_exclusive_instance_lock<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let first = store.turn_of("a").await;
-    store.no_turn("a held instance is not handed out").await;
+    store.no_turn("a leased instance is not fetched").await;
     store.pass(store.lease() / 2).await;
-    store.no_turn("a lease holds to its end").await;
+    store.no_turn("a lease holds until it expires").await;
     store.expire().await;
     let second = store.turn_of("a").await;
-    assert_ne!(first.token, second.token, "every lease has a token of its own");
-    assert_eq!(second.item.messages, first.item.messages, "nothing is lost with a lease");
+    assert_ne!(first.token, second.token, "every lease has its own token");
+    assert_eq!(second.item.messages, first.item.messages, "an expired lease loses no message");
 }
 
-/// No token is given out twice, neither for other instances nor for the same one.
+/// Every lease has a new token, for the same and for other instances.
 pub async fn test_lock_token_uniqueness<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut tokens = BTreeSet::new();
@@ -34,17 +34,17 @@ pub async fn test_lock_token_uniqueness<F: ProviderFactory + ?Sized>(factory: &F
         store.send(start_item(&instance)).await;
         tokens.insert(store.turn_of(&instance).await.token);
     }
-    assert_eq!(tokens.len(), 5, "five fetches give five tokens");
-    let mut token = tokens.first().cloned().expect("there are five");
+    assert_eq!(tokens.len(), 5, "five fetches return five tokens");
+    let mut token = tokens.first().cloned().expect("five turns were fetched");
     for _ in 0..5 {
-        let given_back = store.provider.abandon_orchestration_item(&token, None, true).await;
-        given_back.must("giving back a turn");
-        token = store.try_turn().await.expect("a turn given back is fetchable").token;
-        assert!(tokens.insert(token.clone()), "the token of an ended lease is used again");
+        let abandoned = store.provider.abandon_orchestration_item(&token, None, true).await;
+        abandoned.must("abandoning a turn");
+        token = store.try_turn().await.expect("an abandoned turn is fetchable").token;
+        assert!(tokens.insert(token.clone()), "the token of a released lease is reused");
     }
 }
 
-/// A token that nobody was given is refused and frees nothing.
+/// An unknown token is refused and releases no lease.
 pub async fn test_invalid_lock_token_rejection<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -52,28 +52,28 @@ pub async fn test_invalid_lock_token_rejection<F: ProviderFactory + ?Sized>(fact
     let mut bogus = commit(&turn, vec![started("a", 1)]);
     bogus.lock_token = "no-such-token".to_owned();
     store.ack(bogus).await.must_fail_for_good("a commit under an unknown token");
-    let given_back = store.provider.abandon_orchestration_item("no-such-token", None, false).await;
-    given_back.must_fail("giving back under an unknown token");
+    let abandoned = store.provider.abandon_orchestration_item("no-such-token", None, false).await;
+    abandoned.must_fail("abandoning under an unknown token");
     let lease = store.lease();
     let renewed = store.provider.renew_orchestration_item_lock("no-such-token", lease).await;
     renewed.must_fail("renewing an unknown token");
-    store.no_turn("the real lease is still held").await;
-    store.ack(commit(&turn, vec![started("a", 1)])).await.must("the real commit");
+    store.no_turn("the valid lease is still held").await;
+    store.ack(commit(&turn, vec![started("a", 1)])).await.must("the commit under the valid token");
 }
 
-/// Ten instances, ten callers at once: each instance goes to one of them.
+/// Ten callers fetch ten instances at the same time; each instance goes to one caller.
 pub async fn test_concurrent_instance_fetching<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let instances = send_starts(&store, 10).await;
     let mut fetched = fetch_at_once(&store, 10).await;
-    // A caller may lose a race and come back empty; what it missed is still there.
+    // A caller may lose a race and get nothing; the instance is still fetchable.
     while let Some(turn) = store.try_turn().await {
         fetched.push(turn);
     }
     assert_each_once(&fetched, &instances);
 }
 
-/// What arrives under a lease waits for its end and keeps its order.
+/// Messages that arrive under a lease wait until it expires and keep their order.
 pub async fn test_completions_arriving_during_lock_blocked<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -85,14 +85,14 @@ pub async fn test_completions_arriving_during_lock_blocked<F: ProviderFactory + 
         store.send(completed("a", id)).await;
         expected.push(completed("a", id));
     }
-    store.no_turn("messages of a held instance are not handed out").await;
+    store.no_turn("messages of a leased instance are not fetched").await;
     store.expire().await;
     let second = store.turn_of("a").await;
     assert_eq!(second.item.messages, expected, "all messages come, oldest first");
     assert_eq!(second.attempt, 2, "the start is fetched for the second time");
 }
 
-/// Holding one instance does not hold up another.
+/// A lease on one instance does not block another.
 pub async fn test_cross_instance_lock_isolation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("held")).await;
@@ -102,15 +102,18 @@ pub async fn test_cross_instance_lock_isolation<F: ProviderFactory + ?Sized>(fac
         let other = format!("other-{number}");
         store.send(start_item(&other)).await;
         let turn = store.turn_of(&other).await;
-        store.ack(commit(&turn, vec![started(&other, 1)])).await.must("a commit beside a lease");
-        store.no_turn("only the held instance has messages").await;
+        store
+            .ack(commit(&turn, vec![started(&other, 1)]))
+            .await
+            .must("a commit while another instance is leased");
+        store.no_turn("only the leased instance has messages").await;
     }
     let own = commit(&held, vec![started("held", 1)]);
-    store.ack(own).await.must("the commit of the held instance");
+    store.ack(own).await.must("the commit of the leased instance");
     assert_eq!(store.turn_of("held").await.item.messages.len(), 5);
 }
 
-/// A commit consumes what it was handed; what came later is delivered next.
+/// A commit consumes the messages of its turn; later messages are delivered next.
 pub async fn test_message_tagging_during_lock<F: ProviderFactory + ?Sized>(factory: &F) {
     later_messages_are_delivered_next(factory, &["later"]).await;
 }
@@ -141,20 +144,20 @@ async fn later_messages_are_delivered_next<F: ProviderFactory + ?Sized>(
     store.no_turn("everything is consumed").await;
 }
 
-/// Many callers, one instance, one winner, round after round.
+/// Of many callers exactly one fetches the instance, in every round.
 pub async fn test_multi_threaded_lock_contention<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     for round in 1..=5 {
         let fetched = fetch_at_once(&store, 8).await;
         assert_eq!(fetched.len(), 1, "one instance goes to one caller, round {round}");
-        let given_back =
+        let abandoned =
             store.provider.abandon_orchestration_item(&fetched[0].token, None, true).await;
-        given_back.must("giving back a turn");
+        abandoned.must("abandoning a turn");
     }
 }
 
-/// More callers than instances: no instance is processed twice, none is left out.
+/// With more callers than instances, every instance is processed exactly once.
 pub async fn test_multi_threaded_no_duplicate_processing<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let instances = send_starts(&store, 10).await;
@@ -171,7 +174,8 @@ pub async fn test_multi_threaded_no_duplicate_processing<F: ProviderFactory + ?S
     assert_each_once(&processed, &instances);
 }
 
-/// A held lease keeps other threads out; its end lets one in and the old holder out.
+/// A lease excludes other threads. After it expires one of them fetches the instance, and the old
+/// holder cannot commit.
 pub async fn test_multi_threaded_lock_expiration_recovery<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -179,10 +183,10 @@ pub async fn test_multi_threaded_lock_expiration_recovery<F: ProviderFactory + ?
     store.send(start_item("a")).await;
     let first = store.turn_of("a").await;
     let too_early = fetch_at_once(&store, 4).await;
-    assert!(too_early.is_empty(), "a held lease keeps everyone out: {too_early:?}");
+    assert!(too_early.is_empty(), "a held lease excludes all other callers: {too_early:?}");
     store.expire().await;
     let recovered = fetch_at_once(&store, 4).await;
-    assert_eq!(recovered.len(), 1, "an ended lease lets one caller in");
+    assert_eq!(recovered.len(), 1, "one caller fetches an expired instance");
     let late = store.ack(commit(&first, vec![started("a", 1)])).await;
     late.must_fail_for_good("a commit of the old holder");
     let timely = store.ack(commit(&recovered[0], vec![started("a", 1)])).await;
@@ -203,11 +207,11 @@ async fn send_starts<F: ProviderFactory + ?Sized>(
 #[track_caller]
 fn assert_each_once(turns: &[Turn], instances: &BTreeSet<String>) {
     let found: BTreeSet<_> = turns.iter().map(|turn| turn.item.instance.clone()).collect();
-    assert_eq!(&found, instances, "every instance is handed out");
-    assert_eq!(turns.len(), instances.len(), "no instance is handed out twice");
+    assert_eq!(&found, instances, "every instance is fetched");
+    assert_eq!(turns.len(), instances.len(), "no instance is fetched twice");
 }
 
-/// Fetches by `callers` at the same time; what they were handed.
+/// Fetches with `callers` at the same time and returns what they got.
 pub(crate) async fn fetch_at_once<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     callers: usize,
@@ -216,13 +220,13 @@ pub(crate) async fn fetch_at_once<F: ProviderFactory + ?Sized>(
     for _ in 0..callers {
         let provider = Arc::clone(&store.provider);
         let lease = store.lease();
-        fetches.spawn(async move { fetch_patiently(&*provider, lease).await });
+        fetches.spawn(async move { fetch_with_retries(&*provider, lease).await });
     }
     fetches.join_all().await.into_iter().flatten().collect()
 }
 
-/// One fetch. Under contention a passing error is allowed, and the call is repeated.
-async fn fetch_patiently(provider: &dyn Provider, lease: Duration) -> Option<Turn> {
+/// Fetches once. Under contention a transient error is allowed and retried.
+async fn fetch_with_retries(provider: &dyn Provider, lease: Duration) -> Option<Turn> {
     for _ in 0..RETRIES_MAX {
         match provider.fetch_orchestration_item(lease, Duration::ZERO, None).await {
             Ok(fetched) => {
@@ -237,7 +241,7 @@ async fn fetch_patiently(provider: &dyn Provider, lease: Duration) -> Option<Tur
 
 async fn process_all(provider: &dyn Provider, lease: Duration) -> Vec<Turn> {
     let mut processed = Vec::new();
-    while let Some(turn) = fetch_patiently(provider, lease).await {
+    while let Some(turn) = fetch_with_retries(provider, lease).await {
         let done = commit(&turn, vec![started(&turn.item.instance, 1)]);
         for attempt in 1.. {
             let acked = provider
@@ -252,8 +256,8 @@ async fn process_all(provider: &dyn Provider, lease: Duration) -> Vec<Turn> {
                 )
                 .await;
             let Err(error) = acked else { break };
-            let hopeful = error.is_retryable() && attempt < RETRIES_MAX;
-            assert!(hopeful, "a commit under contention: {error}");
+            let transient = error.is_retryable() && attempt < RETRIES_MAX;
+            assert!(transient, "a commit under contention: {error}");
         }
         processed.push(turn);
     }

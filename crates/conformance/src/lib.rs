@@ -1,10 +1,11 @@
-//! Proof that a storage backend keeps the contract of Duroxide.
+//! Validations that a storage backend keeps the provider contract of Duroxide.
 //!
 //! Write a [`ProviderFactory`] and put one line into a test file:
-//! `duroxide_conformance::provider_conformance_tests!(MyFactory::new());` makes a test of every
-//! validation. [`run_all_validations`] runs them in one go and reports every failure by name.
+//! `duroxide_conformance::provider_conformance_tests!(MyFactory::new());` generates a test for
+//! every validation. [`run_all_validations`] runs all of them in one call and reports every failure
+//! by name.
 //!
-//! Each category is a module; its list of validations stands at the end of its file.
+//! Each category is a module; its list of validations is at the end of its file.
 
 pub mod atomicity;
 pub mod bulk_deletion;

@@ -2,23 +2,23 @@
 
 use std::time::Duration;
 
-/// A validation that takes longer hangs: the slowest one waits for two leases of the default
+/// A validation that takes longer hangs. The slowest one waits for two leases of the default
 /// length.
 pub(crate) const VALIDATION_TIME_MAX: Duration = Duration::from_secs(60);
 
-/// Added to a lease before it counts as over, because real clocks and timers are coarse.
+/// Added to a lease before it counts as expired, because real clocks and timers are coarse.
 pub(crate) const CLOCK_SLACK: Duration = Duration::from_millis(50);
 
-/// How often a passing error of one call is met with another try.
+/// How often a call is retried after a transient error.
 pub(crate) const RETRIES_MAX: usize = 50;
 
-/// How long a change may take to be seen by whoever waits for it.
+/// How long a change may take to wake a waiter.
 pub(crate) const WAKE_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// How much later than its poll timeout a fetch may return on a busy machine.
 pub(crate) const POLL_OVERRUN_MAX: Duration = Duration::from_secs(3);
 
-/// Out of how many fetches the fastest must return at once.
+/// Number of fetches of which the fastest must return at once.
 pub(crate) const SHORT_POLL_TRIES: usize = 5;
 
 /// Lets a spawned fetch reach its wait.

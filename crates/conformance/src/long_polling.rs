@@ -1,5 +1,5 @@
-//! How long a fetch waits when there is nothing. The poll timeout is time of the caller, so it
-//! really passes, whatever clock the provider judges leases by.
+//! How long a fetch waits without work. The poll timeout runs on the caller's real clock, whatever
+//! clock the provider uses for leases.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use crate::support::Must;
 const LEASE: Duration = Duration::from_secs(30);
 const WAIT: Duration = Duration::from_millis(300);
 
-/// Fetches a turn where there is none; how long it took.
+/// Fetches a turn from an empty store and returns how long the call took.
 async fn empty_turn_fetch(provider: &dyn Provider, poll_timeout: Duration) -> Duration {
     let asked = Instant::now();
     let fetched = provider.fetch_orchestration_item(LEASE, poll_timeout, None).await;
-    assert!(fetched.must("fetching a turn").is_none(), "there is no turn");
+    assert!(fetched.must("fetching a turn").is_none(), "the store is empty");
     asked.elapsed()
 }
 
-/// Fetches an activity where there is none; how long it took.
+/// Fetches an activity from an empty store and returns how long the call took.
 async fn empty_work_fetch(provider: &dyn Provider, poll_timeout: Duration) -> Duration {
     let asked = Instant::now();
     let tags = TagFilter::DefaultOnly;
     let fetched = provider.fetch_work_item(LEASE, poll_timeout, None, &tags).await;
-    assert!(fetched.must("fetching an activity").is_none(), "there is no activity");
+    assert!(fetched.must("fetching an activity").is_none(), "the store is empty");
     asked.elapsed()
 }
 
@@ -36,15 +36,15 @@ fn assert_at_once(fastest: Duration, threshold: Duration) {
 
 #[track_caller]
 fn assert_waited(took: Duration) {
-    // Timers may end a little early against another clock.
-    assert!(took >= WAIT * 9 / 10, "the fetch gave up after {took:?} instead of {WAIT:?}");
+    // Timers may fire slightly early when measured by another clock.
+    assert!(took >= WAIT * 9 / 10, "the fetch returned after {took:?} instead of {WAIT:?}");
     assert!(took <= WAIT + POLL_OVERRUN_MAX, "the fetch waited {took:?} instead of {WAIT:?}");
 }
 
 /// With a poll timeout of zero a fetch of a turn returns at once.
 pub async fn test_short_poll_returns_immediately(provider: &dyn Provider, threshold: Duration) {
     let mut fastest = Duration::MAX;
-    // A busy machine may stop any single call.
+    // A busy machine may delay any single call.
     for _ in 0..SHORT_POLL_TRIES {
         fastest = fastest.min(empty_turn_fetch(provider, Duration::ZERO).await);
     }
@@ -73,10 +73,13 @@ pub async fn test_long_poll_work_item_waits_for_timeout(provider: &dyn Provider)
     assert_waited(empty_work_fetch(provider, WAIT).await);
 }
 
-/// Waiting or not, no fetch takes much longer than its poll timeout.
+/// No fetch takes much longer than its poll timeout, whether it waits or not.
 pub async fn test_fetch_respects_timeout_upper_bound(provider: &dyn Provider) {
     for took in [empty_turn_fetch(provider, WAIT).await, empty_work_fetch(provider, WAIT).await] {
-        assert!(took <= WAIT + POLL_OVERRUN_MAX, "the fetch took {took:?}, asked for {WAIT:?}");
+        assert!(
+            took <= WAIT + POLL_OVERRUN_MAX,
+            "the fetch took {took:?} with a poll timeout of {WAIT:?}"
+        );
     }
 }
 

@@ -1,4 +1,4 @@
-//! Executions of one instance stand side by side.
+//! An instance keeps the histories of all its executions apart.
 
 use duroxide_core::providers::{TurnCommit, WorkItem};
 use duroxide_core::{Event, EventKind};
@@ -27,7 +27,7 @@ fn continued(instance: &str, execution_id: u64, event_id: u64) -> Event {
     event(instance, execution_id, event_id, kind)
 }
 
-/// Ends the fetched execution with a third event and asks for the next one.
+/// Finishes the fetched execution with a third event and enqueues the next one.
 async fn end_and_continue<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     turn: &Turn,
@@ -73,16 +73,16 @@ async fn run_executions<F: ProviderFactory + ?Sized>(
     histories
 }
 
-/// Each execution has a history of its own; reading without a number reads the latest.
+/// Each execution has its own history; reading without a number reads the latest.
 pub async fn test_execution_isolation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let histories = run_executions(&store, 2).await;
-    assert_eq!(store.history("a").await, histories[1], "read gives the latest execution");
+    assert_eq!(store.history("a").await, histories[1], "read returns the latest execution");
     assert_executions(&store, &histories).await;
     store.send(signal("a", "next")).await;
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.execution_id, 2);
-    assert_eq!(turn.item.history, histories[1], "a turn holds the current execution only");
+    assert_eq!(turn.item.history, histories[1], "a turn contains only the current execution");
 }
 
 async fn assert_executions<F: ProviderFactory + ?Sized>(
@@ -95,7 +95,7 @@ async fn assert_executions<F: ProviderFactory + ?Sized>(
     }
 }
 
-/// The latest execution is the highest that was committed, not the one committed last.
+/// The latest execution is the one with the highest number, not the one committed last.
 pub async fn test_latest_execution_detection<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let histories = run_executions(&store, 3).await;
@@ -106,14 +106,14 @@ pub async fn test_latest_execution_detection<F: ProviderFactory + ?Sized>(factor
     store.ack(to_the_past).await.must("a commit to an earlier execution");
     assert_eq!(store.history("a").await, histories[2], "the latest execution stays the latest");
     if let Some(admin) = store.provider.as_management_capability() {
-        let latest = admin.latest_execution_id("a").await.must("asking for the latest execution");
+        let latest = admin.latest_execution_id("a").await.must("reading the latest execution");
         assert_eq!(latest, 3);
     }
     store.send(signal("a", "next")).await;
     assert_eq!(store.turn_of("a").await.item.execution_id, 3);
 }
 
-/// A fetch reports the current execution; a commit with a higher number moves it.
+/// A fetch reports the current execution; a commit with a higher number advances it.
 pub async fn test_execution_id_sequencing<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -128,7 +128,7 @@ pub async fn test_execution_id_sequencing<F: ProviderFactory + ?Sized>(factory: 
     }
 }
 
-/// Continuing as new ends one execution and begins another; the first one stays readable.
+/// Continuing as new finishes one execution and starts another; the first one stays readable.
 pub async fn test_continue_as_new_creates_new_execution<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let histories = run_executions(&store, 2).await;
@@ -136,16 +136,16 @@ pub async fn test_continue_as_new_creates_new_execution<F: ProviderFactory + ?Si
     let Some(admin) = store.provider.as_management_capability() else { return };
     let executions = admin.list_executions("a").await.must("listing executions");
     assert_eq!(executions, vec![1, 2]);
-    let first = admin.get_execution_info("a", 1).await.must("info of an ended execution");
+    let first = admin.get_execution_info("a", 1).await.must("info of a finished execution");
     assert_eq!((first.status.as_str(), first.output.as_deref()), ("ContinuedAsNew", Some("next")));
-    assert!(first.completed_at.is_some(), "an ended execution has an end");
+    assert!(first.completed_at.is_some(), "a finished execution has a completion time");
     assert_eq!(first.event_count, 3);
     let second = admin.get_execution_info("a", 2).await.must("info of a running execution");
     assert_eq!((second.status.as_str(), second.output), ("Running", None));
-    assert_eq!(second.completed_at, None, "a running execution has no end");
+    assert_eq!(second.completed_at, None, "a running execution has no completion time");
 }
 
-/// Three executions, three histories, none touched by the others.
+/// Three executions have three independent histories.
 pub async fn test_execution_history_persistence<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut histories = run_executions(&store, 3).await;

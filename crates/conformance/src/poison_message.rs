@@ -1,4 +1,4 @@
-//! Attempts are counted, so that a message that never succeeds is noticed.
+//! The store counts attempts, so that the runtime can detect a message that never succeeds.
 
 use std::time::Duration;
 
@@ -14,8 +14,8 @@ async fn abandon_turn<F: ProviderFactory + ?Sized>(
 ) {
     let (delay, ignore_attempt) = how;
     let token = turn.token.as_str();
-    let given_back = store.provider.abandon_orchestration_item(token, delay, ignore_attempt).await;
-    given_back.must("giving back a turn");
+    let abandoned = store.provider.abandon_orchestration_item(token, delay, ignore_attempt).await;
+    abandoned.must("abandoning a turn");
 }
 
 async fn abandon_work<F: ProviderFactory + ?Sized>(
@@ -23,11 +23,11 @@ async fn abandon_work<F: ProviderFactory + ?Sized>(
     work: &Work,
     ignore_attempt: bool,
 ) {
-    let given_back = store.provider.abandon_work_item(&work.token, None, ignore_attempt).await;
-    given_back.must("giving back an activity");
+    let abandoned = store.provider.abandon_work_item(&work.token, None, ignore_attempt).await;
+    abandoned.must("abandoning an activity");
 }
 
-// How a turn is given back: the delay, and whether the attempt is taken back.
+// How a turn is abandoned: the delay, and whether the attempt is undone.
 const COUNTED: (Option<Duration>, bool) = (None, false);
 const NOT_COUNTED: (Option<Duration>, bool) = (None, true);
 
@@ -39,10 +39,10 @@ pub async fn orchestration_attempt_count_starts_at_one<F: ProviderFactory + ?Siz
     assert_eq!(turn.attempt, 1);
     store.ack(commit(&turn, vec![started("a", 1)])).await.must("a commit");
     store.send(signal("a", "1")).await;
-    assert_eq!(store.turn_of("a").await.attempt, 1, "a new message begins at 1");
+    assert_eq!(store.turn_of("a").await.attempt, 1, "a new message starts at 1");
 }
 
-/// Every further fetch counts, whether the turn was given back or its lease ended.
+/// Every further fetch counts, whether the turn was abandoned or its lease expired.
 pub async fn orchestration_attempt_count_increments_on_refetch<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -50,11 +50,11 @@ pub async fn orchestration_attempt_count_increments_on_refetch<F: ProviderFactor
     store.send(start_item("a")).await;
     for attempt in 1..=3 {
         let turn = store.turn_of("a").await;
-        assert_eq!(turn.attempt, attempt, "given back and fetched again");
+        assert_eq!(turn.attempt, attempt, "abandoned and fetched again");
         abandon_turn(&store, &turn, COUNTED).await;
     }
     for attempt in 4..=5 {
-        assert_eq!(store.turn_of("a").await.attempt, attempt, "fetched after the lease ended");
+        assert_eq!(store.turn_of("a").await.attempt, attempt, "fetched after the lease expired");
         store.expire().await;
     }
 }
@@ -66,22 +66,22 @@ pub async fn worker_attempt_count_starts_at_one<F: ProviderFactory + ?Sized>(fac
     assert_eq!(store.work().await.attempt, 1);
 }
 
-/// A fetch after the end of a lease counts, and so does one after giving back.
+/// A fetch after an expired lease counts, and so does one after an abandon.
 pub async fn worker_attempt_count_increments_on_lock_expiry<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
     for attempt in 1..=3 {
-        assert_eq!(store.work().await.attempt, attempt, "fetched after the lease ended");
+        assert_eq!(store.work().await.attempt, attempt, "fetched after the lease expired");
         store.expire().await;
     }
     let work = store.work().await;
     abandon_work(&store, &work, false).await;
-    assert_eq!(store.work().await.attempt, 5, "given back and fetched again");
+    assert_eq!(store.work().await.attempt, 5, "abandoned and fetched again");
 }
 
-/// Each message and each activity has a count of its own.
+/// Each message and each activity has its own count.
 pub async fn attempt_count_is_per_message<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -103,7 +103,7 @@ pub async fn attempt_count_is_per_message<F: ProviderFactory + ?Sized>(factory: 
     assert_eq!(store.turn_of("b").await.attempt, 1, "another instance has its own count");
 }
 
-/// Giving an activity back without counting takes one attempt back.
+/// Abandoning an activity with `ignore_attempt` undoes one attempt.
 pub async fn abandon_work_item_ignore_attempt_decrements<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -113,10 +113,10 @@ pub async fn abandon_work_item_ignore_attempt_decrements<F: ProviderFactory + ?S
     let second = store.work().await;
     assert_eq!(second.attempt, 2);
     abandon_work(&store, &second, true).await;
-    assert_eq!(store.work().await.attempt, 2, "the second attempt was taken back");
+    assert_eq!(store.work().await.attempt, 2, "the second attempt was undone");
 }
 
-/// Giving a turn back without counting takes one attempt back.
+/// Abandoning a turn with `ignore_attempt` undoes one attempt.
 pub async fn abandon_orchestration_item_ignore_attempt_decrements<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -128,10 +128,10 @@ pub async fn abandon_orchestration_item_ignore_attempt_decrements<F: ProviderFac
     let second = store.turn_of("a").await;
     assert_eq!(second.attempt, 2);
     abandon_turn(&store, &second, NOT_COUNTED).await;
-    assert_eq!(store.turn_of("a").await.attempt, 2, "the second attempt was taken back");
+    assert_eq!(store.turn_of("a").await.attempt, 2, "the second attempt was undone");
 }
 
-/// A count never falls below zero: the next fetch is attempt 1, however often one is taken back.
+/// A count never falls below zero: the next fetch is attempt 1, however often attempts are undone.
 pub async fn ignore_attempt_never_goes_negative<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -158,10 +158,10 @@ pub async fn max_attempt_count_across_message_batch<F: ProviderFactory + ?Sized>
     store.send(signal("a", "new")).await;
     let both = store.turn_of("a").await;
     assert_eq!(both.item.messages, vec![signal("a", "old"), signal("a", "new")]);
-    assert_eq!(both.attempt, 3, "3 and 1 make 3");
+    assert_eq!(both.attempt, 3, "the highest of 3 and 1 is 3");
 }
 
-/// Taking back the attempt of what was fetched does not touch a hidden message.
+/// Undoing the attempt of fetched messages does not change a hidden message.
 pub async fn orchestration_ignore_attempt_preserves_hidden_start<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -188,7 +188,7 @@ pub async fn orchestration_ignore_attempt_preserves_hidden_start<F: ProviderFact
     assert_eq!(both.attempt, 3, "the start was fetched twice before");
 }
 
-/// A delay hides what was fetched; what arrived under the lease stays visible.
+/// A delay hides the fetched messages; messages that arrived under the lease stay visible.
 pub async fn orchestration_delayed_abandon_preserves_unlocked_rows<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -201,10 +201,14 @@ pub async fn orchestration_delayed_abandon_preserves_unlocked_rows<F: ProviderFa
     abandon_turn(&store, &turn, (Some(delay), false)).await;
 
     let later = store.turn_of("a").await;
-    assert_eq!(later.item.messages, vec![signal("a", "later")], "only the fetched one is hidden");
+    assert_eq!(
+        later.item.messages,
+        vec![signal("a", "later")],
+        "only the fetched message is hidden"
+    );
     assert_eq!(later.attempt, 1);
     store.ack(commit(&later, vec![heard("a", 1, 2)])).await.must("a commit");
-    store.no_turn("the fetched one is still hidden").await;
+    store.no_turn("the fetched message is still hidden").await;
     store.pass(delay).await;
     store.expire().await;
     let hidden = store.turn_of("a").await;

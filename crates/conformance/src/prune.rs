@@ -29,7 +29,8 @@ async fn prune<F: ProviderFactory + ?Sized>(
     store.admin().prune_executions(instance, options).await.must("pruning an instance")
 }
 
-/// The newest executions are kept, as many as asked for; without options only the current one.
+/// Pruning keeps the requested number of newest executions; without options it keeps only the
+/// current one.
 pub async fn test_prune_options_combinations<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     chain(&store, "chain", 5).await;
@@ -37,7 +38,7 @@ pub async fn test_prune_options_combinations<F: ProviderFactory + ?Sized>(factor
     assert_eq!((pruned.instances_processed, pruned.executions_deleted), (1, 0));
     let pruned = prune(&store, "chain", keep_last(2)).await;
     assert_eq!((pruned.instances_processed, pruned.executions_deleted), (1, 3));
-    assert_eq!(pruned.events_deleted, 6, "each had its start and its end");
+    assert_eq!(pruned.events_deleted, 6, "each had two events");
     assert_eq!(store.executions("chain").await, [4, 5]);
     for execution_id in 1..=3 {
         let history = store.provider.read_with_execution("chain", execution_id).await;
@@ -46,10 +47,10 @@ pub async fn test_prune_options_combinations<F: ProviderFactory + ?Sized>(factor
     let pruned = prune(&store, "chain", PruneOptions::default()).await;
     assert_eq!(pruned.executions_deleted, 1);
     assert_eq!(store.executions("chain").await, [5]);
-    assert_eq!(store.history("chain").await.len(), 1, "the current one is untouched");
+    assert_eq!(store.history("chain").await.len(), 1, "the current execution is unchanged");
 }
 
-/// The current execution is never pruned, running or not.
+/// The current execution is never pruned, whether it runs or not.
 pub async fn test_prune_safety<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let options = [PruneOptions::default(), keep_last(0), keep_last(1)];
@@ -67,11 +68,11 @@ pub async fn test_prune_safety<F: ProviderFactory + ?Sized>(factory: &F) {
             assert_eq!(prune(&store, &instance, options.clone()).await.executions_deleted, 0);
         }
     }
-    let unknown = store.admin().prune_executions("nobody", PruneOptions::default()).await;
+    let unknown = store.admin().prune_executions("unknown", PruneOptions::default()).await;
     unknown.must_fail_for_good("pruning an unknown instance");
 }
 
-/// Only executions that ended before the time are pruned, and all conditions must hold.
+/// Only executions that finished before the given time are pruned. All conditions must hold.
 pub async fn test_prune_completed_before<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     chain(&store, "chain", 3).await;
@@ -86,10 +87,18 @@ pub async fn test_prune_completed_before<F: ProviderFactory + ?Sized>(factory: &
     assert_eq!(prune(&store, "chain", kept).await.executions_deleted, 1);
     assert_eq!(store.executions("chain").await, [2, 3, 4, 5], "the last four are kept");
     assert_eq!(prune(&store, "chain", before(cut)).await.executions_deleted, 1);
-    assert_eq!(store.executions("chain").await, [3, 4, 5], "3 ended after the time");
-    let ended = store.admin().get_execution_info("chain", 3).await.must("info of an execution");
-    let ended = ended.completed_at.expect("it has ended");
-    assert_eq!(prune(&store, "chain", before(ended)).await.executions_deleted, 0, "strictly");
+    assert_eq!(
+        store.executions("chain").await,
+        [3, 4, 5],
+        "execution 3 finished after the given time"
+    );
+    let info = store.admin().get_execution_info("chain", 3).await.must("info of an execution");
+    let completed_at = info.completed_at.expect("the execution has finished");
+    assert_eq!(
+        prune(&store, "chain", before(completed_at)).await.executions_deleted,
+        0,
+        "strictly before"
+    );
 }
 
 /// Only the listed instances are pruned.
@@ -105,7 +114,7 @@ pub async fn test_prune_bulk<F: ProviderFactory + ?Sized>(factory: &F) {
     };
     let nothing = store.admin().prune_executions_bulk(filter(&[]), keep_last(1)).await;
     assert_eq!(nothing.must("pruning nothing").instances_processed, 0);
-    let listed = filter(&["one", "two", "nobody"]);
+    let listed = filter(&["one", "two", "unknown"]);
     let pruned = store.admin().prune_executions_bulk(listed, keep_last(1)).await;
     let pruned = pruned.must("pruning two instances");
     assert_eq!(pruned.instances_processed, 2);
@@ -133,7 +142,8 @@ pub async fn test_prune_bulk_includes_running_instances<F: ProviderFactory + ?Si
     store.record("running", vec![]).await;
 }
 
-/// The filter's time means the end of the current execution, and its limit counts instances.
+/// The filter's time applies to the completion of the current execution, and its limit counts
+/// instances.
 pub async fn test_prune_bulk_filter_combinations<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["early", "late", "running"] {
@@ -155,7 +165,7 @@ pub async fn test_prune_bulk_filter_combinations<F: ProviderFactory + ?Sized>(fa
     assert_eq!(pruned.must("pruning one instance").instances_processed, 1);
 }
 
-/// An execution that ended stays readable while it is the current one, until the next begins.
+/// A finished execution stays readable until the next one starts.
 pub async fn test_prune_between_executions<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     chain(&store, "chain", 2).await;

@@ -11,7 +11,7 @@ use crate::support::{
 /// Activities come in the order in which they were enqueued.
 pub async fn test_worker_queue_fifo_ordering<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    // Ids and names fall while the order of arrival rises.
+    // The ids and names are in reverse order of arrival.
     let items: Vec<_> =
         (1..=8).rev().map(|number| activity(&format!("instance-{number}"), number)).collect();
     for item in &items {
@@ -22,7 +22,7 @@ pub async fn test_worker_queue_fifo_ordering<F: ProviderFactory + ?Sized>(factor
     }
 }
 
-/// A fetched activity is hidden, not removed; finishing it removes it.
+/// A fetched activity is hidden, not removed; completing it removes it.
 pub async fn test_worker_peek_lock_semantics<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -31,31 +31,31 @@ pub async fn test_worker_peek_lock_semantics<F: ProviderFactory + ?Sized>(factor
     store.expire().await;
     let second = store.work().await;
     assert_eq!(second.item, first.item, "a leased activity is not removed");
-    store.provider.ack_work_item(&second.token, None).await.must("finishing an activity");
-    store.no_work("a finished activity is gone").await;
+    store.provider.ack_work_item(&second.token, None).await.must("completing an activity");
+    store.no_work("a completed activity is removed").await;
     store.expire().await;
-    store.no_work("a finished activity never comes back").await;
+    store.no_work("a completed activity never comes back").await;
 }
 
-/// Finishing removes the activity and tells its orchestration, both or neither.
+/// Completing removes the activity and enqueues its result, both or neither.
 pub async fn test_worker_ack_atomicity<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     store.send_work(activity("a", 2)).await;
     let work = store.work().await;
     let bogus = store.provider.ack_work_item("no-such-token", Some(completed("a", 2))).await;
-    bogus.must_fail_for_good("finishing under an unknown token");
+    bogus.must_fail_for_good("completing under an unknown token");
     store.no_turn("a refused result is not sent").await;
     let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
-    finished.must("finishing an activity");
+    finished.must("completing an activity");
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, vec![completed("a", 2)]);
     assert_eq!(turn.attempt, 1);
     store.expire().await;
-    store.no_work("a finished activity never comes back").await;
+    store.no_work("a completed activity never comes back").await;
 }
 
-/// A timer is hidden until its time; what else is there is delivered without it.
+/// A timer is hidden until it is due; other messages are delivered without it.
 pub async fn test_timer_delayed_visibility<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -77,10 +77,10 @@ pub async fn test_timer_delayed_visibility<F: ProviderFactory + ?Sized>(factory:
     store.expire().await;
     let third = store.turn_of("a").await;
     assert_eq!(third.item.messages, vec![due], "the timer is due");
-    assert_eq!(third.attempt, 1, "waiting is not an attempt");
+    assert_eq!(third.attempt, 1, "waiting does not count as an attempt");
 }
 
-/// An activity whose holder vanished is delivered again.
+/// An activity whose worker disappeared is delivered again.
 pub async fn test_lost_lock_token_handling<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -91,7 +91,7 @@ pub async fn test_lost_lock_token_handling<F: ProviderFactory + ?Sized>(factory:
     assert_eq!(again.item, lost.item);
     assert_ne!(again.token, lost.token);
     assert_eq!(again.attempt, 2, "it is the second attempt");
-    store.provider.ack_work_item(&again.token, None).await.must("finishing after redelivery");
+    store.provider.ack_work_item(&again.token, None).await.must("completing after redelivery");
 }
 
 /// An activity is visible as soon as it is enqueued, directly or by a commit.
@@ -107,7 +107,7 @@ pub async fn test_worker_item_immediate_visibility<F: ProviderFactory + ?Sized>(
     assert_eq!(store.work().await.item, activity("a", 2));
 }
 
-/// A hidden activity is passed over although nobody holds it; it does not block younger ones.
+/// A fetch skips a hidden activity although it is not leased; it does not block newer ones.
 pub async fn test_worker_delayed_visibility_skips_future_items<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -117,23 +117,23 @@ pub async fn test_worker_delayed_visibility_skips_future_items<F: ProviderFactor
     let hidden = store.work().await;
     assert_eq!(hidden.item, activity("a", 1));
     let delay = store.lease() * 2;
-    let given_back = store.provider.abandon_work_item(&hidden.token, Some(delay), false).await;
-    given_back.must("giving back with a delay");
+    let abandoned = store.provider.abandon_work_item(&hidden.token, Some(delay), false).await;
+    abandoned.must("abandoning with a delay");
     let next = store.work().await;
-    assert_eq!(next.item, activity("a", 2), "the hidden one is passed over");
-    store.provider.ack_work_item(&next.token, None).await.must("finishing an activity");
-    store.no_work("the other one is still hidden").await;
+    assert_eq!(next.item, activity("a", 2), "the hidden activity is skipped");
+    store.provider.ack_work_item(&next.token, None).await.must("completing an activity");
+    store.no_work("the other activity is still hidden").await;
     store.pass(delay).await;
     store.expire().await;
     assert_eq!(store.work().await.item, activity("a", 1));
 }
 
-/// Queue messages alone for an unknown instance are dropped; for a known one they are delivered.
+/// Queue messages for an unknown instance are dropped; for a known one they are delivered.
 pub async fn test_orphan_queue_messages_dropped<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(queued("ghost", "1")).await;
     store.send(queued("ghost", "2")).await;
-    store.no_turn("nobody reads the queue of an unknown instance").await;
+    store.no_turn("an unknown instance has no reader").await;
     store.send(start_item("ghost")).await;
     let turn = store.turn_of("ghost").await;
     assert_eq!(turn.item.messages, vec![start_item("ghost")], "orphans were dropped");

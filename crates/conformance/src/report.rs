@@ -1,21 +1,22 @@
-//! What a run of the whole suite found.
+//! The result of a run of the whole suite.
 
 use std::fmt;
 
 use crate::{Ability, Validation};
 
-/// How one validation ended.
+/// The outcome of one validation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Outcome {
-    /// The contract is kept.
+    /// The provider keeps the promise.
     Passed,
-    /// The contract is broken; this is how it showed.
+    /// The provider breaks the promise; the message of the panic.
     Failed(String),
     /// Not run, because the backend lacks this ability.
     Skipped(Ability),
 }
 
-/// How every validation ended. Its display is a table of what did not pass, and the counts.
+/// The outcomes of all validations. The display is a table of those that did not pass, with the
+/// counts.
 #[derive(Debug, Clone, Default)]
 pub struct Report {
     /// In the order of the catalogue.
@@ -55,7 +56,7 @@ impl fmt::Display for Report {
             match outcome {
                 Outcome::Passed => {}
                 Outcome::Failed(message) => {
-                    // The first line says what broke; a table has no room for more.
+                    // The first line names the broken promise; the table has no room for more.
                     let first = message.lines().next().unwrap_or_default();
                     writeln!(f, "failed   {name:<80} {first}")?;
                 }

@@ -12,12 +12,12 @@ use crate::{Outcome, ProviderFactory, Report, Validation, all};
 /// Runs one validation and panics if the contract is broken.
 ///
 /// # Panics
-/// Also when there is no such validation, or when it does not end.
+/// Also if the validation is unknown or does not finish in time.
 pub async fn run_validation(factory: &dyn ProviderFactory, category: &str, name: &str) {
     let validation = all()
         .into_iter()
         .find(|validation| validation.category == category && validation.name == name)
-        .unwrap_or_else(|| panic!("there is no validation {category}::{name}"));
+        .unwrap_or_else(|| panic!("unknown validation {category}::{name}"));
     run_in_time(factory, &validation).await;
 }
 
@@ -44,15 +44,15 @@ async fn judge(factory: &dyn ProviderFactory, validation: &Validation) -> Outcom
 async fn run_in_time(factory: &dyn ProviderFactory, validation: &Validation) {
     let run = (validation.run)(factory);
     if tokio::time::timeout(VALIDATION_TIME_MAX, run).await.is_err() {
-        panic!("did not end within {VALIDATION_TIME_MAX:?}");
+        panic!("did not finish within {VALIDATION_TIME_MAX:?}");
     }
 }
 
-/// Drives a future and turns its panic into a message.
+/// Polls a future and converts its panic into a message.
 async fn catch(future: impl Future<Output = ()>) -> Result<(), String> {
     let mut future = pin!(future);
     poll_fn(|context| {
-        // The future is not polled again after a panic, so a state torn by it is never seen.
+        // The future is not polled again after a panic, so its broken state is never observed.
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
             Ok(Poll::Pending) => Poll::Pending,
             Ok(Poll::Ready(())) => Poll::Ready(Ok(())),

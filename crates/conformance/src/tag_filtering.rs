@@ -39,7 +39,7 @@ fn id(item: &WorkItem) -> u64 {
     *id
 }
 
-/// Ids of everything that a filter lets through now, in the order it is handed out.
+/// The ids of all activities that a filter matches now, in fetch order.
 async fn ids(store: &AnyStore<'_>, filter: &TagFilter) -> Vec<u64> {
     let mut ids = Vec::new();
     while let Some(work) = fetch(store, filter).await {
@@ -48,52 +48,52 @@ async fn ids(store: &AnyStore<'_>, filter: &TagFilter) -> Vec<u64> {
     ids
 }
 
-/// By default a worker takes activities without a tag.
+/// By default a worker gets activities without a tag.
 pub async fn test_default_only_fetches_untagged(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     assert_eq!(ids(&store, &TagFilter::default_only()).await, [1]);
 }
 
-/// A worker for a tag takes that tag and nothing else.
+/// A worker for a tag gets activities with that tag and no others.
 pub async fn test_tags_fetches_only_matching(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     assert_eq!(ids(&store, &TagFilter::tags(["other"])).await, [0_u64; 0]);
     assert_eq!(ids(&store, &TagFilter::tags(["disk"])).await, [3]);
     assert_eq!(ids(&store, &TagFilter::tags(["gpu"])).await, [2]);
-    assert_eq!(ids(&store, &TagFilter::default_only()).await, [1], "left for the others");
+    assert_eq!(ids(&store, &TagFilter::default_only()).await, [1], "left for other workers");
 }
 
-/// A worker for a tag and for everything untagged takes both, oldest first.
+/// A worker for a tag and for untagged activities gets both, oldest first.
 pub async fn test_default_and_fetches_untagged_and_matching(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     store.send_work(activity("tagged", 4)).await;
     assert_eq!(ids(&store, &TagFilter::default_and(["disk"])).await, [1, 3, 4]);
-    assert_eq!(ids(&store, &TagFilter::any()).await, [2], "left for the others");
+    assert_eq!(ids(&store, &TagFilter::any()).await, [2], "left for other workers");
 }
 
-/// A worker that serves nothing gets nothing, and holds nothing up.
+/// A worker that serves nothing gets nothing and blocks no other worker.
 pub async fn test_none_filter_returns_nothing(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     assert_eq!(ids(&store, &TagFilter::none()).await, [0_u64; 0]);
-    let first = fetch(&store, &TagFilter::any()).await.expect("the activities are still there");
+    let first = fetch(&store, &TagFilter::any()).await.expect("the activities are still fetchable");
     assert_eq!((id(&first.item), first.attempt), (1, 1), "nothing was counted as an attempt");
 }
 
-/// A worker for several tags takes each of them, oldest first.
+/// A worker for several tags gets all of them, oldest first.
 pub async fn test_multi_tag_filter(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     store.send_work(tagged(4, "net")).await;
     store.send_work(tagged(5, "gpu")).await;
     assert_eq!(ids(&store, &TagFilter::tags(["gpu", "net"])).await, [2, 4, 5]);
-    assert_eq!(ids(&store, &TagFilter::any()).await, [1, 3], "left for the others");
+    assert_eq!(ids(&store, &TagFilter::any()).await, [1, 3], "left for other workers");
 }
 
-/// What is fetched is what was enqueued, tag included.
+/// A fetched activity equals the enqueued one, including its tag.
 pub async fn test_tag_round_trip_preservation(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     let long = "ü/ \"'%".repeat(30);
     store.send_work(tagged(4, &long)).await;
-    let work = fetch(&store, &TagFilter::tags([long.as_str()])).await.expect("the odd tag");
+    let work = fetch(&store, &TagFilter::tags([long.as_str()])).await.expect("the long tag");
     assert_eq!(work.item, tagged(4, &long));
     let work = fetch(&store, &TagFilter::tags(["gpu"])).await.expect("the tag gpu");
     assert_eq!(work.item, tagged(2, "gpu"));
@@ -101,13 +101,13 @@ pub async fn test_tag_round_trip_preservation(factory: &dyn ProviderFactory) {
     assert_eq!(work.item, activity("tagged", 1), "no tag stays no tag");
 }
 
-/// A worker for everything takes everything, oldest first.
+/// A worker for all tags gets all activities, oldest first.
 pub async fn test_any_filter_fetches_everything(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     assert_eq!(ids(&store, &TagFilter::any()).await, [1, 2, 3]);
 }
 
-/// An activity that is given back, at once or later, still has its tag.
+/// An abandoned activity keeps its tag, with and without a delay.
 pub async fn test_tag_survives_abandon_and_refetch(factory: &dyn ProviderFactory) {
     let store = Store::open(factory).await;
     let gpu = TagFilter::tags(["gpu"]);
@@ -115,17 +115,21 @@ pub async fn test_tag_survives_abandon_and_refetch(factory: &dyn ProviderFactory
     for (attempt, delay) in [(1, None), (2, Some(DELAY))] {
         let work = fetch(&store, &gpu).await.expect("the tag gpu");
         assert_eq!((work.attempt, &work.item), (attempt, &tagged(1, "gpu")));
-        let given_back = store.provider.abandon_work_item(&work.token, delay, false).await;
-        given_back.must("giving an activity back");
-        assert_eq!(ids(&store, &TagFilter::default_only()).await, [0_u64; 0], "it has a tag");
+        let abandoned = store.provider.abandon_work_item(&work.token, delay, false).await;
+        abandoned.must("abandoning an activity");
+        assert_eq!(
+            ids(&store, &TagFilter::default_only()).await,
+            [0_u64; 0],
+            "the activity has a tag"
+        );
         store.pass(delay.map_or(Duration::ZERO, |delay| delay + CLOCK_SLACK)).await;
     }
-    assert_eq!(ids(&store, &TagFilter::default_only()).await, [0_u64; 0], "it has a tag");
-    let work = fetch(&store, &gpu).await.expect("the tag gpu, given back twice");
+    assert_eq!(ids(&store, &TagFilter::default_only()).await, [0_u64; 0], "the activity has a tag");
+    let work = fetch(&store, &gpu).await.expect("the tag gpu, abandoned twice");
     assert_eq!((work.attempt, work.item), (3, tagged(1, "gpu")));
 }
 
-/// An activity whose lease ran out still has its tag.
+/// An activity whose lease expired keeps its tag.
 pub async fn test_tag_survives_lock_expiry(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     let gpu = TagFilter::tags(["gpu"]);
@@ -136,7 +140,8 @@ pub async fn test_tag_survives_lock_expiry(factory: &dyn ProviderFactory) {
     assert_eq!((work.attempt, work.item), (2, tagged(2, "gpu")));
 }
 
-/// Workers with different filters share a store and each gets its own, until all is done.
+/// Workers with different filters share a store, and each gets its own activities until none is
+/// left.
 pub async fn test_multi_runtime_tag_isolation(factory: &dyn ProviderFactory) {
     let store = three_kinds(factory).await;
     let filters = [TagFilter::tags(["disk"]), TagFilter::default_only(), TagFilter::tags(["gpu"])];
@@ -145,10 +150,10 @@ pub async fn test_multi_runtime_tag_isolation(factory: &dyn ProviderFactory) {
         assert_eq!(id(&work.item), expected);
         assert_eq!(ids(&store, filter).await, [0_u64; 0], "each worker has only one activity");
         let done = store.provider.ack_work_item(&work.token, Some(completed("tagged", expected)));
-        done.await.must("finishing an activity");
+        done.await.must("completing an activity");
     }
     store.expire().await;
-    assert_eq!(ids(&store, &TagFilter::any()).await, [0_u64; 0], "all is done");
+    assert_eq!(ids(&store, &TagFilter::any()).await, [0_u64; 0], "no activity is left");
 }
 
 /// An activity that a turn schedules keeps its tag.
@@ -166,7 +171,7 @@ pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn Pro
     assert_eq!(work.item, tagged(2, "gpu"));
 }
 
-/// A tag is compared as it is written: no case is folded, nothing is a prefix or a pattern.
+/// Tags are compared exactly: case matters, and a tag is neither a prefix nor a pattern.
 pub async fn test_tags_are_compared_exactly(factory: &dyn ProviderFactory) {
     let store = Store::open(factory).await;
     for (id, tag) in (1..).zip(["gpu", "GPU", "gpu ", "gpu2", ""]) {
@@ -180,8 +185,8 @@ pub async fn test_tags_are_compared_exactly(factory: &dyn ProviderFactory) {
     assert_eq!(ids(&store, &TagFilter::any()).await, [3, 4]);
 }
 
-/// Tag and session must both fit, whichever of them the worker lacks.
-pub async fn test_tag_and_session_must_both_fit(factory: &dyn ProviderFactory) {
+/// A worker must match both tag and session.
+pub async fn test_tag_and_session_must_both_match(factory: &dyn ProviderFactory) {
     let store = Store::open(factory).await;
     let mut item = tagged(1, "gpu");
     if let WorkItem::ActivityExecute { session_id, .. } = &mut item {
@@ -193,11 +198,11 @@ pub async fn test_tag_and_session_must_both_fit(factory: &dyn ProviderFactory) {
         lock_timeout: store.lease(),
     };
     let gpu = TagFilter::tags(["gpu"]);
-    assert_eq!(ids(&store, &gpu).await, [0_u64; 0], "the worker takes no sessions");
+    assert_eq!(ids(&store, &gpu).await, [0_u64; 0], "the worker has no sessions");
     let untagged = store.try_work_as(Some(&owner("a")), &TagFilter::default_only()).await;
     assert!(untagged.is_none(), "the worker does not serve the tag");
-    // The worker without the tag must not have taken the session.
-    let work = store.try_work_as(Some(&owner("b")), &gpu).await.expect("tag and session fit");
+    // The worker without the tag must not have claimed the session.
+    let work = store.try_work_as(Some(&owner("b")), &gpu).await.expect("tag and session match");
     assert_eq!((work.attempt, work.item), (1, item));
 }
 
@@ -219,7 +224,7 @@ macro_rules! __tag_filtering {
             test_multi_runtime_tag_isolation;
             test_tag_preserved_through_ack_orchestration_item;
             test_tags_are_compared_exactly;
-            test_tag_and_session_must_both_fit;
+            test_tag_and_session_must_both_match;
         }
     };
 }

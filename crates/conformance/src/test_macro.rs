@@ -1,10 +1,10 @@
-//! One line per backend: a test of every validation.
+//! Generates one test for every validation.
 
-/// Makes a `#[tokio::test]` of every validation, in a module per category.
+/// Generates a `#[tokio::test]` for every validation, in a module per category.
 ///
-/// The factory is any expression; it is evaluated in each test. What the backend lacks is named
-/// by [`Ability::word`](crate::Ability::word): validations that need it are shown as ignored, with
-/// the reason.
+/// The factory is any expression; each test evaluates it. Name the abilities that the backend lacks
+/// by [`Ability::word`](crate::Ability::word): validations that need one are listed as ignored,
+/// with the reason.
 ///
 /// ```
 /// # use std::sync::Arc;
@@ -50,7 +50,7 @@ macro_rules! __category_tests {
         $($name:ident $(needs($($ability:ident),+))? $(via $wrapper:ident)?;)*
     ) => {
         mod $category {
-            // The factory is named as in the module around.
+            // The factory expression uses the names of the surrounding module.
             #[allow(unused_imports)]
             use super::*;
 
@@ -61,8 +61,8 @@ macro_rules! __category_tests {
     };
 }
 
-/// Decides whether a test is shown as ignored, by comparing each needed ability with each missing
-/// one. The attribute is spelled through `cfg_attr` because our own tests must not be ignored.
+/// Decides whether a test is ignored by comparing each needed ability with each missing one.
+/// `cfg_attr` sets the attribute because the tests of this repository must not be ignored.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __test {
@@ -74,7 +74,7 @@ macro_rules! __test {
     };
     ($test:tt needs [attempt_counts $($n:ident)*] without $w:tt
         left [attempt_counts $($l:ident)*]) => {
-        $crate::__ignored! { $test "the backend offers no look at attempt counts" }
+        $crate::__ignored! { $test "the backend does not expose attempt counts" }
     };
     ($test:tt needs [management $($n:ident)*] without $w:tt left [management $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend has no management side" }
@@ -83,7 +83,7 @@ macro_rules! __test {
         $crate::__ignored! { $test "the backend does not wait for work" }
     };
     ($test:tt needs [watching $($n:ident)*] without $w:tt left [watching $($l:ident)*]) => {
-        $crate::__ignored! { $test "the backend does not tell of changes" }
+        $crate::__ignored! { $test "the backend does not publish changes" }
     };
     ($test:tt needs [progress $($n:ident)*] without $w:tt left [progress $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend does not keep progress of activities" }
@@ -96,10 +96,10 @@ macro_rules! __test {
         $crate::__ignored! { $test "the backend does not list workers and waiting activities" }
     };
     ($test:tt needs [work_leases $($n:ident)*] without $w:tt left [work_leases $($l:ident)*]) => {
-        $crate::__ignored! { $test "the backend leases no activities by commits" }
+        $crate::__ignored! { $test "the commits of the backend lease no activities" }
     };
     ($test:tt needs [direct_turns $($n:ident)*] without $w:tt left [direct_turns $($l:ident)*]) => {
-        $crate::__ignored! { $test "the backend takes no direct turns" }
+        $crate::__ignored! { $test "the backend commits no direct turns" }
     };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
@@ -109,7 +109,7 @@ macro_rules! __test {
     };
 }
 
-/// A test that is listed and does not run.
+/// A test that is listed but not run.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __ignored {

@@ -1,4 +1,4 @@
-//! What a filter lets through, and that it leaves the rest alone.
+//! A fetch with a filter returns matching turns and does not change the others.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support::{Must, Store, signal, start_item};
 
 const LONG: Duration = Duration::from_secs(60);
 
-/// Without a filter everything is handed out, whatever it is pinned to.
+/// Without a filter a fetch returns every instance, whatever its pin.
 pub async fn test_fetch_with_filter_none_returns_any_item<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -23,12 +23,12 @@ pub async fn test_fetch_with_filter_none_returns_any_item<F: ProviderFactory + ?
     assert_eq!(turn.item.messages, vec![signal("pinned", "next")]);
 }
 
-/// A turn that fits comes as without a filter.
+/// A matching turn is the same as one fetched without a filter.
 pub async fn test_fetch_with_compatible_filter_returns_item<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = pinned_and_ready(factory, "1.2.3").await;
-    let turn = fetch(&store, &replays(&[("1.0.0", "2.0.0")])).await.expect("the pin fits");
+    let turn = fetch(&store, &replays(&[("1.0.0", "2.0.0")])).await.expect("the pin matches");
     assert_eq!(turn.item.instance, "pinned");
     assert_eq!(turn.item.messages, vec![signal("pinned", "next")]);
     assert_eq!(turn.item.history, store.history("pinned").await);
@@ -36,17 +36,17 @@ pub async fn test_fetch_with_compatible_filter_returns_item<F: ProviderFactory +
     store.no_turn("the instance is leased").await;
 }
 
-/// A turn that does not fit is not handed out.
+/// A turn that does not match is not fetched.
 pub async fn test_fetch_with_incompatible_filter_skips_item<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = pinned_and_ready(factory, "3.0.0").await;
     assert!(!gets(&store, "pinned", &[("1.0.0", "2.0.0")]).await, "the pin is above");
     assert!(!gets(&store, "pinned", &[("4.0.0", "5.0.0")]).await, "the pin is below");
-    assert!(gets(&store, "pinned", &[("3.0.0", "3.0.0")]).await, "the pin fits");
+    assert!(gets(&store, "pinned", &[("3.0.0", "3.0.0")]).await, "the pin matches");
 }
 
-/// What does not fit does not stand in the way of what does.
+/// Instances that do not match do not block those that do.
 pub async fn test_fetch_filter_skips_incompatible_selects_compatible<
     F: ProviderFactory + ?Sized,
 >(
@@ -63,9 +63,9 @@ pub async fn test_fetch_filter_skips_incompatible_selects_compatible<
     }
     store.send(signal("new", "next")).await;
     let node = replays(&[("2.0.0", "2.0.0")]);
-    let turn = fetch(&store, &node).await.expect("one of them fits");
+    let turn = fetch(&store, &node).await.expect("one of them matches");
     assert_eq!(turn.item.instance, "new");
-    assert!(fetch(&store, &node).await.is_none(), "only one of them fits");
+    assert!(fetch(&store, &node).await.is_none(), "only one of them matches");
 }
 
 /// Skipping neither locks an instance nor counts as an attempt.
@@ -74,13 +74,13 @@ pub async fn test_fetch_filter_does_not_lock_skipped_instances<F: ProviderFactor
 ) {
     let store = pinned_and_ready(factory, "3.0.0").await;
     for _ in 0..3 {
-        assert!(!gets(&store, "pinned", &[("1.0.0", "2.0.0")]).await, "the pin does not fit");
+        assert!(!gets(&store, "pinned", &[("1.0.0", "2.0.0")]).await, "the pin does not match");
     }
     let turn = store.turn_of("pinned").await;
-    assert_eq!(turn.attempt, 1, "being skipped is no attempt");
+    assert_eq!(turn.attempt, 1, "skipping does not count as an attempt");
 }
 
-/// What has no pin fits every node, and so does what has not begun.
+/// An instance without a pin matches every node, and so does one that has not started.
 pub async fn test_fetch_filter_null_pinned_version_always_compatible<
     F: ProviderFactory + ?Sized,
 >(
@@ -93,20 +93,20 @@ pub async fn test_fetch_filter_null_pinned_version_always_compatible<
 
     let store = Store::open(factory).await;
     store.send(start_item("new")).await;
-    assert!(gets(&store, "new", &[("9.0.0", "9.0.0")]).await, "not begun");
+    assert!(gets(&store, "new", &[("9.0.0", "9.0.0")]).await, "not started");
 }
 
-/// A turn that another node lost is handed out only to a node that it fits.
+/// After a node loses a turn, only a node that matches its pin can fetch it.
 pub async fn test_fetch_filter_applies_to_expired_leases<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = pinned_and_ready(factory, "3.0.0").await;
     store.turn_of("pinned").await;
     store.expire().await;
-    assert!(!gets(&store, "pinned", &[("1.0.0", "2.0.0")]).await, "the pin does not fit");
-    let turn = fetch(&store, &replays(&[("3.0.0", "3.0.0")])).await.expect("the pin fits");
+    assert!(!gets(&store, "pinned", &[("1.0.0", "2.0.0")]).await, "the pin does not match");
+    let turn = fetch(&store, &replays(&[("3.0.0", "3.0.0")])).await.expect("the pin matches");
     assert_eq!(turn.attempt, 2);
 }
 
-/// A node that replays nothing gets nothing, not even what has no pin.
+/// A node that supports no version gets nothing, not even instances without a pin.
 pub async fn test_filter_with_empty_supported_versions_returns_nothing<
     F: ProviderFactory + ?Sized,
 >(
@@ -115,11 +115,11 @@ pub async fn test_filter_with_empty_supported_versions_returns_nothing<
     let store = pinned_and_ready(factory, "1.0.0").await;
     store.send(start_item("new")).await;
     assert!(fetch(&store, &replays(&[])).await.is_none());
-    let first = store.try_turn().await.expect("both are still there");
+    let first = store.try_turn().await.expect("both are still fetchable");
     assert_eq!(first.attempt, 1);
 }
 
-/// Nodes that ask at the same time get different instances.
+/// Nodes that fetch at the same time get different instances.
 pub async fn test_concurrent_filtered_fetch_no_double_lock<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -139,21 +139,21 @@ pub async fn test_concurrent_filtered_fetch_no_double_lock<F: ProviderFactory + 
         let (provider, barrier) = (Arc::clone(&store.provider), Arc::clone(&barrier));
         tasks.push(tokio::spawn(async move {
             barrier.wait().await;
-            patient_fetch(&*provider, &replays(&[("1.0.0", "1.0.0")])).await
+            fetch_with_retries(&*provider, &replays(&[("1.0.0", "1.0.0")])).await
         }));
     }
-    let mut handed_out = BTreeMap::new();
+    let mut fetched = BTreeMap::new();
     for task in tasks {
         if let Some(instance) = task.await.expect("a fetch must not panic") {
-            *handed_out.entry(instance).or_insert(0) += 1;
+            *fetched.entry(instance).or_insert(0) += 1;
         }
     }
     let each_once: BTreeMap<_, _> = instances.into_iter().map(|instance| (instance, 1)).collect();
-    assert_eq!(handed_out, each_once);
+    assert_eq!(fetched, each_once);
 }
 
-/// Fetches once; an error that may pass is met with another try.
-async fn patient_fetch(
+/// Fetches once and retries after a transient error.
+async fn fetch_with_retries(
     provider: &dyn Provider,
     filter: &DispatcherCapabilityFilter,
 ) -> Option<String> {

@@ -1,4 +1,4 @@
-//! Turns are handed only to nodes that can replay them.
+//! Only nodes that can replay a turn can fetch it.
 
 mod fetching;
 mod list;

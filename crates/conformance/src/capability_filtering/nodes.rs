@@ -12,13 +12,13 @@ fn version(text: &str) -> Version {
     Version::parse(text).expect("validations name versions that are semver")
 }
 
-/// What a node says that replays these ranges, both ends included.
+/// The filter of a node that replays these inclusive ranges.
 pub(super) fn replays(ranges: &[(&str, &str)]) -> DispatcherCapabilityFilter {
     let ranges = ranges.iter().map(|(min, max)| SemverRange::new(version(min), version(max)));
     DispatcherCapabilityFilter { supported_duroxide_versions: ranges.collect() }
 }
 
-/// What such a node gets now.
+/// The turn that such a node can fetch now.
 pub(super) async fn fetch<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     filter: &DispatcherCapabilityFilter,
@@ -29,17 +29,17 @@ pub(super) async fn fetch<F: ProviderFactory + ?Sized>(
     Some(Turn { item, token, attempt })
 }
 
-/// Whether such a node gets the instance now, which is the only one with messages. The turn is
-/// given back as if it had not been fetched.
+/// Whether such a node can fetch the instance now, which is the only one with messages. The turn is
+/// abandoned as if it had not been fetched.
 pub(super) async fn gets<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
     ranges: &[(&str, &str)],
 ) -> bool {
     let Some(turn) = fetch(store, &replays(ranges)).await else { return false };
-    assert_eq!(turn.item.instance, instance, "the turn is of another instance");
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, true).await;
-    given_back.must("giving a turn back");
+    assert_eq!(turn.item.instance, instance, "the turn belongs to another instance");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, true).await;
+    abandoned.must("abandoning a turn");
     true
 }
 
@@ -54,7 +54,8 @@ pub(super) async fn pinned_and_ready<'f, F: ProviderFactory + ?Sized>(
     store
 }
 
-/// The instances, named by their pins, that a node gets that replays these ranges, sorted.
+/// The sorted pins of the instances that a node with these ranges can fetch. Each instance is named
+/// by its pin.
 pub(super) async fn compatible_pins<F: ProviderFactory + ?Sized>(
     factory: &F,
     pins: &[&str],

@@ -1,4 +1,4 @@
-//! Histories that cannot be read, perhaps because another version wrote them.
+//! Histories that cannot be decoded, for example because another version wrote them.
 
 use duroxide_core::providers::TurnCommit;
 use duroxide_core::{ErrorDetails, EventKind, PoisonMessageType};
@@ -11,37 +11,38 @@ const FITS: &[(&str, &str)] = &[("3.0.0", "3.0.0")];
 const DOES_NOT_FIT: &[(&str, &str)] = &[("1.0.0", "2.0.0")];
 const SENTINEL_EVENT_ID: u64 = 99_999;
 
-/// A store with one instance, pinned to 3.0.0, that has a message and a torn history.
-async fn torn<F: ProviderFactory + ?Sized>(factory: &F) -> Store<'_, F> {
+/// A store with one instance, pinned to 3.0.0, that has a message and a corrupt history.
+async fn corrupted<F: ProviderFactory + ?Sized>(factory: &F) -> Store<'_, F> {
     let store = pinned_and_ready(factory, "3.0.0").await;
     factory.corrupt_instance_history("pinned").await;
     store
 }
 
-/// A node that cannot replay it is not bothered; one that can is told what is wrong.
+/// A node that cannot replay the instance does not fetch it; a node that can gets the decoding
+/// error.
 pub async fn test_fetch_corrupted_history_filtered_vs_unfiltered<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
-    let store = torn(factory).await;
+    let store = corrupted(factory).await;
     assert!(!gets(&store, "pinned", DOES_NOT_FIT).await);
     let turn = store.turn_of("pinned").await;
-    assert!(turn.item.history_error.is_some(), "the history cannot be read");
-    assert_eq!(turn.item.history, vec![], "a torn history is not handed out in part");
+    assert!(turn.item.history_error.is_some(), "the history cannot be decoded");
+    assert_eq!(turn.item.history, vec![], "a corrupt history is not returned in part");
     assert_eq!(turn.item.messages, vec![signal("pinned", "next")]);
     assert_eq!((turn.item.execution_id, turn.attempt), (1, 1));
     store.no_turn("the instance is leased").await;
     store.expire().await;
     let turn = fetch(&store, &replays(FITS)).await.expect("the pin fits");
-    assert!(turn.item.history_error.is_some(), "the history cannot be read");
+    assert!(turn.item.history_error.is_some(), "the history cannot be decoded");
 }
 
-/// A fetch counts, although the history cannot be read.
+/// A fetch counts as an attempt, although the history cannot be decoded.
 pub async fn test_fetch_deserialization_error_increments_attempt_count<
     F: ProviderFactory + ?Sized,
 >(
     factory: &F,
 ) {
-    let store = torn(factory).await;
+    let store = corrupted(factory).await;
     assert_eq!(store.turn_of("pinned").await.attempt, 1);
     store.expire().await;
     assert_eq!(store.turn_of("pinned").await.attempt, 2);
@@ -50,45 +51,45 @@ pub async fn test_fetch_deserialization_error_increments_attempt_count<
     }
 }
 
-/// The count grows until the runtime gives up.
+/// The attempt count grows until the runtime fails the instance.
 pub async fn test_fetch_deserialization_error_eventually_reaches_poison<
     F: ProviderFactory + ?Sized,
 >(
     factory: &F,
 ) {
-    let store = torn(factory).await;
+    let store = corrupted(factory).await;
     for attempt in 1..=11 {
         let turn = store.turn_of("pinned").await;
         assert_eq!(turn.attempt, attempt);
-        assert!(turn.item.history_error.is_some(), "the history cannot be read");
-        let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
-        given_back.must("giving a turn back");
+        assert!(turn.item.history_error.is_some(), "the history cannot be decoded");
+        let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+        abandoned.must("abandoning a turn");
     }
 }
 
-/// What does not fit is not decoded, so it cannot stand in the way.
+/// The provider does not decode instances that do not match, so a corrupt one cannot block a fetch.
 pub async fn test_fetch_filter_applied_before_history_deserialization<
     F: ProviderFactory + ?Sized,
 >(
     factory: &F,
 ) {
-    let store = torn(factory).await;
+    let store = corrupted(factory).await;
     let waits = fetch(&store, &replays(DOES_NOT_FIT)).await;
-    assert!(waits.is_none(), "what does not fit is neither handed out nor an error");
+    assert!(waits.is_none(), "an instance that does not match is neither fetched nor an error");
     let turn = store.turn_of("pinned").await;
-    assert_eq!(turn.attempt, 1, "being skipped is no attempt");
+    assert_eq!(turn.attempt, 1, "skipping does not count as an attempt");
 
     store.create_pinned("healthy", "1.0.0").await;
     store.send(signal("healthy", "next")).await;
     store.expire().await;
-    let turn = fetch(&store, &replays(DOES_NOT_FIT)).await.expect("the healthy one fits");
+    let turn = fetch(&store, &replays(DOES_NOT_FIT)).await.expect("the healthy instance matches");
     assert_eq!(turn.item.instance, "healthy");
     assert_eq!(turn.item.history_error, None);
 }
 
-/// Giving up is recorded behind what cannot be read, without reading it.
+/// A commit appends the failure after a history that cannot be decoded, without reading it.
 pub async fn test_ack_appends_event_to_corrupted_history<F: ProviderFactory + ?Sized>(factory: &F) {
-    let store = torn(factory).await;
+    let store = corrupted(factory).await;
     let turn = store.turn_of("pinned").await;
     let text = "history deserialization failed";
     let details = ErrorDetails::Poison {
@@ -106,7 +107,7 @@ pub async fn test_ack_appends_event_to_corrupted_history<F: ProviderFactory + ?S
         metadata: ended("Failed", text),
         ..commit(&turn, vec![event("pinned", 1, SENTINEL_EVENT_ID, failed)])
     };
-    store.ack(give_up).await.must("a commit behind a history that cannot be read");
+    store.ack(give_up).await.must("a commit after a history that cannot be decoded");
     let info = store.admin().get_instance_info("pinned").await.must("info of an instance");
     assert_eq!(info.status, "Failed");
     assert!(info.output.is_some_and(|output| output.contains("deserialization failed")));

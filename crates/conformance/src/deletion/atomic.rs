@@ -1,4 +1,4 @@
-//! A list of instances: all of them or none.
+//! Deleting a list of instances: all of them or none.
 
 use duroxide_core::providers::{DeleteInstanceResult, ProviderError};
 
@@ -14,7 +14,7 @@ async fn delete<F: ProviderFactory + ?Sized>(
     store.admin().delete_instances_atomic(&ids, force).await
 }
 
-/// Everything that is listed is deleted, and one that runs forbids all.
+/// All listed instances are deleted; one running instance makes the call fail and deletes nothing.
 pub async fn test_delete_instances_atomic<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["one", "two", "busy", "kept"] {
@@ -38,7 +38,7 @@ pub async fn test_delete_instances_atomic<F: ProviderFactory + ?Sized>(factory: 
     assert_eq!(store.instances().await, ["busy", "kept"]);
 }
 
-/// By force running ones are deleted as well.
+/// A forced deletion also deletes running instances.
 pub async fn test_delete_instances_atomic_force<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["one", "busy", "kept"] {
@@ -53,7 +53,7 @@ pub async fn test_delete_instances_atomic_force<F: ProviderFactory + ?Sized>(fac
     renewed.must_fail("renewing the lease of a deleted instance");
 }
 
-/// A child that is not listed forbids all, by force or not: it would lose its parent.
+/// A child that is not listed makes the call fail, forced or not, because it would lose its parent.
 pub async fn test_delete_instances_atomic_orphan_detection<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -81,7 +81,7 @@ pub async fn test_delete_instances_atomic_orphan_detection<F: ProviderFactory + 
     assert_eq!(store.instances().await, ["other"]);
 }
 
-/// Nothing listed, nothing deleted.
+/// An empty list deletes nothing.
 pub async fn test_delete_instances_atomic_empty_list<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("kept").await;

@@ -1,4 +1,4 @@
-//! Nothing is left behind that could touch a later instance of the same id.
+//! A deletion leaves nothing that could affect a later instance with the same id.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ async fn delete<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &st
     deleted.must("deleting by force").queue_messages_deleted
 }
 
-/// Queued messages and leases go with the instance; its id can be used again by another one.
+/// Deleting an instance deletes its messages and leases. Another instance can reuse its id.
 pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("reused").await;
@@ -51,8 +51,10 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory + ?Sized>(fa
     assert_eq!((info.orchestration_name.as_str(), info.current_execution_id), ("Another", 1));
 }
 
-/// A deleted lease does not block the id that it was for.
-pub async fn test_delete_forgets_what_waited_for_it<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A deleted lease does not block a new instance with the same id.
+pub async fn test_delete_removes_leases_and_parked_messages<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
     let store = Store::open(factory).await;
     store.create("reused").await;
     store.woken("reused").await;
@@ -62,20 +64,20 @@ pub async fn test_delete_forgets_what_waited_for_it<F: ProviderFactory + ?Sized>
     let turn = store.turn_of("reused").await;
     assert_eq!(turn.attempt, 1);
 
-    // A message for an id that is not there waits, or not; once deleted it does not come back.
+    // A provider may park a message for an unknown id; once deleted it does not come back.
     store.send(signal("ghost", "early")).await;
-    store.no_turn("nobody has started it").await;
+    store.no_turn("no start was enqueued").await;
     let parked = store.admin().list_parked_messages(10).await.must("listing parked messages");
     if !parked.is_empty() {
         assert_eq!(parked[0].instance_id, "ghost");
-        assert_eq!(delete(&store, "ghost").await, 1, "the message that waited");
+        assert_eq!(delete(&store, "ghost").await, 1, "the parked message");
         store.send(start_item("ghost")).await;
         let turn = store.turn_of("ghost").await;
         assert_eq!(turn.item.messages, vec![start_item("ghost")]);
     }
 }
 
-/// Status text, its version and the pin of the deleted instance are not those of the next one.
+/// A new instance does not inherit status, status version or pin from a deleted one.
 pub async fn test_delete_clears_custom_status_and_pin<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create_pinned("reused", "9.0.0").await;
@@ -89,29 +91,29 @@ pub async fn test_delete_clears_custom_status_and_pin<F: ProviderFactory + ?Size
 
     store.create("reused").await;
     let status = store.provider.get_custom_status("reused", 0).await;
-    assert_eq!(status.must("reading a custom status"), None, "the new one has shown nothing");
+    assert_eq!(status.must("reading a custom status"), None, "the new instance has set no status");
     store.send(signal("reused", "next")).await;
     let filter = DispatcherCapabilityFilter::default_for_current_build();
     let lease = store.lease();
     let fetched =
         store.provider.fetch_orchestration_item(lease, Duration::ZERO, Some(&filter)).await;
-    assert!(fetched.must("fetching with a filter").is_some(), "the new one has no pin");
+    assert!(fetched.must("fetching with a filter").is_some(), "the new instance has no pin");
 }
 
-/// Timers, hidden messages and activities with session or tag are deleted like all others.
+/// Timers, hidden messages and activities with a session or tag are deleted like all others.
 pub async fn test_delete_removes_messages_of_every_kind<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("reused").await;
     store.send(timer("reused", 2, store.now_ms() + 60_000)).await;
     store.send_after(signal("reused", "later"), HOUR).await;
     store.send(queued("reused", "now")).await;
-    let told = WorkItem::SubOrchCompleted {
+    let result = WorkItem::SubOrchCompleted {
         parent_instance: "reused".to_owned(),
         parent_execution_id: 1,
         parent_id: 3,
         result: "from a child".to_owned(),
     };
-    store.send(told).await;
+    store.send(result).await;
     let mut special = activity("reused", 4);
     if let WorkItem::ActivityExecute { session_id, tag, .. } = &mut special {
         *session_id = Some("session".to_owned());
@@ -123,7 +125,7 @@ pub async fn test_delete_removes_messages_of_every_kind<F: ProviderFactory + ?Si
     assert_eq!((depths.orchestrator_queue, depths.worker_queue), (0, 0));
 }
 
-/// A turn in flight cannot bring a deleted instance back.
+/// A turn in progress cannot restore a deleted instance.
 pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("busy").await;
@@ -143,7 +145,7 @@ pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory + ?Siz
     let renewed = store.provider.renew_orchestration_item_lock(&turn.token, HOUR).await;
     renewed.must_fail("renewing the lease of a deleted instance");
 
-    // Neither can it write into the next one of the same id.
+    // It cannot write into the next instance with the same id either.
     store.create("busy").await;
     store.ack(late).await.must_fail_for_good("a commit of a deleted instance");
     assert_eq!(store.history("busy").await.len(), 1, "only its own start");
@@ -151,7 +153,7 @@ pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory + ?Siz
     assert_eq!(status.must("reading a custom status"), None);
 }
 
-/// An activity of a deleted instance cannot tell its result to the next one of the same id.
+/// An activity of a deleted instance cannot send its result to the next instance with the same id.
 pub async fn test_stale_activity_after_delete_recreate<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("reused").await;
@@ -160,10 +162,10 @@ pub async fn test_stale_activity_after_delete_recreate<F: ProviderFactory + ?Siz
     delete(&store, "reused").await;
     store.create("reused").await;
     let late = store.provider.ack_work_item(&work.token, Some(completed("reused", 2))).await;
-    late.must_fail_for_good("finishing an activity of a deleted instance");
+    late.must_fail_for_good("completing an activity of a deleted instance");
     let renewed = store.provider.renew_work_item_lock(&work.token, HOUR).await;
     renewed.must_fail("renewing an activity of a deleted instance");
-    store.no_turn("the new instance is told nothing").await;
+    store.no_turn("the new instance gets no message").await;
     let turn = store.woken("reused").await;
     assert_eq!(turn.item.messages, vec![signal("reused", "wake")]);
 }

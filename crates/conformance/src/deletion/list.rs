@@ -1,4 +1,4 @@
-//! The list of this category, in a file of its own because its functions are in many.
+//! The list of this category. It has its own file because its functions span several files.
 
 /// The validations of this category.
 #[doc(hidden)]
@@ -13,7 +13,7 @@ macro_rules! __deletion {
             test_delete_cleans_queues_and_locks needs(management);
             test_delete_clears_custom_status_and_pin needs(management);
             test_delete_removes_messages_of_every_kind needs(management);
-            test_delete_forgets_what_waited_for_it needs(management);
+            test_delete_removes_leases_and_parked_messages needs(management);
             test_force_delete_prevents_ack_recreation needs(management);
             test_stale_activity_after_delete_recreate needs(management);
             test_cascade_delete_hierarchy needs(management);

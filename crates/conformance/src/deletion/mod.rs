@@ -1,4 +1,4 @@
-//! Deleting instances with everything that belongs to them.
+//! Deleting instances with all their data.
 
 mod atomic;
 mod leftovers;

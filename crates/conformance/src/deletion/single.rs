@@ -1,10 +1,10 @@
-//! One instance.
+//! Deleting one instance.
 
 use crate::ProviderFactory;
 use crate::support::{Must, Store, activity, signal};
 
-/// An instance that completed, failed or was cancelled can be deleted, and what is reported is
-/// what was there.
+/// An instance that completed, failed or was cancelled can be deleted. The result reports exactly
+/// what was stored.
 pub async fn test_delete_terminal_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["completed", "failed", "cancelled", "chain"] {
@@ -32,31 +32,31 @@ pub async fn test_delete_terminal_instances<F: ProviderFactory + ?Sized>(factory
     assert_eq!((totals.total_executions, totals.total_events), (0, 0));
 }
 
-/// A running instance is deleted only by force.
+/// Only a forced deletion deletes a running instance.
 pub async fn test_delete_running_rejected_force_succeeds<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("busy").await;
     let refused = store.admin().delete_instance("busy", false).await;
     let error = refused.must_fail_for_good("deleting a running instance");
     assert!(error.message.to_lowercase().contains("running"), "{error}");
-    assert_eq!(store.instances().await, ["busy"], "a refusal changes nothing");
-    assert_eq!(store.history("busy").await.len(), 1, "a refusal changes nothing");
+    assert_eq!(store.instances().await, ["busy"], "a refused call changes nothing");
+    assert_eq!(store.history("busy").await.len(), 1, "a refused call changes nothing");
     let deleted = store.admin().delete_instance("busy", true).await.must("deleting by force");
     assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 1));
     assert_eq!(store.instances().await, [""; 0]);
 }
 
-/// What is not there cannot be deleted, by force or not.
+/// Deleting an unknown instance fails, forced or not.
 pub async fn test_delete_nonexistent_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for force in [false, true] {
-        let refused = store.admin().delete_instance("nobody", force).await;
+        let refused = store.admin().delete_instance("unknown", force).await;
         let error = refused.must_fail_for_good("deleting an unknown instance");
         assert!(error.message.to_lowercase().contains("not found"), "{error}");
     }
 }
 
-/// Deleting an instance leaves all others as they were, also those with similar ids.
+/// Deleting an instance does not change any other, even with a similar id.
 pub async fn test_delete_leaves_other_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let others = ["or", "order ", "ORDER", "order::1", "order%", "orde_"];

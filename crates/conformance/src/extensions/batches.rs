@@ -1,4 +1,4 @@
-//! Several turns by one fetch. A provider may hand out fewer than asked for, never more.
+//! One fetch returns several turns. A provider may return fewer than requested, never more.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,25 +15,25 @@ use crate::support::{
 };
 
 /// A request for turns that does not wait.
-pub(crate) fn wish(turns_max: usize, lock_timeout: Duration) -> TurnFetch<'static> {
+pub(crate) fn turn_fetch(turns_max: usize, lock_timeout: Duration) -> TurnFetch<'static> {
     TurnFetch { turns_max, lock_timeout, poll_timeout: Duration::ZERO, filter: None, known: None }
 }
 
-/// The single form of a turn from a batch whose caller held no history.
+/// A turn of a batch as a single fetch returns it. The caller held no history.
 #[track_caller]
 pub(crate) fn single(turn: FetchedTurn) -> Turn {
-    assert_eq!(turn.history_after, 0, "the caller holds nothing, so the whole history is needed");
+    assert_eq!(turn.history_after, 0, "the caller holds no history, so it needs all of it");
     Turn { item: turn.item, token: turn.lock_token, attempt: turn.attempt_count }
 }
 
-/// Fetches in batches until there is nothing left.
+/// Fetches in batches until nothing is left.
 async fn drain<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, turns_max: usize) -> Vec<Turn> {
     let mut found = Vec::new();
     loop {
-        let request = wish(turns_max, store.lease());
+        let request = turn_fetch(turns_max, store.lease());
         let batch = store.provider.fetch_orchestration_items(request).await;
         let batch = batch.must("fetching a batch of turns");
-        assert!(batch.len() <= turns_max, "{} turns, asked for {turns_max}", batch.len());
+        assert!(batch.len() <= turns_max, "{} turns, requested {turns_max}", batch.len());
         if batch.is_empty() {
             return found;
         }
@@ -41,21 +41,21 @@ async fn drain<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, turns_max: usi
     }
 }
 
-/// A batch holds at most what was asked for; a request for none takes none.
+/// A batch holds at most the requested number of turns; a request for none leases none.
 pub async fn a_batch_of_turns_has_at_most_its_size<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for number in 0..5 {
         store.send(start_item(&format!("instance-{number}"))).await;
     }
-    let none = store.provider.fetch_orchestration_items(wish(0, store.lease())).await;
+    let none = store.provider.fetch_orchestration_items(turn_fetch(0, store.lease())).await;
     assert!(none.must("fetching no turns").is_empty());
     let turns = drain(&store, 2).await;
-    assert_eq!(turns.len(), 5, "a request for none takes none");
+    assert_eq!(turns.len(), 5, "a request for none leases none");
     assert!(turns.iter().all(|turn| turn.attempt == 1), "a request for none counts no attempt");
 }
 
-/// Each instance is handed out once, with its own token and its own messages.
-pub async fn a_batch_hands_out_each_instance_once<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A batch contains each instance once, with its own token and its own messages.
+pub async fn a_batch_returns_each_instance_once<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let instances: BTreeSet<_> = (0..6).map(|number| format!("instance-{number}")).collect();
     for round in ["1", "2"] {
@@ -66,16 +66,16 @@ pub async fn a_batch_hands_out_each_instance_once<F: ProviderFactory + ?Sized>(f
     }
     let turns = drain(&store, 10).await;
     let found: BTreeSet<_> = turns.iter().map(|turn| turn.item.instance.clone()).collect();
-    assert_eq!(found, instances, "every instance is handed out");
-    assert_eq!(turns.len(), instances.len(), "no instance is handed out twice");
+    assert_eq!(found, instances, "every instance is fetched");
+    assert_eq!(turns.len(), instances.len(), "no instance is fetched twice");
     let tokens: BTreeSet<_> = turns.iter().map(|turn| turn.token.clone()).collect();
-    assert_eq!(tokens.len(), turns.len(), "each turn has a token of its own");
+    assert_eq!(tokens.len(), turns.len(), "each turn has its own token");
     for turn in &turns {
         let instance = turn.item.instance.as_str();
         let expected = vec![start_item(instance), signal(instance, "2")];
         assert_eq!(turn.item.messages, expected, "a turn holds the messages of its instance");
     }
-    store.no_turn("all instances are held").await;
+    store.no_turn("all instances are leased").await;
     for turn in &turns {
         let events = vec![started(&turn.item.instance, 1)];
         store.ack(commit(turn, events)).await.must("a commit of one turn of a batch");
@@ -83,7 +83,7 @@ pub async fn a_batch_hands_out_each_instance_once<F: ProviderFactory + ?Sized>(f
     store.no_turn("all messages are consumed").await;
 }
 
-/// A turn from a batch says the same as one fetched alone.
+/// A turn of a batch equals the same turn fetched alone.
 pub async fn a_turn_of_a_batch_is_a_whole_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -115,10 +115,10 @@ pub async fn a_turn_of_a_batch_is_a_whole_turn<F: ProviderFactory + ?Sized>(fact
     assert_eq!(whole.messages, alone.messages);
     assert_eq!(whole.history_error, None);
     assert_eq!(whole.kv_snapshot, alone.kv_snapshot);
-    assert_eq!(whole.kv_snapshot.len(), 1, "values of ended executions are part of a turn");
+    assert_eq!(whole.kv_snapshot.len(), 1, "values of finished executions are part of a turn");
 }
 
-/// A batch holds only instances that fit the filter, and leaves the others untouched.
+/// A batch holds only instances that match the filter and does not change the others.
 pub async fn a_batch_honours_the_filter<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for (instance, minor) in [("old", 1), ("new", 9)] {
@@ -134,17 +134,17 @@ pub async fn a_batch_honours_the_filter<F: ProviderFactory + ?Sized>(factory: &F
     }
     let range = SemverRange::new(Version::new(1, 0, 0), Version::new(1, 5, 0));
     let filter = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
-    let request = TurnFetch { filter: Some(&filter), ..wish(4, store.lease()) };
+    let request = TurnFetch { filter: Some(&filter), ..turn_fetch(4, store.lease()) };
     let batch = store.provider.fetch_orchestration_items(request).await;
     let batch = batch.must("fetching a batch with a filter");
     let found: Vec<_> = batch.iter().map(|turn| turn.item.instance.as_str()).collect();
-    assert_eq!(found, ["old"], "only what fits is handed out");
+    assert_eq!(found, ["old"], "only the matching instance is fetched");
     let left = store.turn_of("new").await;
-    assert_eq!(left.attempt, 1, "what does not fit is not touched");
+    assert_eq!(left.attempt, 1, "the other instance is not changed");
 }
 
-/// One turn of a batch can fail without the others.
-pub async fn turns_of_a_batch_stand_alone<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The commit of one turn of a batch can fail without affecting the others.
+pub async fn turns_of_a_batch_are_independent<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["a", "b"] {
         store.create(instance).await;
@@ -160,5 +160,5 @@ pub async fn turns_of_a_batch_stand_alone<F: ProviderFactory + ?Sized>(factory: 
     store.ack(commit(second, delta)).await.must("the commit of the other turn");
     assert_eq!(store.history(&first.item.instance).await.len(), 1);
     assert_eq!(store.history(&second.item.instance).await.len(), 2);
-    store.no_turn("the failed turn is still held").await;
+    store.no_turn("the failed turn is still leased").await;
 }

@@ -1,4 +1,4 @@
-//! A watch sees every change in its scope. It may wake for less, never sleep through more.
+//! A watch reports every change in its scope. It may wake without a change, but never misses one.
 
 use std::time::Duration;
 
@@ -12,17 +12,18 @@ use crate::support::{
 };
 
 fn watch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, scope: ChangeScope<'_>) -> ChangeWatch {
-    store.provider.watch(scope).expect("a provider that tells of changes gives out watches")
+    store.provider.watch(scope).expect("a provider that publishes changes returns watches")
 }
 
-/// The watch must end; `change` happened after it was made.
+/// The watch must report `change`, which happened after the watch was created.
 async fn must_see(watch: &mut ChangeWatch, change: &str) {
     if tokio::time::timeout(WAKE_TIME_MAX, watch.changed()).await.is_err() {
-        panic!("a watch slept through {change}");
+        panic!("a watch missed {change}");
     }
 }
 
-/// Whatever may make a turn fetchable is seen: messages, results, commits and turns given back.
+/// A watch reports everything that may make a turn fetchable: messages, results, commits and
+/// abandoned turns.
 pub async fn a_watch_sees_what_makes_turns_fetchable<F: ProviderFactory + ?Sized>(factory: &F) {
     const SCOPE: ChangeScope<'_> = ChangeScope::OrchestratorQueue;
     let store = Store::open(factory).await;
@@ -35,23 +36,23 @@ pub async fn a_watch_sees_what_makes_turns_fetchable<F: ProviderFactory + ?Sized
     let mut seen = watch(&store, SCOPE);
     let own = commit(&turn, vec![started("a", 1)]);
     store.ack(own).await.must("a commit");
-    must_see(&mut seen, "a commit that frees waiting messages").await;
+    must_see(&mut seen, "a commit that releases waiting messages").await;
 
     let turn = store.turn_of("a").await;
     let mut seen = watch(&store, SCOPE);
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
-    given_back.must("giving back a turn");
-    must_see(&mut seen, "a turn given back").await;
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+    abandoned.must("abandoning a turn");
+    must_see(&mut seen, "an abandoned turn").await;
 
     store.send_work(activity("a", 2)).await;
     let work = store.work().await;
     let mut seen = watch(&store, SCOPE);
     let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
-    finished.must("finishing an activity");
+    finished.must("completing an activity");
     must_see(&mut seen, "the result of an activity").await;
 }
 
-/// Whatever may make an activity fetchable is seen.
+/// A watch reports everything that may make an activity fetchable.
 pub async fn a_watch_sees_what_makes_work_fetchable<F: ProviderFactory + ?Sized>(factory: &F) {
     const SCOPE: ChangeScope<'_> = ChangeScope::WorkerQueue;
     let store = Store::open(factory).await;
@@ -61,9 +62,9 @@ pub async fn a_watch_sees_what_makes_work_fetchable<F: ProviderFactory + ?Sized>
 
     let work = store.work().await;
     let mut seen = watch(&store, SCOPE);
-    let given_back = store.provider.abandon_work_item(&work.token, None, false).await;
-    given_back.must("giving back an activity");
-    must_see(&mut seen, "an activity given back").await;
+    let abandoned = store.provider.abandon_work_item(&work.token, None, false).await;
+    abandoned.must("abandoning an activity");
+    must_see(&mut seen, "an abandoned activity").await;
 
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
@@ -74,14 +75,14 @@ pub async fn a_watch_sees_what_makes_work_fetchable<F: ProviderFactory + ?Sized>
     must_see(&mut seen, "an activity of a commit").await;
 }
 
-/// Every commit of an instance is seen, each on its own, also one that happened before the wait.
+/// A watch reports every commit of its instance separately, including one made before the wait.
 pub async fn a_watch_sees_every_commit_of_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut seen = watch(&store, ChangeScope::Instance("a"));
     store.create("a").await;
     must_see(&mut seen, "the creation of its instance").await;
     for event_id in 2..=3 {
-        // A store may tell of one change twice; what is left is taken before the next.
+        // A store may report one change twice; drain pending reports before the next change.
         while tokio::time::timeout(Duration::from_millis(50), seen.changed()).await.is_ok() {}
         store.send(signal("a", "next")).await;
         let turn = store.turn_of("a").await;
@@ -90,26 +91,29 @@ pub async fn a_watch_sees_every_commit_of_its_instance<F: ProviderFactory + ?Siz
     }
 }
 
-/// What a watch says of an end is what is stored, custom status and all. A store need not say it,
-/// and says nothing to those who came when it was over.
-pub async fn a_watch_tells_an_end_as_it_is_stored<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A watch may report the completed status, which equals the stored one including the custom
+/// status. A watch created after completion reports none.
+pub async fn a_watch_reports_completion_as_stored<F: ProviderFactory + ?Sized>(factory: &F) {
     const SCOPE: ChangeScope<'_> = ChangeScope::Outcome("a");
     let store = Store::open(factory).await;
     store.create("a").await;
     let mut seen = watch(&store, SCOPE);
     let said = |text: &str| EventKind::CustomStatusUpdated { status: Some(text.to_owned()) };
     store.record("a", vec![said("half")]).await;
-    assert_eq!(seen.ending(), None, "a step is no end");
+    assert_eq!(seen.ending(), None, "the instance still runs");
     store.end_with("a", End::Completed("done"), vec![said("ready")]).await;
-    must_see(&mut seen, "the end of its instance").await;
+    must_see(&mut seen, "the completion of its instance").await;
     let stored = store.provider.read_status("a").await.must("reading a status");
     assert!(matches!(stored.outcome, InstanceOutcome::Ended(_)));
-    assert!(seen.ending().is_none_or(|told| told == stored), "told otherwise: {seen:?}");
-    assert_eq!(watch(&store, SCOPE).ending(), None, "who comes later has to look");
+    assert!(
+        seen.ending().is_none_or(|reported| reported == stored),
+        "the watch reports another status: {seen:?}"
+    );
+    assert_eq!(watch(&store, SCOPE).ending(), None, "a later watch has to read the status");
 }
 
-/// An execution that is followed by another one is not the end.
-pub async fn a_watch_tells_no_end_of_a_continued_instance<F: ProviderFactory + ?Sized>(
+/// An instance that continues as new has not completed.
+pub async fn a_watch_reports_no_completion_of_a_continued_instance<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;

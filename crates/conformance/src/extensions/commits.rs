@@ -10,7 +10,7 @@ use crate::support::{
     Must, Store, activity, commit, event, heard, signal, start_item, started, timer,
 };
 
-/// Every part of a commit is stored, and the messages it was handed are consumed.
+/// Every part of a commit is stored, and the messages of the turn are consumed.
 pub async fn commit_turn_stores_every_part<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -37,10 +37,10 @@ pub async fn commit_turn_stores_every_part<F: ProviderFactory + ?Sized>(factory:
     store.no_work("one activity is left").await;
     let next = store.turn_of("a").await;
     let expected = [vec![signal("a", "later")], messages].concat();
-    assert_eq!(next.item.messages, expected, "what was handed out is consumed, the rest waits");
+    assert_eq!(next.item.messages, expected, "the fetched message is consumed, the others wait");
 }
 
-/// A commit under a token that is unknown, ended or used up changes nothing.
+/// A commit under an unknown, expired or already used token changes nothing.
 pub async fn commit_turn_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -51,18 +51,18 @@ pub async fn commit_turn_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory
     refused.must_fail_for_good("a commit under an unknown token");
     store.expire().await;
     let refused = store.provider.commit_turn(Arc::clone(&valid)).await;
-    refused.must_fail_for_good("a commit after the end of its lease");
+    refused.must_fail_for_good("a commit after its lease expired");
     assert_eq!(store.history("a").await, vec![], "a refused commit stores nothing");
     let turn = store.turn_of("a").await;
     let valid = Arc::new(commit(&turn, vec![started("a", 1)]));
     store.provider.commit_turn(Arc::clone(&valid)).await.must("committing a turn");
     let refused = store.provider.commit_turn(valid).await;
-    refused.must_fail_for_good("the same commit once more");
+    refused.must_fail_for_good("the same commit again");
     assert_eq!(store.history("a").await.len(), 1);
 }
 
-/// An event id that is already stored fails the commit as a whole; the same call may be corrected
-/// and repeated under the lease.
+/// An event id that is already stored fails the whole commit. The caller may correct and repeat it
+/// under the same lease.
 pub async fn commit_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -84,7 +84,7 @@ pub async fn commit_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factory:
     store.no_turn("the message is consumed and nothing was sent").await;
 }
 
-/// An event without a position is refused: the runtime numbers events, not the store.
+/// An event without a position is refused, because the runtime numbers events, not the store.
 pub async fn an_event_without_a_position_is_refused<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;

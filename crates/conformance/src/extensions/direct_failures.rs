@@ -1,4 +1,4 @@
-//! Direct turns that fail: nothing of them is stored, not even in part.
+//! Direct turns that fail store nothing, not even in part.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,58 +11,62 @@ use crate::support::{
     start_item, started,
 };
 
-/// An instance with two activities in hand, of which the second is about to be lost.
+/// An instance with two leased activities, of which the second will be lost.
 async fn two<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waiting {
     store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await
 }
 
-/// After a failure the first activity is still in hand, and nothing was enqueued.
+/// After a failure the first activity is still leased, and nothing was enqueued.
 async fn nothing_happened<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, waiting: &Waiting) {
     assert_eq!(facts(&store.history("a").await), facts(&[started("a", 1)]));
     store.all_held(&waiting.tokens[..1], "the lease of the other activity of the turn").await;
     store.no_work("a failed turn enqueues nothing").await;
-    store.no_turn("a failed turn tells nobody").await;
+    store.no_turn("a failed turn sends no message").await;
     let finished = store.provider.ack_work_item(&waiting.tokens[0], Some(completed("a", 2))).await;
-    finished.must("finishing the other activity through the queue");
+    finished.must("completing the other activity through the queue");
     assert_eq!(store.turn_of("a").await.item.messages, vec![completed("a", 2)]);
 }
 
-/// A token that was never given out fails the turn.
+/// An unknown token fails the turn.
 pub async fn an_unknown_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = two(&store).await;
     for wrong in ["no-such-token", ""] {
         let mut turn = waiting.rich_turn();
         turn.finished_work[1] = wrong.to_owned();
-        store.direct_failed(turn, "a token that nobody was given").await;
+        store.direct_failed(turn, "an unknown token").await;
     }
     nothing_happened(&store, &waiting).await;
 }
 
-/// An activity whose lease has ended fails the turn, although nobody else has taken it.
-pub async fn an_ended_lease_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
+/// An activity whose lease expired fails the turn, even before another worker claims it.
+pub async fn an_expired_lease_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = two(&store).await;
     let renewed = store.provider.renew_work_item_lock(&waiting.tokens[0], store.lease() * 9).await;
     renewed.must("renewing one of them");
     store.expire().await;
-    store.direct_failed(waiting.rich_turn(), "the lease of one activity has ended").await;
+    store.direct_failed(waiting.rich_turn(), "the lease of one activity expired").await;
     let again = store.work().await;
-    assert_eq!((&again.item, again.attempt), (&activity("a", 3), 2), "it is tried again");
-    store.direct_failed(waiting.rich_turn(), "somebody else has the activity").await;
+    assert_eq!(
+        (&again.item, again.attempt),
+        (&activity("a", 3), 2),
+        "the activity is delivered again"
+    );
+    store.direct_failed(waiting.rich_turn(), "another worker holds the activity").await;
     nothing_happened(&store, &waiting).await;
-    store.all_held(&[again.token], "the lease of the one who took it").await;
+    store.all_held(&[again.token], "the lease of the worker that claimed it").await;
 }
 
-/// An activity that is finished, given back or cancelled fails the turn.
+/// An activity that is completed, abandoned or cancelled fails the turn.
 pub async fn a_lost_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
-    for lost in ["finished", "given back", "cancelled"] {
+    for lost in ["finished", "abandoned", "cancelled"] {
         let store = Store::open(factory).await;
         let waiting = two(&store).await;
         let token = &waiting.tokens[1];
         match lost {
             "finished" => store.provider.ack_work_item(token, None).await.must(lost),
-            "given back" => {
+            "abandoned" => {
                 let delay = Some(Duration::from_secs(3600));
                 store.provider.abandon_work_item(token, delay, true).await.must(lost);
             }
@@ -79,7 +83,7 @@ pub async fn a_lost_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(fa
     }
 }
 
-/// An activity ends once, also within one turn.
+/// An activity completes once, also within one turn.
 pub async fn an_activity_named_twice_fails_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = two(&store).await;
@@ -89,15 +93,15 @@ pub async fn an_activity_named_twice_fails_a_direct_turn<F: ProviderFactory + ?S
     nothing_happened(&store, &waiting).await;
 }
 
-/// Events that are stored, have no position or come twice fail the turn, and so does what belongs
-/// to the other queue. The activities are still in hand.
+/// An event that is stored already, has no position or is given twice fails the turn, and so does a
+/// message for the wrong queue. The activities stay leased.
 pub async fn a_direct_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = two(&store).await;
     for (event, what) in [
         (started("a", 1), "an event that is stored"),
         (heard("a", 1, 0), "an event without a position"),
-        (heard("a", 1, 2), "an event that is there twice"),
+        (heard("a", 1, 2), "an event that is given twice"),
     ] {
         let mut turn = waiting.rich_turn();
         turn.commit.history_delta.push(event);
@@ -110,23 +114,23 @@ pub async fn a_direct_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factor
     nothing_happened(&store, &waiting).await;
 }
 
-/// A turn that does not follow what is stored is refused, not failed, also if leases are lost: the
-/// caller learns that it has to look again.
+/// A turn that does not continue the stored history is refused, not failed, even if leases are
+/// lost, so that the caller fetches the turn again.
 pub async fn a_refusal_comes_before_a_failure<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = two(&store).await;
     store.send(signal("a", "first")).await;
     let mut turn = waiting.rich_turn();
     turn.finished_work[1] = "no-such-token".to_owned();
-    store.direct_refused(turn, "a message waits").await;
+    store.direct_refused(turn, "a message is visible").await;
 }
 
-// A session that was used STEP ago is not idle, one that was used twice as long ago is.
+// A session used STEP ago is not idle; one used twice as long ago is.
 const STEP: Duration = Duration::from_millis(400);
 const IDLE: Duration = Duration::from_millis(600);
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// An activity of a session in hand, taken by "x".
+/// A leased activity of a session that "x" owns.
 async fn of_session<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waiting {
     let mut bound = activity("a", 2);
     if let WorkItem::ActivityExecute { session_id, .. } = &mut bound {
@@ -145,26 +149,27 @@ async fn of_session<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waitin
     Waiting { instance: "a".to_owned(), mark, tokens: vec![token] }
 }
 
-/// A direct turn that ends an activity of a session counts as a use of the session, if it counts.
+/// A direct turn that completes an activity of a session counts as a use of the session, if it
+/// commits.
 pub async fn a_direct_turn_uses_the_session<F: ProviderFactory + ?Sized>(factory: &F) {
-    for counts in [true, false] {
+    for commits in [true, false] {
         let store = Store::open(factory).await;
         let waiting = of_session(&store).await;
         store.pass(STEP).await;
         let mut turn = waiting.turn(vec![waiting.next()]);
-        if counts {
+        if commits {
             store.direct_must(turn).await;
         } else {
             turn.finished_work.push("no-such-token".to_owned());
-            store.direct_failed(turn, "a token that nobody was given").await;
+            store.direct_failed(turn, "an unknown token").await;
         }
         store.pass(STEP).await;
         let renewed = store.provider.renew_session_lock(&["x"], FOREVER, IDLE).await;
-        assert_eq!(renewed.must("renewing sessions"), usize::from(counts), "used: {counts}");
+        assert_eq!(renewed.must("renewing sessions"), usize::from(commits), "used: {commits}");
     }
 }
 
-/// A session stays with its owner after a direct turn has ended its activity.
+/// A session keeps its owner after a direct turn completes its activity.
 pub async fn a_direct_turn_keeps_the_session<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = of_session(&store).await;
@@ -180,7 +185,7 @@ pub async fn a_direct_turn_keeps_the_session<F: ProviderFactory + ?Sized>(factor
         lock_timeout: store.lease(),
     };
     let stranger = store.try_work_as(Some(&as_owner("y")), &TagFilter::DefaultOnly).await;
-    assert!(stranger.is_none(), "x holds the session: {stranger:?}");
+    assert!(stranger.is_none(), "x owns the session: {stranger:?}");
     let own = store.try_work_as(Some(&as_owner("x")), &TagFilter::DefaultOnly).await;
     assert_eq!(own.map(|work| work.item), Some(next));
 }

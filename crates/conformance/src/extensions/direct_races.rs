@@ -1,4 +1,4 @@
-//! Direct turns that meet: each other, and fetches.
+//! Direct turns that race with each other and with fetches.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,23 +16,23 @@ use crate::support::{Must, Store, Turn, activity, commit, heard, signal};
 const CALLERS: usize = 8;
 const ROUNDS: u64 = 20;
 
-/// Commits a direct turn; a passing error is met with another try.
-async fn commit_patiently(
+/// Commits a direct turn and retries after a transient error.
+async fn commit_with_retries(
     provider: &dyn Provider,
     turn: &Arc<DirectTurn>,
 ) -> Option<CommittedTurn> {
     for _ in 0..RETRIES_MAX {
         match provider.commit_direct_turn(Arc::clone(turn)).await {
-            Ok(answer) => return answer,
+            Ok(committed) => return committed,
             Err(error) => assert!(error.is_retryable(), "a direct turn: {error}"),
         }
     }
     panic!("a direct turn failed {RETRIES_MAX} times in a row");
 }
 
-/// Of many direct turns from the same mark exactly one counts, round after round. They answer
-/// different activities, so that nothing but the mark can decide.
-pub async fn of_many_direct_turns_one_counts<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Of many direct turns from the same mark exactly one commits, in every round. They complete
+/// different activities, so that only the mark can decide.
+pub async fn exactly_one_of_many_direct_turns_commits<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut waiting = store.waiting_for("a", vec![]).await;
     for round in 1..=5 {
@@ -48,25 +48,27 @@ pub async fn of_many_direct_turns_one_counts<F: ProviderFactory + ?Sized>(factor
             let barrier = Arc::clone(&barrier);
             callers.spawn(async move {
                 barrier.wait().await;
-                (work.token, commit_patiently(&*provider, &turn).await.is_some())
+                (work.token, commit_with_retries(&*provider, &turn).await.is_some())
             });
         }
-        let answers = callers.join_all().await;
-        let winners = answers.iter().filter(|(_, counts)| *counts).count();
-        assert_eq!(winners, 1, "one of them follows what is stored, round {round}");
-        for (token, counts) in answers {
+        let results = callers.join_all().await;
+        let winners = results.iter().filter(|(_, commits)| *commits).count();
+        assert_eq!(winners, 1, "exactly one continues the stored history, round {round}");
+        for (token, commits) in results {
             let held = store.provider.ack_work_item(&token, None).await;
-            assert_eq!(held.is_err(), counts, "the winner alone has ended its activity");
+            assert_eq!(held.is_err(), commits, "only the winner has completed its activity");
         }
         waiting = waiting.moved(1, vec![]);
         assert_eq!(store.history("a").await.len() as u64, round + 1);
     }
-    store.no_turn("nobody was told").await;
+    store.no_turn("no message was enqueued").await;
 }
 
-/// A direct turn and a fetch of the same instance at the same moment: whoever comes second sees
-/// the first. The fetched turn holds either the event of the direct one, or that one is refused.
-pub async fn a_direct_turn_and_a_fetch_never_both<F: ProviderFactory + ?Sized>(factory: &F) {
+/// When a direct turn races with a fetch of the same instance, the second one sees the first:
+/// either the fetched turn holds the event of the direct turn, or the direct turn is refused.
+pub async fn a_direct_turn_and_a_fetch_exclude_each_other<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
     let store = Store::open(factory).await;
     let mut waiting = store.waiting_for("a", vec![]).await;
     for round in 0..ROUNDS {
@@ -79,7 +81,7 @@ pub async fn a_direct_turn_and_a_fetch_never_both<F: ProviderFactory + ?Sized>(f
             let (provider, barrier) = (Arc::clone(&store.provider), Arc::clone(&barrier));
             async move {
                 barrier.wait().await;
-                commit_patiently(&*provider, &Arc::new(turn)).await.is_some()
+                commit_with_retries(&*provider, &Arc::new(turn)).await.is_some()
             }
         });
         let fetched = tokio::spawn({
@@ -88,25 +90,25 @@ pub async fn a_direct_turn_and_a_fetch_never_both<F: ProviderFactory + ?Sized>(f
                 barrier.wait().await;
                 let sent = provider.enqueue_for_orchestrator(signal("a", "next"), None).await;
                 sent.must("enqueueing a message");
-                fetch_patiently(&*provider, lease).await.must("fetching a turn")
+                fetch_with_retries(&*provider, lease).await.must("fetching a turn")
             }
         });
-        let counts = direct.await.expect("a direct turn must not panic");
+        let commits = direct.await.expect("a direct turn must not panic");
         let (item, token) = fetched.await.expect("a fetch must not panic");
         let seen = item.history.last().map_or(0, |event| event.event_id);
-        let end = waiting.mark.event_id + u64::from(counts);
-        assert_eq!(seen, end, "counts: {counts}; a fetched turn begins where the history ends");
+        let end = waiting.mark.event_id + u64::from(commits);
+        assert_eq!(seen, end, "committed: {commits}; a fetched turn starts where the history ends");
         let held = store.provider.ack_work_item(&work.token, None).await;
-        assert_eq!(held.is_err(), counts, "only a turn that counts ends its activity");
+        assert_eq!(held.is_err(), commits, "only a committed turn completes its activity");
         let turn = Turn { item, token, attempt: 1 };
         let next = commit(&turn, vec![heard("a", 1, end + 1)]);
         store.ack(next).await.must("the commit of the fetched turn");
-        waiting = waiting.moved(u64::from(counts) + 1, vec![]);
+        waiting = waiting.moved(u64::from(commits) + 1, vec![]);
     }
     assert_eq!(store.history("a").await.len() as u64, waiting.mark.event_id);
 }
 
-async fn fetch_patiently(
+async fn fetch_with_retries(
     provider: &dyn Provider,
     lease: Duration,
 ) -> Result<(OrchestrationItem, String), ProviderError> {

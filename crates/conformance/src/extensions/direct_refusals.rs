@@ -1,4 +1,4 @@
-//! Direct turns that do not count, because something has happened to the instance meanwhile.
+//! Direct turns that the store refuses because the instance changed in the meantime.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{
     timer,
 };
 
-/// After a refusal the results are still in hand: they go through the queue instead.
+/// After a refusal the activities are still leased, and their results go through the queue instead.
 async fn goes_through_the_queue<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     waiting: &Waiting,
@@ -19,12 +19,12 @@ async fn goes_through_the_queue<F: ProviderFactory + ?Sized>(
     store.no_work("a refused turn enqueues nothing and leases nothing").await;
     for token in &waiting.tokens {
         let finished = store.provider.ack_work_item(token, Some(completed("a", 2))).await;
-        finished.must("finishing an activity whose turn was refused");
+        finished.must("completing an activity whose turn was refused");
     }
 }
 
-/// A mark that is not exactly the end of what is stored refuses the turn.
-pub async fn a_stale_mark_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A mark that is not exactly the end of the stored history refuses the turn.
+pub async fn a_stale_mark_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store
@@ -35,13 +35,13 @@ pub async fn a_stale_mark_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
         (waiting.mark, "an older event"),
         (HistoryMark { event_id: 0, ..mark }, "no event"),
         (HistoryMark { event_id: mark.event_id + 1, ..mark }, "a newer event"),
-        (HistoryMark { event_id: u64::MAX, ..mark }, "an event that cannot be"),
+        (HistoryMark { event_id: u64::MAX, ..mark }, "an impossible event"),
         (HistoryMark { execution_id: 2, ..mark }, "a later execution"),
         (HistoryMark { execution_id: 0, ..mark }, "an earlier execution"),
         (HistoryMark { incarnation: mark.incarnation ^ 1, ..mark }, "another incarnation"),
         (HistoryMark { incarnation: 0, ..mark }, "no incarnation"),
     ] {
-        // Its events would fit, so that nothing but the mark can stand against it.
+        // Its events would fit, so that only the mark can refuse it.
         let next = waiting.moved(1, waiting.tokens.clone());
         let turn = DirectTurn { mark: wrong, ..next.rich_turn() };
         store.direct_refused(turn, what).await;
@@ -51,7 +51,7 @@ pub async fn a_stale_mark_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(turn.item.messages, vec![completed("a", 2)]);
 }
 
-/// A commit of a fetched turn, and events that were appended, leave a mark behind.
+/// A commit of a fetched turn makes an earlier mark stale, and so does an appended event.
 pub async fn a_mark_is_stale_after_any_commit<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
@@ -66,8 +66,8 @@ pub async fn a_mark_is_stale_after_any_commit<F: ProviderFactory + ?Sized>(facto
     goes_through_the_queue(&store, &waiting).await;
 }
 
-/// A turn that was committed without events has changed nothing that a mark speaks of.
-pub async fn a_turn_without_events_leaves_the_mark<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A commit without events does not change what a mark describes.
+pub async fn a_turn_without_events_keeps_the_mark_valid<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.send(signal("a", "nothing")).await;
@@ -77,42 +77,45 @@ pub async fn a_turn_without_events_leaves_the_mark<F: ProviderFactory + ?Sized>(
     assert_eq!(facts(&store.history("a").await), facts(&[started("a", 1), waiting.next()]));
 }
 
-/// An instance that was deleted and made again is not the one that the turn was for.
-pub async fn a_recreated_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A direct turn for a deleted instance does not apply to its successor with the same id.
+pub async fn a_recreated_instance_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let old = store.waiting_for("a", vec![]).await;
     store.admin().delete_instance("a", true).await.must("deleting by force");
-    store.direct_refused(old.rich_turn(), "the instance is gone").await;
+    store.direct_refused(old.rich_turn(), "the instance is deleted").await;
     let new = store.waiting("a").await;
     assert_eq!(old.mark.event_id, new.mark.event_id, "only the incarnation differs");
-    store.direct_refused(old.rich_turn(), "it is another incarnation").await;
+    store.direct_refused(old.rich_turn(), "the incarnation differs").await;
     store.direct_must(new.turn(vec![new.next()])).await;
 }
 
-/// Who holds the instance comes first, also when its messages are its own.
-pub async fn a_held_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The holder of a turn lease has precedence over a direct turn.
+pub async fn a_leased_instance_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    store.direct_refused(waiting.rich_turn(), "somebody holds the instance").await;
-    store.no_turn("a refused turn takes nobody's lease away").await;
+    store.direct_refused(waiting.rich_turn(), "another caller holds the instance").await;
+    store.no_turn("a refused turn does not release the lease").await;
     store.ack(commit(&turn, vec![heard("a", 1, 2)])).await.must("the commit of the holder");
-    store.no_turn("a refused turn has told nobody").await;
+    store.no_turn("a refused turn sends no message").await;
     goes_through_the_queue(&store, &waiting).await;
     let next = store.turn_of("a").await;
     assert_eq!(next.item.messages, vec![completed("a", 2)]);
     assert_eq!(next.item.history.len(), 2, "the holder's turn and no other");
 }
 
-/// A lease that ran out leaves its messages, and they come first. Its holder has lost it for good.
-pub async fn an_ended_turn_leaves_its_messages_first<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The messages of an expired lease are visible again and have precedence. The old holder cannot
+/// commit any more.
+pub async fn messages_of_an_expired_turn_refuse_a_direct_turn<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
     let store = Store::open(factory).await;
     let waiting = store.waiting_for("a", vec![]).await;
     store.send(signal("a", "1")).await;
     let lost = store.turn_of("a").await;
     store.expire().await;
-    store.direct_refused(waiting.rich_turn(), "the message waits again").await;
+    store.direct_refused(waiting.rich_turn(), "the message is visible again").await;
     let again = store.turn_of("a").await;
     assert_eq!((again.item.messages.as_slice(), again.attempt), (&[signal("a", "1")][..], 2));
     store.ack(commit(&again, vec![])).await.must("a commit without events");
@@ -121,12 +124,12 @@ pub async fn an_ended_turn_leaves_its_messages_first<F: ProviderFactory + ?Sized
     late.must_fail_for_good("a commit under a lost lease");
 }
 
-/// A visible message is heard before the results that a direct turn brings.
-pub async fn a_waiting_message_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A visible message has precedence over the results of a direct turn.
+pub async fn a_visible_message_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.send(signal("a", "first")).await;
-    store.direct_refused(waiting.rich_turn(), "a message waits").await;
+    store.direct_refused(waiting.rich_turn(), "a message is visible").await;
     let turn = store.turn_of("a").await;
     assert_eq!((turn.item.messages.as_slice(), turn.attempt), (&[signal("a", "first")][..], 1));
     store.ack(commit(&turn, vec![heard("a", 1, 2)])).await.must("a commit");
@@ -136,13 +139,13 @@ pub async fn a_waiting_message_refuses<F: ProviderFactory + ?Sized>(factory: &F)
     assert_eq!(facts(&store.history("a").await), facts(&expected));
 }
 
-/// A message that is hidden, and messages of others, known or not, stand before nobody. When the
-/// hidden one becomes visible, it comes first.
-pub async fn a_hidden_message_does_not_refuse<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A hidden message and messages of other instances, known or not, do not refuse a direct turn.
+/// Once the hidden message is visible, it has precedence.
+pub async fn a_hidden_message_allows_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.send(signal("ghost", "early")).await;
-    store.no_turn("it waits for its instance").await;
+    store.no_turn("the message is parked").await;
     store.create("b").await;
     let due = store.now_ms() + u64::try_from(store.lease().as_millis()).expect("a short lease");
     let mut turn = waiting.turn(vec![waiting.next()]);
@@ -164,20 +167,20 @@ pub async fn a_hidden_message_does_not_refuse<F: ProviderFactory + ?Sized>(facto
     assert_eq!(turn.item.history.len(), 3);
 }
 
-/// A turn that was given back with a delay hides its messages, and holds nothing.
-pub async fn a_turn_given_back_does_not_refuse<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A turn abandoned with a delay hides its messages and holds no lease.
+pub async fn an_abandoned_turn_allows_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
     let delay = Some(Duration::from_secs(3600));
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, delay, false).await;
-    given_back.must("giving back a turn");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, delay, false).await;
+    abandoned.must("abandoning a turn");
     store.direct_must(waiting.turn(vec![waiting.next()])).await;
 }
 
-/// Nobody can take a direct turn of what does not exist, whatever the mark says.
-pub async fn an_unknown_instance_refuses<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A direct turn of an unknown instance is refused, whatever the mark.
+pub async fn an_unknown_instance_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     let seeded = store.provider.append_with_execution("seeded", 1, vec![started("seeded", 1)]);
@@ -186,15 +189,15 @@ pub async fn an_unknown_instance_refuses<F: ProviderFactory + ?Sized>(factory: &
         for event_id in [0, 1] {
             let mark = HistoryMark { event_id, ..waiting.mark };
             let known = Waiting { instance: instance.to_owned(), mark, ..waiting.clone() };
-            store.direct_refused(known.rich_turn(), "there is no such instance").await;
+            store.direct_refused(known.rich_turn(), "the instance is unknown").await;
         }
     }
     assert_eq!(store.history("ghost").await, vec![]);
     goes_through_the_queue(&store, &waiting).await;
 }
 
-/// The same direct turn counts once, however often it is committed.
-pub async fn a_direct_turn_counts_once<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The same direct turn commits once, however often it is sent.
+pub async fn a_direct_turn_commits_once<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     store.create("friend").await;
@@ -206,6 +209,6 @@ pub async fn a_direct_turn_counts_once<F: ProviderFactory + ?Sized>(factory: &F)
     }
     assert_eq!(store.history("a").await.len(), 4);
     assert_eq!(store.work().await.item, activity("a", 22));
-    store.no_work("the other activity is leased, and there is none twice").await;
+    store.no_work("the other activity is leased, and none was enqueued twice").await;
     assert_eq!(store.turn_of("friend").await.item.messages, vec![signal("friend", "hello")]);
 }

@@ -1,4 +1,4 @@
-//! Turns that are committed without having been fetched: what they store.
+//! What direct turns store. A direct turn is committed without having been fetched.
 
 use duroxide_core::providers::{DirectTurn, ExecutionMetadata, TurnCommit, WorkItem, WorkLease};
 use duroxide_core::{Event, EventKind};
@@ -15,28 +15,33 @@ fn after(waiting: &Waiting, offset: u64, kind: EventKind) -> Event {
     event(&waiting.instance, mark.execution_id, mark.event_id + offset, kind)
 }
 
-/// A direct turn appends its events and removes the activities that it answers. No message tells
-/// of them, and the commit answers with the incarnation of the instance.
-pub async fn a_direct_turn_stores_and_finishes<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A direct turn appends its events and removes the activities it completes. It enqueues no message
+/// for them, and the commit returns the incarnation of the instance.
+pub async fn a_direct_turn_appends_events_and_removes_activities<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
     let store = Store::open(factory).await;
-    assert!(store.provider.takes_direct_turns(), "the provider says that it takes direct turns");
+    assert!(
+        store.provider.takes_direct_turns(),
+        "the provider declares that it commits direct turns"
+    );
     let waiting = store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await;
     let committed = store.direct_must(waiting.turn(vec![waiting.next()])).await;
     assert_eq!(committed.incarnation, Some(waiting.mark.incarnation));
-    assert_eq!(committed.leased, vec![], "nothing was to be leased");
+    assert_eq!(committed.leased, vec![], "no lease was requested");
     assert_eq!(facts(&store.history("a").await), facts(&[started("a", 1), waiting.next()]));
     store.no_turn("a direct turn consumes the results itself").await;
     for token in &waiting.tokens {
         let again = store.provider.ack_work_item(token, Some(completed("a", 2))).await;
-        again.must_fail_for_good("finishing an activity that a turn has consumed");
+        again.must_fail_for_good("completing an activity that a turn has consumed");
     }
     store.expire().await;
-    store.no_work("the activities are gone").await;
-    store.no_turn("nobody was told").await;
+    store.no_work("the activities are removed").await;
+    store.no_turn("no message was enqueued").await;
 }
 
-/// Activities that the turn does not answer stay as they are.
-pub async fn a_direct_turn_leaves_other_work_alone<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Activities that the turn does not complete stay unchanged.
+pub async fn a_direct_turn_keeps_other_activities<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await;
     store.send_work(activity("a", 4)).await;
@@ -45,12 +50,12 @@ pub async fn a_direct_turn_leaves_other_work_alone<F: ProviderFactory + ?Sized>(
     store.direct_must(DirectTurn { finished_work, ..turn }).await;
     assert_eq!(store.work().await.item, activity("a", 4));
     let other = store.provider.ack_work_item(&waiting.tokens[1], Some(completed("a", 3))).await;
-    other.must("finishing the other activity");
+    other.must("completing the other activity");
     assert_eq!(store.turn_of("a").await.item.messages, vec![completed("a", 3)]);
 }
 
-/// Turn after turn goes directly, each leasing the activity that the next one answers. A fetch
-/// afterwards sees all of it.
+/// Several direct turns follow each other; each leases the activity that the next one completes. A
+/// later fetch sees all of them.
 pub async fn direct_turns_follow_one_another<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut waiting = store.waiting("a").await;
@@ -59,21 +64,22 @@ pub async fn direct_turns_follow_one_another<F: ProviderFactory + ?Sized>(factor
         turn.commit.worker_items = vec![activity("a", 10 + step)];
         turn.commit.lease_work = Some(WorkLease { indexes: vec![0], lock_timeout: store.lease() });
         let mut committed = store.direct_must(turn).await;
-        let leased = committed.leased.pop().expect("the next activity was to be leased");
+        let leased = committed.leased.pop().expect("a lease of the next activity was requested");
         assert_eq!((leased.index, committed.leased.len()), (0, 0));
         store.no_work("the only activity is leased").await;
         store.no_turn("nothing goes through the queue").await;
         waiting = waiting.moved(1, vec![leased.lock_token]);
     }
     let finished = store.provider.ack_work_item(&waiting.tokens[0], Some(completed("a", 15))).await;
-    finished.must("finishing the last activity through the queue");
+    finished.must("completing the last activity through the queue");
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, vec![completed("a", 15)]);
     let ids: Vec<_> = turn.item.history.iter().map(|event| event.event_id).collect();
-    assert_eq!(ids, [1, 2, 3, 4, 5, 6], "a fetched turn sees what direct ones have stored");
+    assert_eq!(ids, [1, 2, 3, 4, 5, 6], "a fetched turn contains the events of direct turns");
 }
 
-/// Values, status, messages, timers, new and cancelled activities: all as by `commit_turn`.
+/// A direct turn stores values, status, messages, timers, new and cancelled activities as
+/// `commit_turn` does.
 pub async fn a_direct_turn_stores_every_part<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await;
@@ -91,7 +97,7 @@ pub async fn a_direct_turn_stores_every_part<F: ProviderFactory + ?Sized>(factor
     let value = store.provider.get_kv_value("a", "key").await.must("reading a value");
     assert_eq!(value.as_deref(), Some("value"));
     let cancelled = store.provider.ack_work_item(&waiting.tokens[1], None).await;
-    cancelled.must_fail_for_good("finishing an activity that the turn cancelled");
+    cancelled.must_fail_for_good("completing an activity that the turn cancelled");
     assert_eq!(store.work().await.item, activity("a", 22));
     let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
     assert_eq!(leased, [0]);
@@ -107,12 +113,12 @@ pub async fn a_direct_turn_stores_every_part<F: ProviderFactory + ?Sized>(factor
     assert!(due.contains(&"a".to_owned()), "the timer is due: {due:?}");
 }
 
-/// A direct turn that ends an execution ends the instance, for all who ask.
-pub async fn a_direct_turn_ends_an_execution<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A direct turn that completes an execution completes the instance for every reader.
+pub async fn a_direct_turn_completes_an_execution<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     let done = EventKind::OrchestrationCompleted { output: "42".to_owned() };
-    let told = WorkItem::SubOrchCompleted {
+    let result = WorkItem::SubOrchCompleted {
         parent_instance: "parent".to_owned(),
         parent_execution_id: 1,
         parent_id: 2,
@@ -121,19 +127,22 @@ pub async fn a_direct_turn_ends_an_execution<F: ProviderFactory + ?Sized>(factor
     store.create("parent").await;
     let mut turn = waiting.turn(vec![after(&waiting, 1, done)]);
     turn.commit.metadata = ended("Completed", "42");
-    turn.commit.orchestrator_items = vec![told.clone()];
+    turn.commit.orchestrator_items = vec![result.clone()];
     store.direct_must(turn).await;
     let outcome = store.provider.read_outcome("a").await.must("reading an outcome");
-    assert!(format!("{outcome:?}").contains("Completed"), "it has ended: {outcome:?}");
-    assert_eq!(store.turn_of("parent").await.item.messages, vec![told]);
+    assert!(
+        format!("{outcome:?}").contains("Completed"),
+        "the instance has completed: {outcome:?}"
+    );
+    assert_eq!(store.turn_of("parent").await.item.messages, vec![result]);
     if let Some(admin) = store.provider.as_management_capability() {
         let info = admin.get_instance_info("a").await.must("reading an info");
         assert_eq!((info.status.as_str(), info.output.as_deref()), ("Completed", Some("42")));
     }
 }
 
-/// A direct turn that continues as new makes the values of its execution permanent and sends the
-/// message that begins the next one. Marks of the old execution count no longer.
+/// A direct turn that continues as new makes the values of its execution permanent and enqueues the
+/// message that starts the next one. Marks of the old execution are stale.
 pub async fn a_direct_turn_continues_as_new<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
@@ -163,11 +172,11 @@ pub async fn a_direct_turn_continues_as_new<F: ProviderFactory + ?Sized>(factory
     store.begin_next(&fetched, ExecutionMetadata::default()).await;
     assert_eq!(facts(&store.history("a").await), facts(&[started("a", 2)]));
     let late = waiting.moved(4, vec![]);
-    store.direct_refused(late.turn(vec![late.next()]), "the execution has ended").await;
+    store.direct_refused(late.turn(vec![late.next()]), "the execution has completed").await;
 }
 
-/// A store does not decide: a direct turn may begin an execution and pin it, as any commit may.
-pub async fn a_direct_turn_may_begin_an_execution<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A store makes no decisions: a direct turn may start an execution and pin it, like any commit.
+pub async fn a_direct_turn_may_start_an_execution<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     let turn = waiting.turn(vec![started("a", 2)]);
@@ -186,7 +195,7 @@ pub async fn a_direct_turn_may_begin_an_execution<F: ProviderFactory + ?Sized>(f
         std::time::Duration::ZERO,
         Some(&filter),
     );
-    assert!(fetch.await.must("a fetch").is_none(), "the pin is that of the direct turn");
+    assert!(fetch.await.must("a fetch").is_none(), "the pin comes from the direct turn");
     assert_eq!(store.turn_of("a").await.item.execution_id, 2);
     if let Some(admin) = store.provider.as_management_capability() {
         assert_eq!(admin.list_executions("a").await.must("listing executions"), [1, 2]);

@@ -1,11 +1,11 @@
-//! Fetching without the history that the caller holds. A provider may always send everything.
+//! A fetch may omit the history that the caller holds. A provider may always return all of it.
 
 use std::sync::Arc;
 
 use duroxide_core::Event;
 use duroxide_core::providers::{FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
 
-use super::batches::wish;
+use super::batches::turn_fetch;
 use crate::ProviderFactory;
 use crate::support::{Must, Store, Turn, commit, heard, signal, start_item, started};
 
@@ -17,14 +17,14 @@ impl KnownHistory for Held {
     }
 }
 
-/// Sends a message and fetches the turn as a caller that holds the history up to the mark.
+/// Enqueues a message and fetches the turn as a caller that holds the history up to the mark.
 async fn turn_with<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     mark: HistoryMark,
 ) -> FetchedTurn {
     store.send(signal("a", "next")).await;
     let known: Arc<dyn KnownHistory> = Arc::new(Held(mark));
-    let request = TurnFetch { known: Some(known), ..wish(1, store.lease()) };
+    let request = TurnFetch { known: Some(known), ..turn_fetch(1, store.lease()) };
     let batch = store.provider.fetch_orchestration_items(request).await;
     let mut batch = batch.must("fetching with known history");
     assert_eq!(batch.len(), 1, "one turn is fetchable");
@@ -39,10 +39,11 @@ async fn commit_to<F: ProviderFactory + ?Sized>(
 ) {
     let FetchedTurn { item, lock_token: token, attempt_count: attempt, .. } = turn;
     let turn = Turn { item, token, attempt };
-    store.ack(commit(&turn, events)).await.must("a commit after a short fetch");
+    store.ack(commit(&turn, events)).await.must("a commit after a partial fetch");
 }
 
-/// Creates "a" with three events. The mark is past the second; `None` if the provider has none.
+/// Creates "a" with three events. The mark is after the second event; `None` if the provider has no
+/// incarnations.
 async fn create_marked<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
 ) -> (Option<HistoryMark>, Vec<Event>) {
@@ -56,16 +57,16 @@ async fn create_marked<F: ProviderFactory + ?Sized>(
     (mark, events)
 }
 
-// What a provider without incarnations is asked with: it must not rely on any mark.
+// The mark for a provider without incarnations, which must ignore every mark.
 const FOREIGN: HistoryMark = HistoryMark { incarnation: 1, execution_id: 1, event_id: 2 };
 
 #[track_caller]
 fn assert_whole(turn: &FetchedTurn, events: &[Event], what: &str) {
-    assert_eq!(turn.history_after, 0, "{what} counts for nothing");
-    assert_eq!(turn.item.history, events, "{what} counts for nothing");
+    assert_eq!(turn.history_after, 0, "{what} is ignored");
+    assert_eq!(turn.item.history, events, "{what} is ignored");
 }
 
-/// What is left out and what is sent make the whole history.
+/// The omitted part and the returned part make the whole history.
 pub async fn known_history_is_left_out_exactly<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let (mark, mut events) = create_marked(&store).await;
@@ -73,22 +74,26 @@ pub async fn known_history_is_left_out_exactly<F: ProviderFactory + ?Sized>(fact
         let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
         assert_eq!(turn.item.history_error, None);
         match (mark, turn.history_after) {
-            (_, 0) => assert_eq!(turn.item.history, events, "everything is sent"),
+            (_, 0) => assert_eq!(turn.item.history, events, "the whole history is returned"),
             (Some(mark), after) => {
-                assert_eq!(after, mark.event_id, "what is left out ends at the mark");
-                assert_eq!(turn.item.history, events[2..], "what follows the mark is sent");
+                assert_eq!(after, mark.event_id, "the omitted part ends at the mark");
+                assert_eq!(
+                    turn.item.history,
+                    events[2..],
+                    "the events after the mark are returned"
+                );
             }
-            (None, after) => panic!("left out up to {after} although no mark was given out"),
+            (None, after) => panic!("omitted up to {after} although no mark exists"),
         }
         let delta = vec![heard("a", 1, event_id)];
         commit_to(&store, turn, delta.clone()).await;
         events.extend(delta);
     }
-    assert_eq!(store.history("a").await, events, "leaving out is not losing");
+    assert_eq!(store.history("a").await, events, "omitted events stay stored");
 }
 
-/// A mark of another execution, another incarnation or a later event counts for nothing.
-pub async fn a_mark_that_does_not_fit_counts_for_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A mark of another execution, another incarnation or a later event is ignored.
+pub async fn a_mark_that_does_not_match_is_ignored<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let (mark, events) = create_marked(&store).await;
     let mark = mark.unwrap_or(FOREIGN);
@@ -103,10 +108,8 @@ pub async fn a_mark_that_does_not_fit_counts_for_nothing<F: ProviderFactory + ?S
     }
 }
 
-/// A mark of an earlier execution counts for nothing once the instance has moved on.
-pub async fn a_mark_of_an_earlier_execution_counts_for_nothing<F: ProviderFactory + ?Sized>(
-    factory: &F,
-) {
+/// A mark of an earlier execution is ignored once the next execution has started.
+pub async fn a_mark_of_an_earlier_execution_is_ignored<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let (mark, _) = create_marked(&store).await;
     store.send(signal("a", "next")).await;
@@ -119,20 +122,20 @@ pub async fn a_mark_of_an_earlier_execution_counts_for_nothing<F: ProviderFactor
     assert_whole(&turn, &events, "a mark of an earlier execution");
 }
 
-/// An instance that was deleted and created again is another one: old marks count for nothing.
-pub async fn a_recreated_instance_is_another_one<F: ProviderFactory + ?Sized>(factory: &F) {
+/// An instance that was deleted and created again has a new incarnation, so old marks are ignored.
+pub async fn a_recreated_instance_has_a_new_incarnation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let (old, _) = create_marked(&store).await;
     store.admin().delete_instance("a", true).await.must("deleting by force");
     let (new, events) = create_marked(&store).await;
     if let (Some(old), Some(new)) = (old, new) {
-        assert_ne!(old.incarnation, new.incarnation, "an incarnation is never used again");
+        assert_ne!(old.incarnation, new.incarnation, "an incarnation is never reused");
     }
     let turn = turn_with(&store, old.unwrap_or(FOREIGN)).await;
     assert_whole(&turn, &events, "a mark of the deleted instance");
 }
 
-/// All commits of an instance answer with the same incarnation; other instances have others.
+/// All commits of an instance return the same incarnation, and no two instances share one.
 pub async fn an_incarnation_stays_with_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut incarnations = Vec::new();
@@ -156,8 +159,8 @@ pub async fn an_incarnation_stays_with_its_instance<F: ProviderFactory + ?Sized>
     }
 }
 
-/// A damaged history is reported also to a caller that holds a part of it.
-pub async fn a_damaged_history_is_reported_despite_a_mark<F: ProviderFactory + ?Sized>(
+/// A corrupt history is also reported to a caller that holds a part of it.
+pub async fn a_corrupt_history_is_reported_despite_a_mark<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
@@ -165,7 +168,7 @@ pub async fn a_damaged_history_is_reported_despite_a_mark<F: ProviderFactory + ?
     store.factory.corrupt_instance_history("a").await;
     let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
     assert!(turn.item.history_error.is_some(), "the third event cannot be decoded");
-    assert_eq!(turn.item.history, vec![], "a damaged history is not handed out in parts");
-    assert_eq!(turn.history_after, 0, "what the caller holds cannot be relied on");
+    assert_eq!(turn.item.history, vec![], "a corrupt history is not returned in part");
+    assert_eq!(turn.history_after, 0, "the caller's part cannot be trusted");
     assert_eq!(turn.item.messages, vec![signal("a", "next")]);
 }

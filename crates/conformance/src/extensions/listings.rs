@@ -1,15 +1,15 @@
-//! What operators see is exact: real times, newest first, every waiting row counted.
+//! Management data is exact: real times, newest first, every queued row counted.
 
 use duroxide_core::providers::TurnCommit;
 
 use crate::ProviderFactory;
 use crate::support::{Must, Store, activity, commit, ended, heard, signal, start_item, started};
 
-/// Listings are newest first and the same each time, also for instances of one moment.
+/// Listings are newest first and stable, also for instances created at the same time.
 pub async fn listings_are_newest_first<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let tick = store.lease() / 5;
-    // Names neither rise nor fall with time, so that no other order looks like the right one.
+    // The names are not in creation order, so that sorting by name fails.
     for instance in ["m", "z", "a", "q"] {
         store.create(instance).await;
         store.pass(tick).await;
@@ -23,14 +23,14 @@ pub async fn listings_are_newest_first<F: ProviderFactory + ?Sized>(factory: &F)
         store.create(instance).await;
     }
     let listed = admin.list_instances().await.must("listing instances");
-    assert_eq!(listed[3..], newest_first, "younger instances come before");
+    assert_eq!(listed[3..], newest_first, "newer instances come first");
     for _ in 0..3 {
         let again = admin.list_instances().await.must("listing instances");
-        assert_eq!(again, listed, "the order is the same each time");
+        assert_eq!(again, listed, "the order is stable");
     }
 }
 
-/// Times are milliseconds of the provider's clock: when it was created, changed, started, ended.
+/// Creation, update, start and completion times are milliseconds of the provider's clock.
 pub async fn times_are_real_milliseconds<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let before_start = store.now_ms();
@@ -54,15 +54,15 @@ pub async fn times_are_real_milliseconds<F: ProviderFactory + ?Sized>(factory: &
     let execution = store.admin().get_execution_info("a", 1).await.must("reading execution info");
     let started_at = execution.started_at;
     assert!(start.contains(&started_at), "started at {started_at}, not in {start:?}");
-    let completed_at = execution.completed_at.expect("a completed execution has an end");
+    let completed_at = execution.completed_at.expect("a completed execution has a completion time");
     assert!(end.contains(&completed_at), "completed at {completed_at}, not in {end:?}");
 }
 
-/// Depths count every waiting row: visible, hidden, held, given back and abandoned by its holder.
+/// Depths count every queued row: visible, hidden, leased, abandoned and expired.
 pub async fn queue_depths_count_every_row<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let depths = async || {
-        let depths = store.admin().get_queue_depths().await.must("asking for depths");
+        let depths = store.admin().get_queue_depths().await.must("reading queue depths");
         assert_eq!(depths.timer_queue, 0, "timers are messages");
         (depths.orchestrator_queue, depths.worker_queue)
     };
@@ -76,24 +76,24 @@ pub async fn queue_depths_count_every_row<F: ProviderFactory + ?Sized>(factory: 
     assert_eq!(depths().await, (2, 2), "visible and hidden");
 
     let turn = store.turn_of("a").await;
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
-    given_back.must("giving back a turn");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, false).await;
+    abandoned.must("abandoning a turn");
     let work = store.work().await;
-    let given_back = store.provider.abandon_work_item(&work.token, None, false).await;
-    given_back.must("giving back an activity");
-    assert_eq!(depths().await, (2, 2), "given back");
+    let abandoned = store.provider.abandon_work_item(&work.token, None, false).await;
+    abandoned.must("abandoning an activity");
+    assert_eq!(depths().await, (2, 2), "abandoned");
 
     let _held = (store.turn_of("a").await, store.work().await);
     store.expire().await;
-    assert_eq!(depths().await, (2, 2), "the lease has ended");
+    assert_eq!(depths().await, (2, 2), "the lease expired");
     let turn = store.turn_of("a").await;
     store.ack(commit(&turn, vec![])).await.must("a commit");
     let work = store.work().await;
-    store.provider.ack_work_item(&work.token, None).await.must("finishing an activity");
-    assert_eq!(depths().await, (1, 1), "what is done is no longer counted");
+    store.provider.ack_work_item(&work.token, None).await.must("completing an activity");
+    assert_eq!(depths().await, (1, 1), "completed rows are not counted");
 }
 
-/// Totals count instances by the status of their current execution, each once.
+/// Totals count each instance once, by the status of its current execution.
 pub async fn totals_are_exact<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("running").await;
@@ -102,9 +102,9 @@ pub async fn totals_are_exact<F: ProviderFactory + ?Sized>(factory: &F) {
         let turn = store.turn_of(instance).await;
         let events = vec![started(instance, 1), heard(instance, 1, 2)];
         let ending = TurnCommit { metadata: ended(status, "out"), ..commit(&turn, events) };
-        store.ack(ending).await.must("a commit that ends an instance");
+        store.ack(ending).await.must("a commit that completes an instance");
     }
-    let totals = store.admin().get_system_metrics().await.must("asking for totals");
+    let totals = store.admin().get_system_metrics().await.must("reading totals");
     assert_eq!(totals.total_instances, 3);
     assert_eq!(totals.total_executions, 3);
     assert_eq!(totals.total_events, 5);

@@ -1,4 +1,4 @@
-//! Messages are kept whole, go to the right instance, and all come at once.
+//! Messages come back unchanged, reach their instance, and a turn contains all visible ones.
 
 use duroxide_core::ErrorDetails;
 use duroxide_core::providers::{TurnCommit, WorkItem};
@@ -61,8 +61,8 @@ fn every_kind(now_ms: u64) -> Vec<WorkItem> {
     ]
 }
 
-/// Every kind of message comes back as it was sent, directly or by a commit.
-pub async fn every_message_comes_back_as_it_was_sent<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Every kind of message comes back unchanged, whether enqueued directly or by a commit.
+pub async fn every_kind_of_message_comes_back_unchanged<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     let messages = every_kind(store.now_ms());
@@ -76,7 +76,7 @@ pub async fn every_message_comes_back_as_it_was_sent<F: ProviderFactory + ?Sized
     assert_eq!(store.turn_of("a").await.item.messages, messages, "sent by a commit");
 }
 
-/// A turn holds every visible message, however many there are.
+/// A turn contains every visible message, however many exist.
 pub async fn a_turn_holds_all_visible_messages<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -85,18 +85,18 @@ pub async fn a_turn_holds_all_visible_messages<F: ProviderFactory + ?Sized>(fact
         store.send(message.clone()).await;
     }
     let turn = store.turn_of("a").await;
-    assert_eq!(turn.item.messages, messages, "all of them, oldest first");
+    assert_eq!(turn.item.messages, messages, "all messages, oldest first");
     store.ack(commit(&turn, vec![])).await.must("a commit");
     store.no_turn("all are consumed").await;
 }
 
-/// A delayed message is hidden for its delay and does not hold up others.
+/// A delayed message is hidden for its delay and does not block others.
 pub async fn a_delayed_message_is_hidden<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     let delay = store.lease() * 2;
     store.send_after(signal("a", "delayed"), delay).await;
-    store.no_turn("the delay has just begun").await;
+    store.no_turn("the delay has just started").await;
     store.send(signal("a", "now")).await;
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, vec![signal("a", "now")]);
@@ -107,16 +107,15 @@ pub async fn a_delayed_message_is_hidden<F: ProviderFactory + ?Sized>(factory: &
     store.expire().await;
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, vec![signal("a", "delayed")]);
-    assert_eq!(turn.attempt, 1, "hiding is not an attempt");
+    assert_eq!(turn.attempt, 1, "hiding does not count as an attempt");
 }
 
-/// An activity does not belong into the orchestrator queue: refused when it is sent there, left
-/// out of a commit.
-pub async fn an_activity_is_no_message<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The orchestrator queue refuses an activity; a commit discards an activity among its messages.
+pub async fn the_orchestrator_queue_accepts_no_activity<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     let sent = store.provider.enqueue_for_orchestrator(activity("a", 2), None).await;
-    sent.must_fail_for_good("sending an activity to an orchestration");
+    sent.must_fail_for_good("enqueueing an activity for an orchestration");
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
     let mixed = TurnCommit {
@@ -125,26 +124,26 @@ pub async fn an_activity_is_no_message<F: ProviderFactory + ?Sized>(factory: &F)
     };
     store.ack(mixed).await.must("a commit with an activity among its messages");
     assert_eq!(store.turn_of("a").await.item.messages, vec![signal("a", "2")]);
-    store.no_work("it was not meant for a worker").await;
+    store.no_work("the activity was discarded").await;
 }
 
-/// A message does not belong into the worker queue, and only a result finishes an activity.
-pub async fn a_message_is_no_activity<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The worker queue refuses a message, and only a result completes an activity.
+pub async fn the_worker_queue_accepts_no_message<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     let sent = store.provider.enqueue_for_worker(signal("a", "1")).await;
-    sent.must_fail_for_good("sending a message to a worker");
+    sent.must_fail_for_good("enqueueing a message for a worker");
     store.send_work(activity("a", 2)).await;
     let work = store.work().await;
     let finished = store.provider.ack_work_item(&work.token, Some(signal("a", "1"))).await;
-    finished.must_fail_for_good("finishing an activity with something that is no result");
+    finished.must_fail_for_good("completing an activity with a message that is not a result");
     store.no_turn("nothing was sent").await;
     let finished = store.provider.ack_work_item(&work.token, Some(completed("a", 2))).await;
-    finished.must("finishing an activity with its result");
+    finished.must("completing an activity with its result");
 }
 
-/// A commit may send messages to other instances; each goes where it is addressed.
-pub async fn messages_go_to_their_instance<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A commit may enqueue messages for other instances; each message reaches its instance.
+pub async fn messages_reach_their_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("parent").await;
     create_instance_with_parent(&*store.provider, "child", "parent").await;
@@ -160,7 +159,7 @@ pub async fn messages_go_to_their_instance<F: ProviderFactory + ?Sized>(factory:
         orchestrator_items: vec![result.clone()],
         ..commit(&child, vec![heard("child", 1, 2)])
     };
-    store.ack(ending).await.must("a commit that tells the parent");
+    store.ack(ending).await.must("a commit that sends the result to the parent");
     assert_eq!(store.turn_of("parent").await.item.messages, vec![result]);
     store.no_turn("the child has no message").await;
 }

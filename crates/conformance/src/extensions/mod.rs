@@ -1,6 +1,6 @@
-//! What is new in this contract: batches, known history, leases and turns without a fetch, waiting
-//! for changes, parking, progress, schedule-to-start limits, live workers, and what the decisions
-//! of this project promise beyond the published suite.
+//! Promises beyond the suite of 0.1.32: batches, known history, activities leased by commits,
+//! direct turns, waiting for changes, parking, progress, schedule-to-start limits, live workers,
+//! and stricter versions of older promises.
 
 mod batches;
 mod changes;

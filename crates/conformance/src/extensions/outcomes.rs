@@ -1,4 +1,4 @@
-//! How an instance stands, without reading its history.
+//! The outcome of an instance, read without its history.
 
 use duroxide_core::providers::{InstanceOutcome, InstanceStatus, TurnCommit};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
@@ -6,14 +6,14 @@ use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 use crate::ProviderFactory;
 use crate::support::{Must, Store, commit, ended, event, signal, start_item, started};
 
-/// The outcome; the status has to say the same, together with the custom status.
+/// The outcome. `read_status` must return the same outcome together with the custom status.
 async fn outcome<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> InstanceOutcome {
     let outcome = store.provider.read_outcome("a").await.must("reading an outcome");
     let custom = store.provider.get_custom_status("a", 0).await.must("reading a custom status");
     let (custom_status, custom_status_version) = custom.unwrap_or((None, 0));
     let status = store.provider.read_status("a").await.must("reading a status");
     let parts = InstanceStatus { outcome: outcome.clone(), custom_status, custom_status_version };
-    assert_eq!(status, parts, "a status is what its parts are");
+    assert_eq!(status, parts, "a status equals its parts");
     outcome
 }
 
@@ -21,7 +21,7 @@ async fn start_event<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Optio
     store.provider.read_start_event("a").await.must("reading a start event")
 }
 
-/// Commits one turn to an execution with this ending.
+/// Commits one turn with this status to an execution.
 async fn step<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     execution_id: u64,
@@ -35,13 +35,13 @@ async fn step<F: ProviderFactory + ?Sized>(
     store.ack(next).await.must("a commit");
 }
 
-/// Unknown, running and completed are told apart, and the last event comes as it was stored.
+/// Unknown, running and completed instances differ, and the last event comes back as stored.
 pub async fn an_outcome_follows_the_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     assert_eq!(outcome(&store).await, InstanceOutcome::NotFound);
     assert_eq!(start_event(&store).await, None);
     store.send(start_item("a")).await;
-    assert_eq!(outcome(&store).await, InstanceOutcome::NotFound, "a start that only waits");
+    assert_eq!(outcome(&store).await, InstanceOutcome::NotFound, "a start that is only enqueued");
     let turn = store.turn_of("a").await;
     let start = started("a", 1);
     store.ack(commit(&turn, vec![start.clone()])).await.must("a first commit");
@@ -58,8 +58,8 @@ pub async fn an_outcome_follows_the_instance<F: ProviderFactory + ?Sized>(factor
     assert_eq!(start_event(&store).await, Some(start), "the start stays readable");
 }
 
-/// A failure is an outcome also when other events follow it in its commit.
-pub async fn an_outcome_tells_of_a_failure<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A failure is the outcome even when other events follow it in its commit.
+pub async fn an_outcome_reports_a_failure<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     let details = ErrorDetails::Application {
@@ -74,7 +74,7 @@ pub async fn an_outcome_tells_of_a_failure<F: ProviderFactory + ?Sized>(factory:
     assert_eq!(outcome(&store).await, InstanceOutcome::Ended(Box::new(end)));
 }
 
-/// Outcome and start event are those of the latest execution.
+/// The outcome and the start event come from the latest execution.
 pub async fn an_outcome_is_that_of_the_latest_execution<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;

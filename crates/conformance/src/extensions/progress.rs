@@ -1,4 +1,4 @@
-//! What a running activity says of itself is kept for clients and for the next attempt.
+//! The store keeps the progress of a running activity for clients and for the next attempt.
 
 use std::time::Duration;
 
@@ -33,28 +33,30 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     }
 }
 
-/// Each activity has its own report, and the last one counts.
-pub async fn the_last_report_of_an_activity_counts<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Each activity has its own progress, and the last report replaces the earlier ones.
+pub async fn the_last_progress_report_is_kept<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for item in [activity("a", 1), activity("a", 2), activity("b", 1)] {
         store.send_work(item).await;
     }
     let (first, second) = (store.fetched().await, store.fetched().await);
-    assert_eq!(first.progress, None, "nobody has reported");
+    assert_eq!(first.progress, None, "no progress was reported");
     assert!(store.progress("a").await.is_empty());
     store.report(&first, "10 of 100").await;
     store.report(&second, "").await;
     store.report(&first, "20 of 100").await;
-    let told = store.progress("a").await;
-    let [one, two] = told.as_slice() else { panic!("two activities have reported: {told:?}") };
+    let reported = store.progress("a").await;
+    let [one, two] = reported.as_slice() else {
+        panic!("two activities have reported: {reported:?}")
+    };
     assert_eq!((one.execution_id, one.activity_id), (1, 1));
     assert_eq!((one.activity_name.as_str(), one.attempt), ("TestActivity", 1));
     assert_eq!((one.progress.as_str(), two.progress.as_str()), ("20 of 100", ""));
-    assert!(one.updated_at_ms.abs_diff(store.now_ms()) < 60_000, "it is a real time: {one:?}");
-    assert!(store.progress("b").await.is_empty(), "the other instance has said nothing");
+    assert!(one.updated_at_ms.abs_diff(store.now_ms()) < 60_000, "the time is real: {one:?}");
+    assert!(store.progress("b").await.is_empty(), "the other instance has reported nothing");
 }
 
-/// Without a live lease nothing is kept, and the caller learns that this will not change.
+/// Without a live lease a report fails permanently and is not stored.
 pub async fn progress_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
@@ -64,34 +66,41 @@ pub async fn progress_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory: &
     unknown.must_fail_for_good("a report under an unknown token");
     store.expire().await;
     let late = store.provider.record_activity_progress(&first.lock_token, "x").await;
-    late.must_fail_for_good("a report after the lease ended");
+    late.must_fail_for_good("a report after the lease expired");
     let second = store.fetched().await;
-    let stolen = store.provider.record_activity_progress(&first.lock_token, "x").await;
-    stolen.must_fail_for_good("a report under a lease that someone else has");
-    assert_eq!(second.progress.as_deref(), Some("mine"), "no refused report was kept");
+    let lost = store.provider.record_activity_progress(&first.lock_token, "x").await;
+    lost.must_fail_for_good("a report under a lease that another worker holds");
+    assert_eq!(second.progress.as_deref(), Some("mine"), "no refused report was stored");
 }
 
-/// The next attempt gets the last report, however the lease ended.
-pub async fn progress_is_handed_to_the_next_attempt<F: ProviderFactory + ?Sized>(factory: &F) {
+/// The next attempt gets the last report, whether the lease expired or was released.
+pub async fn the_next_attempt_gets_the_last_progress<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
     let first = store.fetched().await;
     store.report(&first, "one").await;
     store.expire().await;
-    assert_eq!(store.progress("a").await.len(), 1, "it stays while nobody has the activity");
+    assert_eq!(
+        store.progress("a").await.len(),
+        1,
+        "the progress stays while the activity is not leased"
+    );
     let second = store.fetched().await;
     assert_eq!((second.progress.as_deref(), second.attempt_count), (Some("one"), 2));
-    let back = store.provider.abandon_work_item(&second.lock_token, None, false).await;
-    back.must("giving back an activity");
+    let abandoned = store.provider.abandon_work_item(&second.lock_token, None, false).await;
+    abandoned.must("abandoning an activity");
     let third = store.fetched().await;
     assert_eq!(third.progress.as_deref(), Some("one"));
     store.report(&third, "three").await;
-    let told = store.progress("a").await;
-    assert_eq!(told.first().map(|told| (told.progress.as_str(), told.attempt)), Some(("three", 3)));
+    let reported = store.progress("a").await;
+    assert_eq!(
+        reported.first().map(|reported| (reported.progress.as_str(), reported.attempt)),
+        Some(("three", 3))
+    );
 }
 
-/// A report is gone with its activity: when it ends, and when it is cancelled.
-pub async fn progress_goes_with_the_activity<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Progress is deleted when its activity completes and when it is cancelled.
+pub async fn progress_is_deleted_with_its_activity<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
@@ -104,9 +113,9 @@ pub async fn progress_goes_with_the_activity<F: ProviderFactory + ?Sized>(factor
     store.report(&first, "x").await;
     store.report(&second, "x").await;
     let result = Some(completed("a", 2));
-    store.provider.ack_work_item(&first.lock_token, result).await.must("finishing an activity");
-    let told = store.progress("a").await;
-    assert_eq!(told.iter().map(|told| told.activity_id).collect::<Vec<_>>(), [3]);
+    store.provider.ack_work_item(&first.lock_token, result).await.must("completing an activity");
+    let reported = store.progress("a").await;
+    assert_eq!(reported.iter().map(|reported| reported.activity_id).collect::<Vec<_>>(), [3]);
 
     let turn = store.turn_of("a").await;
     let instance = "a".to_owned();
@@ -118,14 +127,14 @@ pub async fn progress_goes_with_the_activity<F: ProviderFactory + ?Sized>(factor
     late.must_fail_for_good("a report of a cancelled activity");
 }
 
-/// Whoever watches an instance is told of reports of its activities.
+/// A watch of an instance reports the progress of its activities.
 pub async fn a_watch_sees_progress<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
     let work = store.fetched().await;
     let watch = store.provider.watch(ChangeScope::Instance("a"));
-    let mut watch = watch.expect("a provider that tells of changes gives out watches");
+    let mut watch = watch.expect("a provider that publishes changes returns watches");
     store.report(&work, "half").await;
     let seen = tokio::time::timeout(WAKE_TIME_MAX, watch.changed()).await;
-    seen.expect("a watch slept through a report");
+    seen.expect("a watch missed a progress report");
 }

@@ -1,4 +1,4 @@
-//! Activities that must be started in time: when they are overdue, and what counts as a start.
+//! Schedule-to-start limits: when an activity is overdue, and what counts as a start.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use crate::ProviderFactory;
 use crate::limits::{CLOCK_SLACK, SETTLE_TIME, WAKE_TIME_MAX};
 use crate::support::{Must, Store, activity, commit, completed, start_item, started};
 
-const ANYBODY: WorkSlot = WorkSlot { session: None };
+const ANY_WORKER: WorkSlot = WorkSlot { session: None };
 
-/// An activity with a tag and a session that nobody serves.
+/// An activity with a tag and a session that no worker serves.
 fn unserved(id: u64) -> WorkItem {
     let mut item = activity("a", id);
     if let WorkItem::ActivityExecute { session_id, tag, .. } = &mut item {
@@ -25,9 +25,12 @@ fn unserved(id: u64) -> WorkItem {
 }
 
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
-    /// A turn of a new instance `a` that schedules activities with limits.
+    /// Commits a turn of a new instance `a` that schedules activities with limits.
     async fn schedule_limited(&self, items: Vec<WorkItem>, limits: &[(u64, Duration)]) {
-        assert!(self.provider.keeps_start_limits(), "the provider says that it keeps no limits");
+        assert!(
+            self.provider.keeps_start_limits(),
+            "the provider declares that it keeps no limits"
+        );
         self.send(start_item("a")).await;
         let turn = self.turn_of("a").await;
         let limits = limits.iter();
@@ -64,38 +67,41 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     }
 
     async fn fetch_any(&self) -> FetchedWork {
-        self.fetch_as(ANYBODY).await.expect("an activity must be fetchable")
+        self.fetch_as(ANY_WORKER).await.expect("an activity must be fetchable")
     }
 }
 
-/// An activity that nobody took in time is handed out as overdue, whatever its tag and session, to
-/// one caller at a time and until it is finished. One without a limit never is.
+/// An activity that no worker leased in time is fetched as overdue, whatever its tag and session,
+/// by one caller at a time and until it is completed. An activity without a limit never is.
 pub async fn an_unstarted_activity_becomes_overdue<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let limit = store.lease();
     store.schedule_limited(vec![unserved(2), activity("a", 3)], &[(2, limit)]).await;
-    assert!(store.overdue().await.is_empty(), "the limit is not over");
+    assert!(store.overdue().await.is_empty(), "the limit has not expired");
     store.expire().await;
     let overdue = store.overdue().await;
     let [first] = overdue.as_slice() else { panic!("one activity is overdue: {overdue:?}") };
     assert_eq!((&first.item, first.overdue), (&unserved(2), Some(limit)));
-    assert!(store.overdue().await.is_empty(), "it is leased");
+    assert!(store.overdue().await.is_empty(), "the activity is leased");
 
     store.expire().await;
     let again = store.overdue().await;
-    let [again] = again.as_slice() else { panic!("a lease that ended is no start: {again:?}") };
+    let [again] = again.as_slice() else {
+        panic!("an expired overdue lease is not a start: {again:?}")
+    };
     assert_eq!((&again.item, again.overdue), (&unserved(2), Some(limit)));
     let stale = store.provider.ack_work_item(&first.lock_token, None).await;
-    stale.must_fail_for_good("finishing under a lease that was lost");
+    stale.must_fail_for_good("completing under a lease that was lost");
     let failed = completed("a", 2);
-    let told = store.provider.ack_work_item(&again.lock_token, Some(failed.clone())).await;
-    told.must("finishing an overdue activity");
+    let completed_late =
+        store.provider.ack_work_item(&again.lock_token, Some(failed.clone())).await;
+    completed_late.must("completing an overdue activity");
     assert_eq!(store.turn_of("a").await.item.messages, vec![failed]);
     store.expire().await;
-    assert!(store.overdue().await.is_empty(), "it is finished");
+    assert!(store.overdue().await.is_empty(), "the activity is completed");
 }
 
-/// A lease is a start: after it the limit is satisfied, however the lease ends.
+/// A lease counts as a start and satisfies the limit, however the lease ends.
 pub async fn a_started_activity_is_never_overdue<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let limit = store.lease() + CLOCK_SLACK;
@@ -104,19 +110,19 @@ pub async fn a_started_activity_is_never_overdue<F: ProviderFactory + ?Sized>(fa
     let first = store.fetch_any().await;
     assert_eq!((&first.item, first.overdue), (&activity("a", 2), None));
     let second = store.fetch_any().await;
-    let given_back = store.provider.abandon_work_item(&second.lock_token, None, true).await;
-    given_back.must("giving back an activity");
+    let abandoned = store.provider.abandon_work_item(&second.lock_token, None, true).await;
+    abandoned.must("abandoning an activity");
     store.pass(limit).await;
     store.expire().await;
     assert!(store.overdue().await.is_empty(), "both have been started");
     for _ in 0..2 {
-        assert_eq!(store.fetch_any().await.overdue, None, "it has been started");
+        assert_eq!(store.fetch_any().await.overdue, None, "the activity has been started");
     }
     store.expire().await;
-    assert!(store.overdue().await.is_empty(), "a second lease does not bring the limit back");
+    assert!(store.overdue().await.is_empty(), "a second lease does not restore the limit");
 }
 
-/// A lease by the commit that schedules the activity is a start like any other.
+/// A lease by the commit that schedules the activity counts as a start like any other.
 pub async fn a_lease_by_the_commit_is_a_start<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -132,16 +138,17 @@ pub async fn a_lease_by_the_commit_is_a_start<F: ProviderFactory + ?Sized>(facto
         ..commit(&turn, vec![started("a", 1)])
     };
     let committed = store.provider.commit_turn(Arc::new(scheduling)).await.must("a commit");
-    assert_eq!(committed.leased.len(), 1, "one was asked for: {committed:?}");
+    assert_eq!(committed.leased.len(), 1, "one lease was requested: {committed:?}");
     store.expire().await;
     let overdue = store.overdue().await;
     let items: Vec<_> = overdue.iter().map(|work| &work.item).collect();
-    assert_eq!(items, [&activity("a", 3)], "the other one has been started");
-    assert_eq!(store.fetch_any().await.overdue, None, "it has been started");
+    assert_eq!(items, [&activity("a", 3)], "the other activity has been started");
+    assert_eq!(store.fetch_any().await.overdue, None, "the activity has been started");
 }
 
-/// A lease that is given back unstarted was no start. The delay does not put off the limit.
-pub async fn an_activity_given_back_unstarted_goes_on_waiting<F: ProviderFactory + ?Sized>(
+/// A lease that is returned unstarted does not count as a start. The delay does not extend the
+/// limit.
+pub async fn an_activity_returned_unstarted_keeps_its_limit<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
@@ -150,19 +157,19 @@ pub async fn an_activity_given_back_unstarted_goes_on_waiting<F: ProviderFactory
     let work = store.fetch_any().await;
     let delay = Some(limit * 100);
     let back = store.provider.return_unstarted_work_item(&work.lock_token, delay, false).await;
-    back.must("giving back an activity unstarted");
-    assert!(store.fetch_as(ANYBODY).await.is_none(), "it is hidden");
-    assert!(store.overdue().await.is_empty(), "the limit is not over");
+    back.must("returning an activity unstarted");
+    assert!(store.fetch_as(ANY_WORKER).await.is_none(), "the activity is hidden");
+    assert!(store.overdue().await.is_empty(), "the limit has not expired");
     store.expire().await;
     let overdue = store.overdue().await;
-    let [work] = overdue.as_slice() else { panic!("it was never started: {overdue:?}") };
+    let [work] = overdue.as_slice() else { panic!("the activity was never started: {overdue:?}") };
     assert_eq!((work.overdue, work.attempt_count), (Some(limit), 2));
     let unknown = store.provider.return_unstarted_work_item("no-such-token", None, false).await;
-    unknown.must_fail("giving back under an unknown token");
+    unknown.must_fail("returning under an unknown token");
 }
 
-/// A node that cannot begin with an activity does not undo the start that another one made.
-pub async fn a_start_outlives_a_later_lease_without_one<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A node that returns an activity unstarted does not undo the start of an earlier attempt.
+pub async fn a_start_survives_a_later_unstarted_lease<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let limit = store.lease() * 3;
     store.schedule_limited(vec![activity("a", 2)], &[(2, limit)]).await;
@@ -170,24 +177,25 @@ pub async fn a_start_outlives_a_later_lease_without_one<F: ProviderFactory + ?Si
     store.expire().await;
     let second = store.fetch_any().await;
     let back = store.provider.return_unstarted_work_item(&second.lock_token, None, true).await;
-    back.must("giving back an activity unstarted");
+    back.must("returning an activity unstarted");
     store.pass(limit).await;
-    assert!(store.overdue().await.is_empty(), "its first lease was its start");
+    assert!(store.overdue().await.is_empty(), "the first lease counts as the start");
 }
 
-/// A worker that comes too late is told, and its lease is no start.
-pub async fn a_late_fetch_says_that_the_limit_is_over<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A worker that fetches too late learns that the limit expired, and its lease does not count as a
+/// start.
+pub async fn a_late_fetch_reports_the_expired_limit<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let limit = store.lease();
     store.schedule_limited(vec![activity("a", 2)], &[(2, limit)]).await;
     store.expire().await;
     assert_eq!(store.fetch_any().await.overdue, Some(limit));
-    assert!(store.overdue().await.is_empty(), "it is leased");
+    assert!(store.overdue().await.is_empty(), "the activity is leased");
     store.expire().await;
-    assert_eq!(store.overdue().await.len(), 1, "nobody has started it");
+    assert_eq!(store.overdue().await.len(), 1, "the activity was not started");
 }
 
-/// Taking an overdue activity of a session leaves the session to the workers.
+/// Fetching an overdue activity of a session does not claim the session.
 pub async fn an_overdue_fetch_claims_no_session<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.schedule_limited(vec![unserved(2), unserved(3)], &[(2, store.lease())]).await;
@@ -199,7 +207,7 @@ pub async fn an_overdue_fetch_claims_no_session<F: ProviderFactory + ?Sized>(fac
     assert_eq!(work.map(|work| work.item), Some(unserved(3)), "the session is free");
 }
 
-/// A fetch takes no more than it asked for, the longest overdue first.
+/// A fetch returns at most the requested number, the longest overdue first.
 pub async fn overdue_activities_come_longest_overdue_first<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -209,7 +217,7 @@ pub async fn overdue_activities_come_longest_overdue_first<F: ProviderFactory + 
     let limits = [(2, lease), (3, lease / 4), (4, lease / 2)];
     store.schedule_limited(items, &limits).await;
     store.expire().await;
-    assert!(store.overdue_up_to(0).await.is_empty(), "nothing was asked for");
+    assert!(store.overdue_up_to(0).await.is_empty(), "nothing was requested");
     let mut found = store.overdue_up_to(2).await;
     assert_eq!(found.len(), 2);
     found.extend(store.overdue_up_to(2).await);
@@ -217,7 +225,7 @@ pub async fn overdue_activities_come_longest_overdue_first<F: ProviderFactory + 
     assert_eq!(items, [activity("a", 3), activity("a", 4), activity("a", 2)]);
 }
 
-/// A fetch that waits is woken when a limit runs out, also one that was added meanwhile.
+/// A waiting fetch wakes when a limit expires, also one that was added during the wait.
 pub async fn a_waiting_overdue_fetch_sees_time_pass<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let lease = store.lease();
@@ -233,7 +241,7 @@ pub async fn a_waiting_overdue_fetch_sees_time_pass<F: ProviderFactory + ?Sized>
     assert!(!waiting.is_finished(), "nothing is overdue yet");
     store.expire().await;
     let found = tokio::time::timeout(WAKE_TIME_MAX, waiting).await;
-    let found = found.expect("a waiting fetch slept through the end of a limit");
+    let found = found.expect("a waiting fetch missed an expired limit");
     let found = found.expect("a waiting fetch must not panic").must("a waiting fetch");
     assert_eq!(found.first().map(|work| &work.item), Some(&unserved(2)));
 }

@@ -1,4 +1,4 @@
-//! Messages for instances that do not exist wait without getting into anybody's way.
+//! Messages for unknown instances are parked and block no other instance.
 
 use duroxide_core::providers::{ParkedMessage, TurnCommit, WorkItem};
 
@@ -14,21 +14,21 @@ async fn parked<F: ProviderFactory + ?Sized>(
     store.admin().list_parked_messages(limit).await.must("listing parked messages")
 }
 
-/// Messages for unknown instances hold up nobody else, however many there are.
-pub async fn an_unknown_instance_blocks_nobody<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Messages for unknown instances do not block other instances, however many exist.
+pub async fn an_unknown_instance_blocks_no_other<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for number in 0..60 {
         store.send(signal(&format!("ghost-{number}"), "1")).await;
     }
     store.send(start_item("a")).await;
     assert_eq!(store.turn_of("a").await.attempt, 1);
-    store.no_turn("nobody else can run").await;
+    store.no_turn("no other instance can run").await;
     store.send(start_item("b")).await;
     assert_eq!(store.turn_of("b").await.attempt, 1);
 }
 
-/// A message that came before its instance is delivered with the start, first come first; waiting
-/// is not an attempt.
+/// A message that arrives before its instance is delivered with the start, in order of arrival.
+/// Parking does not count as an attempt.
 pub async fn an_early_message_waits_for_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let early = vec![signal("a", "early"), completed("a", 9)];
@@ -40,11 +40,11 @@ pub async fn an_early_message_waits_for_its_instance<F: ProviderFactory + ?Sized
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, [early, vec![start_item("a")]].concat());
-    assert_eq!(turn.attempt, 1, "waiting is not an attempt");
-    assert_eq!(turn.item.orchestration_name, "TestOrch", "the start says what it is");
+    assert_eq!(turn.attempt, 1, "waiting does not count as an attempt");
+    assert_eq!(turn.item.orchestration_name, "TestOrch", "the name comes from the start");
 }
 
-/// The same when the start comes from another instance's commit.
+/// The same holds when the commit of another instance enqueues the start.
 pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let cancel = WorkItem::CancelInstance { instance: "child".into(), reason: "early".into() };
@@ -61,53 +61,53 @@ pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(fac
     assert_eq!(store.turn_of("child").await.item.messages, vec![cancel, start]);
 }
 
-/// A start that was given back with a delay is about to exist: what comes meanwhile waits with it.
+/// Messages for a start that was abandoned with a delay wait until the start is visible.
 pub async fn a_message_waits_for_a_hidden_start<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let held = store.turn_of("a").await;
     let delay = Some(store.lease() * 2);
-    let given_back = store.provider.abandon_orchestration_item(&held.token, delay, false).await;
-    given_back.must("giving back a start with a delay");
-    let meanwhile = vec![queued("a", "1"), signal("a", "2")];
-    for message in &meanwhile {
+    let abandoned = store.provider.abandon_orchestration_item(&held.token, delay, false).await;
+    abandoned.must("abandoning a start with a delay");
+    let later = vec![queued("a", "1"), signal("a", "2")];
+    for message in &later {
         store.send(message.clone()).await;
         store.no_turn("the start is hidden").await;
     }
     store.pass(store.lease() * 2).await;
     store.expire().await;
     let turn = store.turn_of("a").await;
-    assert_eq!(turn.item.messages, [vec![start_item("a")], meanwhile].concat(), "nothing is lost");
+    assert_eq!(turn.item.messages, [vec![start_item("a")], later].concat(), "nothing is lost");
 }
 
-/// Operators see what waits: instance, kind, time; oldest first, as many as asked for.
+/// The list of parked messages shows instance, kind and time, oldest first, up to the limit.
 pub async fn parked_messages_are_listed<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     assert_eq!(parked(&store, 10).await, vec![]);
-    let began = store.now_ms();
+    let sent_from = store.now_ms();
     store.send(signal("ghost", "1")).await;
     store.pass(store.lease()).await;
     store.send(completed("other", 2)).await;
-    store.no_turn("nobody can run").await;
+    store.no_turn("no instance can run").await;
     let listed = parked(&store, 10).await;
     let found: Vec<_> =
         listed.iter().map(|found| (found.instance_id.as_str(), found.kind.as_str())).collect();
     assert_eq!(found, [("ghost", "ExternalRaised"), ("other", "ActivityCompleted")]);
-    assert!(listed[0].enqueued_at >= began, "the time is when it was sent, in milliseconds");
+    assert!(listed[0].enqueued_at >= sent_from, "the time is the enqueue time in milliseconds");
     assert!(listed[1].enqueued_at > listed[0].enqueued_at, "each has its own time");
     assert!(listed[1].enqueued_at <= store.now_ms());
-    assert_eq!(parked(&store, 1).await, listed[..1], "the limit counts");
-    assert_eq!(parked(&store, 0).await, vec![], "the limit counts");
+    assert_eq!(parked(&store, 1).await, listed[..1], "the limit is respected");
+    assert_eq!(parked(&store, 0).await, vec![], "the limit is respected");
 
     store.send(start_item("ghost")).await;
     let turn = store.turn_of("ghost").await;
     let own = TurnCommit { metadata: named(), ..commit(&turn, vec![started("ghost", 1)]) };
     store.ack(own).await.must("a first commit");
-    assert_eq!(parked(&store, 10).await, listed[1..], "what was delivered is no longer parked");
+    assert_eq!(parked(&store, 10).await, listed[1..], "delivered messages are no longer parked");
 }
 
-/// Messages of known instances, hidden ones and starts are not parked.
-pub async fn what_can_run_is_not_parked<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Messages of known instances, hidden messages and starts are not parked.
+pub async fn runnable_messages_are_not_parked<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
     store.send(signal("a", "1")).await;
@@ -115,5 +115,5 @@ pub async fn what_can_run_is_not_parked<F: ProviderFactory + ?Sized>(factory: &F
     store.send(start_item("b")).await;
     assert_eq!(parked(&store, 10).await, vec![]);
     while store.try_turn().await.is_some() {}
-    assert_eq!(parked(&store, 10).await, vec![], "what is held is not parked");
+    assert_eq!(parked(&store, 10).await, vec![], "leased messages are not parked");
 }

@@ -1,4 +1,4 @@
-//! Pins of executions: every range of a filter counts, and versions order as semver orders them.
+//! Pins of executions: every range of a filter counts, and versions compare by semver.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::ProviderFactory;
 use crate::support::{Must, Store, commit, ended, named, signal, start_item, started};
 
 fn version(text: &str) -> Version {
-    Version::parse(text).expect("the validation writes correct versions")
+    Version::parse(text).expect("validations use valid versions")
 }
 
 /// A filter with one range for each pair.
@@ -21,7 +21,7 @@ fn filter(ranges: &[(&str, &str)]) -> DispatcherCapabilityFilter {
     DispatcherCapabilityFilter { supported_duroxide_versions: ranges.collect() }
 }
 
-/// A running instance that is pinned, with a message waiting.
+/// A running pinned instance with a visible message.
 async fn pinned<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &str, pin: &str) {
     pin_with(store, instance, named(), pin).await;
     store.send(signal(instance, "1")).await;
@@ -42,8 +42,8 @@ async fn pin_with<F: ProviderFactory + ?Sized>(
     store.ack(first).await.must("a commit with a pin");
 }
 
-/// Whether the filter hands the instance out. It is given back at once.
-async fn fits<F: ProviderFactory + ?Sized>(
+/// Whether a fetch with the filter returns the instance. The turn is abandoned at once.
+async fn matches_filter<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     filter: &DispatcherCapabilityFilter,
 ) -> bool {
@@ -51,20 +51,21 @@ async fn fits<F: ProviderFactory + ?Sized>(
     let fetched =
         store.provider.fetch_orchestration_item(lease, Duration::ZERO, Some(filter)).await;
     let Some((_, token, _)) = fetched.must("fetching with a filter") else { return false };
-    let given_back = store.provider.abandon_orchestration_item(&token, None, true).await;
-    given_back.must("giving back a turn");
+    let abandoned = store.provider.abandon_orchestration_item(&token, None, true).await;
+    abandoned.must("abandoning a turn");
     true
 }
 
-/// An instance fits if any range of the filter holds its pin, whatever the order of the ranges.
+/// An instance matches if any range of the filter contains its pin, whatever the order of the
+/// ranges.
 pub async fn every_range_of_a_filter_counts<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     pinned(&store, "a", "2.5.0").await;
     let (low, mid, high) = (("1.0.0", "1.9.9"), ("2.5.0", "2.5.0"), ("4.0.0", "5.0.0"));
     for ranges in [[low, mid, high], [mid, low, high], [high, low, mid]] {
-        assert!(fits(&store, &filter(&ranges)).await, "2.5.0 is in one of {ranges:?}");
+        assert!(matches_filter(&store, &filter(&ranges)).await, "2.5.0 is in one of {ranges:?}");
     }
-    assert!(!fits(&store, &filter(&[low, high])).await, "2.5.0 lies between the ranges");
+    assert!(!matches_filter(&store, &filter(&[low, high])).await, "2.5.0 lies between the ranges");
 }
 
 /// Components compare as numbers of any size.
@@ -79,7 +80,7 @@ pub async fn versions_compare_as_numbers<F: ProviderFactory + ?Sized>(factory: &
         ("1.10.4294967297", "1.11.0", false),
         ("0.0.0", "1.10.4294967295", false),
     ] {
-        let found = fits(&store, &filter(&[(min, max)])).await;
+        let found = matches_filter(&store, &filter(&[(min, max)])).await;
         assert_eq!(found, expected, "1.10.4294967296 in {min} to {max}");
     }
 }
@@ -95,7 +96,7 @@ pub async fn pre_releases_compare_as_semver_says<F: ProviderFactory + ?Sized>(fa
         ("1.0.0-alpha", "1.0.0-beta.2", true),
         ("0.0.0", "1.0.0-beta.1", false),
     ] {
-        let found = fits(&store, &filter(&[(min, max)])).await;
+        let found = matches_filter(&store, &filter(&[(min, max)])).await;
         assert_eq!(found, expected, "1.0.0-beta.2 in {min} to {max}");
     }
 }
@@ -104,7 +105,7 @@ pub async fn pre_releases_compare_as_semver_says<F: ProviderFactory + ?Sized>(fa
 pub async fn the_version_spread_counts_running_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let spread = store.admin().get_running_duroxide_version_spread().await;
-    assert_eq!(spread.must("asking for the spread"), BTreeMap::new());
+    assert_eq!(spread.must("reading the version spread"), BTreeMap::new());
     pin_with(&store, "a", named(), "1.0.0").await;
     pin_with(&store, "b", named(), "2.0.0").await;
     pin_with(&store, "c", named(), "2.0.0").await;
@@ -112,5 +113,5 @@ pub async fn the_version_spread_counts_running_instances<F: ProviderFactory + ?S
     pin_with(&store, "e", ended("Failed", "broken"), "3.0.0").await;
     let spread = store.admin().get_running_duroxide_version_spread().await;
     let expected = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2)];
-    assert_eq!(spread.must("asking for the spread"), BTreeMap::from(expected));
+    assert_eq!(spread.must("reading the version spread"), BTreeMap::from(expected));
 }

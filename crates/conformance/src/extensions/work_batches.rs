@@ -1,4 +1,4 @@
-//! Several activities by one fetch, at most one for each slot.
+//! One fetch returns several activities, at most one for each slot.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -38,13 +38,14 @@ async fn fetch<F: ProviderFactory + ?Sized>(
     let batch = batch.must("fetching a batch of activities");
     let used: BTreeSet<_> = batch.iter().map(|work| work.slot).collect();
     assert_eq!(used.len(), batch.len(), "a slot gets at most one activity: {batch:?}");
-    assert!(used.iter().all(|slot| *slot < slots.len()), "there is no such slot: {batch:?}");
+    assert!(used.iter().all(|slot| *slot < slots.len()), "the slot is unknown: {batch:?}");
     let tokens: BTreeSet<_> = batch.iter().map(|work| work.lock_token.as_str()).collect();
-    assert_eq!(tokens.len(), batch.len(), "each activity has a token of its own");
+    assert_eq!(tokens.len(), batch.len(), "each activity has its own token");
     batch
 }
 
-/// Each slot gets at most one activity; over several batches they come oldest first, each once.
+/// Each slot gets at most one activity. Over several batches each activity comes once, oldest
+/// first.
 pub async fn a_batch_of_work_fills_each_slot_once<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for id in 1..=5 {
@@ -64,40 +65,47 @@ pub async fn a_batch_of_work_fills_each_slot_once<F: ProviderFactory + ?Sized>(f
     assert_eq!(items, expected, "oldest first, each once");
     for work in found {
         let finished = store.provider.ack_work_item(&work.lock_token, None).await;
-        finished.must("finishing an activity of a batch");
+        finished.must("completing an activity of a batch");
     }
     store.expire().await;
-    store.no_work("all are finished").await;
+    store.no_work("all activities are completed").await;
 }
 
-/// Without slots nothing is taken.
-pub async fn a_batch_of_work_without_slots_takes_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A fetch without slots leases nothing.
+pub async fn a_batch_of_work_without_slots_leases_nothing<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
     let store = Store::open(factory).await;
     store.send_work(activity("a", 1)).await;
     assert!(fetch(&store, &[], &TagFilter::Any).await.is_empty());
     assert_eq!(store.work().await.attempt, 1);
 }
 
-/// A slot without a session takes activities without one; a slot with an owner leases sessions.
+/// A slot without an owner gets only activities without a session; a slot with an owner claims
+/// sessions.
 pub async fn a_batch_of_work_honours_sessions<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let lease = store.lease();
     store.send_work(special(1, Some("s"), None)).await;
-    assert!(fetch(&store, &[FREE, FREE], &TagFilter::Any).await.is_empty(), "no slot may take it");
+    assert!(fetch(&store, &[FREE, FREE], &TagFilter::Any).await.is_empty(), "no slot may claim it");
     let batch = fetch(&store, &[owned("x", lease)], &TagFilter::Any).await;
-    let [taken] = batch.as_slice() else { panic!("one activity is fetchable: {batch:?}") };
-    assert_eq!((taken.slot, &taken.item), (0, &special(1, Some("s"), None)));
+    let [claimed] = batch.as_slice() else { panic!("one activity is fetchable: {batch:?}") };
+    assert_eq!((claimed.slot, &claimed.item), (0, &special(1, Some("s"), None)));
 
     store.send_work(special(2, Some("s"), None)).await;
     let others = [owned("y", lease), FREE];
-    assert!(fetch(&store, &others, &TagFilter::Any).await.is_empty(), "x holds the session");
-    // The default of the trait asks for its first slot only, hence the owner is first.
+    assert!(fetch(&store, &others, &TagFilter::Any).await.is_empty(), "x owns the session");
+    // The default method of the trait fetches for the first slot only, so the owner is first.
     let batch = fetch(&store, &[owned("x", lease), owned("y", lease)], &TagFilter::Any).await;
     let [own] = batch.as_slice() else { panic!("one activity is fetchable: {batch:?}") };
-    assert_eq!((own.slot, &own.item), (0, &special(2, Some("s"), None)), "it goes to its owner");
+    assert_eq!(
+        (own.slot, &own.item),
+        (0, &special(2, Some("s"), None)),
+        "the owner gets the activity"
+    );
 }
 
-/// Of two slots with different owners, one batch gives a session to one of them only.
+/// Of two slots with different owners, only one gets the session of a batch.
 pub async fn a_batch_of_work_gives_a_session_to_one_owner<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -115,7 +123,7 @@ pub async fn a_batch_of_work_gives_a_session_to_one_owner<F: ProviderFactory + ?
     assert_eq!(fetch(&store, &[owned(owner, lease)], &TagFilter::Any).await.len(), 1);
 }
 
-/// A batch holds only activities whose tag fits.
+/// A batch contains only activities whose tag matches.
 pub async fn a_batch_of_work_honours_tags<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let items = [special(1, None, Some("gpu")), special(2, None, None), special(3, None, None)];

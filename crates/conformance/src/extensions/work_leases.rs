@@ -1,4 +1,4 @@
-//! Activities that a commit enqueues under a lease of the caller, as if it had fetched them.
+//! A commit can enqueue activities under a lease of the caller, as if the caller had fetched them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::support::{
     Must, Store, activity, commit, completed, heard, identified, signal, start_item, started,
 };
 
-/// Commits the first turn of "a", which schedules activities and asks for leases.
+/// Commits the first turn of "a", which schedules activities and requests leases.
 async fn scheduled<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     work: Vec<WorkItem>,
@@ -39,53 +39,61 @@ async fn one_leased<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> String
     let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
     let committed = scheduled(store, vec![activity("a", 2)], wish).await;
     let [leased] = committed.leased.as_slice() else {
-        panic!("one activity was to be leased: {:?}", committed.leased);
+        panic!("one lease was requested: {:?}", committed.leased);
     };
     assert_eq!(leased.index, 0);
     leased.lock_token.clone()
 }
 
-/// An activity that is named is either leased to the caller or can be fetched; never both, and
-/// none is lost. That holds for providers that lease nothing as well.
-pub async fn a_named_activity_is_leased_or_enqueued<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A requested activity is either leased to the caller or can be fetched, never both, and none is
+/// lost. This also holds for providers that lease nothing.
+pub async fn a_requested_activity_is_leased_or_enqueued<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let wish = WorkLease { indexes: vec![0, 2], lock_timeout: store.lease() };
     let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
     let committed = scheduled(&store, work.clone(), wish).await;
     let leased: BTreeSet<_> = committed.leased.iter().map(|leased| leased.index).collect();
     assert_eq!(leased.len(), committed.leased.len(), "each is leased once");
-    assert!(leased.iter().all(|index| [0, 2].contains(index)), "nothing else was asked for");
+    assert!(leased.iter().all(|index| [0, 2].contains(index)), "no other lease was requested");
     for (index, item) in work.iter().enumerate() {
         if !leased.contains(&index) {
             let fetched = store.work().await;
-            assert_eq!((&fetched.item, fetched.attempt), (item, 1), "what is not leased waits");
+            assert_eq!(
+                (&fetched.item, fetched.attempt),
+                (item, 1),
+                "an activity that is not leased is fetchable"
+            );
         }
     }
-    store.no_work("each activity is in one place").await;
+    store.no_work("each activity is leased or queued, not both").await;
 }
 
-/// Nobody can fetch a leased activity until its lease ends; then it comes as a second attempt, and
-/// the lease is lost. The lease is as long as asked for.
+/// No worker can fetch a leased activity until its lease expires. Then the fetch is a second
+/// attempt, and the lease is lost. The lease lasts as long as requested.
 pub async fn a_leased_activity_is_not_fetched_by_others<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() * 2 };
     let committed = scheduled(&store, vec![activity("a", 2)], wish).await;
     let [leased] = committed.leased.as_slice() else {
-        panic!("one activity was to be leased: {:?}", committed.leased);
+        panic!("one lease was requested: {:?}", committed.leased);
     };
-    store.no_work("it is leased").await;
+    store.no_work("the activity is leased").await;
     store.expire().await;
-    store.no_work("the lease was asked to be twice as long").await;
+    store.no_work("the requested lease is twice as long").await;
     store.expire().await;
     let again = store.work().await;
-    assert_eq!((&again.item, again.attempt), (&activity("a", 2), 2), "the lease was an attempt");
-    assert_ne!(again.token, leased.lock_token, "a lease is not given out twice");
+    assert_eq!(
+        (&again.item, again.attempt),
+        (&activity("a", 2), 2),
+        "the lease counts as an attempt"
+    );
+    assert_ne!(again.token, leased.lock_token, "every lease has its own token");
     let late = store.provider.ack_work_item(&leased.lock_token, Some(completed("a", 2))).await;
-    late.must_fail_for_good("finishing under a lost lease");
-    store.no_turn("a lost lease tells nobody").await;
+    late.must_fail_for_good("completing under a lost lease");
+    store.no_turn("a lost lease sends no message").await;
 }
 
-/// Each lease has a token of its own.
+/// Each lease has its own token.
 pub async fn each_leased_activity_has_a_token<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let wish = WorkLease { indexes: vec![0, 1, 2], lock_timeout: store.lease() };
@@ -96,16 +104,16 @@ pub async fn each_leased_activity_has_a_token<F: ProviderFactory + ?Sized>(facto
     for (leased, id) in committed.leased.iter().zip(2..) {
         assert_eq!(leased.index as u64 + 2, id, "in the order of the commit");
         let finished = store.provider.ack_work_item(&leased.lock_token, Some(completed("a", id)));
-        finished.await.must("finishing a leased activity");
+        finished.await.must("completing a leased activity");
     }
-    let told: Vec<_> = (2..5).map(|id| completed("a", id)).collect();
-    assert_eq!(store.turn_of("a").await.item.messages, told);
+    let results: Vec<_> = (2..5).map(|id| completed("a", id)).collect();
+    assert_eq!(store.turn_of("a").await.item.messages, results);
 }
 
-/// Only what is named is leased; the rest can be fetched at once, oldest first.
-pub async fn only_named_activities_are_leased<F: ProviderFactory + ?Sized>(factory: &F) {
+/// Only requested activities are leased; the others can be fetched at once, oldest first.
+pub async fn only_requested_activities_are_leased<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    // The last index names nothing.
+    // The last index is out of range.
     let wish = WorkLease { indexes: vec![1, 3, 9], lock_timeout: store.lease() };
     let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
     let committed = scheduled(&store, work, wish).await;
@@ -115,10 +123,10 @@ pub async fn only_named_activities_are_leased<F: ProviderFactory + ?Sized>(facto
         let fetched = store.work().await;
         assert_eq!((fetched.item, fetched.attempt), (activity("a", id), 1));
     }
-    store.no_work("the others are leased").await;
+    store.no_work("the other activities are leased").await;
 }
 
-/// A lease of a commit is renewed like that of a fetch: counted from now.
+/// A lease of a commit is renewed like that of a fetch, counted from the renewal.
 pub async fn leased_work_can_be_renewed<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let token = one_leased(&store).await;
@@ -127,46 +135,46 @@ pub async fn leased_work_can_be_renewed<F: ProviderFactory + ?Sized>(factory: &F
         let renewed = store.provider.renew_work_item_lock(&token, store.lease()).await;
         renewed.must("renewing a lease of a commit");
     }
-    store.no_work("the lease was renewed beyond its first end").await;
+    store.no_work("the lease was renewed beyond its first expiry").await;
     store.expire().await;
     let late = store.provider.renew_work_item_lock(&token, store.lease()).await;
-    late.must_fail("renewing a lease that has ended");
+    late.must_fail("renewing an expired lease");
     assert_eq!(store.work().await.attempt, 2);
 }
 
-/// Under a lease of a commit an activity is finished like a fetched one: once, and its
-/// orchestration hears of it.
-pub async fn leased_work_can_be_finished<F: ProviderFactory + ?Sized>(factory: &F) {
+/// An activity under a lease of a commit completes like a fetched one: once, and its orchestration
+/// gets the result.
+pub async fn leased_work_can_be_completed<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let token = one_leased(&store).await;
     let finished = store.provider.ack_work_item(&token, Some(completed("a", 2))).await;
-    finished.must("finishing a leased activity");
+    finished.must("completing a leased activity");
     assert_eq!(store.turn_of("a").await.item.messages, vec![completed("a", 2)]);
     let again = store.provider.ack_work_item(&token, Some(completed("a", 2))).await;
-    again.must_fail_for_good("finishing it once more");
+    again.must_fail_for_good("completing it again");
     store.expire().await;
-    store.no_work("it is finished").await;
+    store.no_work("the activity is completed").await;
 }
 
-/// A leased activity is given back like a fetched one: hidden for the delay, and the attempt is
-/// taken back if asked for.
-pub async fn leased_work_can_be_given_back<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A leased activity is abandoned like a fetched one: it is hidden for the delay, and the attempt
+/// is undone on request.
+pub async fn leased_work_can_be_abandoned<F: ProviderFactory + ?Sized>(factory: &F) {
     for (ignore_attempt, next_attempt) in [(true, 1), (false, 2)] {
         let store = Store::open(factory).await;
         let token = one_leased(&store).await;
         let delay = Some(store.lease());
-        let given_back = store.provider.abandon_work_item(&token, delay, ignore_attempt).await;
-        given_back.must("giving back a leased activity");
-        store.no_work("it was given back with a delay").await;
+        let abandoned = store.provider.abandon_work_item(&token, delay, ignore_attempt).await;
+        abandoned.must("abandoning a leased activity");
+        store.no_work("the activity was abandoned with a delay").await;
         let late = store.provider.renew_work_item_lock(&token, store.lease()).await;
-        late.must_fail("renewing what was given back");
+        late.must_fail("renewing an abandoned activity");
         store.expire().await;
         let again = store.work().await;
         assert_eq!((again.item, again.attempt), (activity("a", 2), next_attempt));
     }
 }
 
-/// After the end of its lease an activity goes to those who serve its tag, as ever.
+/// After its lease expires an activity goes to workers that serve its tag.
 pub async fn leased_work_keeps_its_tag<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut tagged = activity("a", 2);
@@ -175,14 +183,14 @@ pub async fn leased_work_keeps_its_tag<F: ProviderFactory + ?Sized>(factory: &F)
     }
     let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
     let committed = scheduled(&store, vec![tagged.clone()], wish).await;
-    assert_eq!(committed.leased.len(), 1, "a tag is the business of the caller");
+    assert_eq!(committed.leased.len(), 1, "the caller decides which tags it serves");
     store.expire().await;
-    store.no_work("it has a tag").await;
+    store.no_work("the activity has a tag").await;
     let found = store.try_work_as(None, &TagFilter::tags(["gpu"])).await;
     assert_eq!(found.map(|work| (work.item, work.attempt)), Some((tagged, 2)));
 }
 
-/// An activity of a session is enqueued although it is named: its session is leased by a fetch.
+/// A requested activity of a session is enqueued instead, because only a fetch claims a session.
 pub async fn an_activity_of_a_session_is_not_leased<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let mut bound = activity("a", 2);
@@ -192,15 +200,15 @@ pub async fn an_activity_of_a_session_is_not_leased<F: ProviderFactory + ?Sized>
     let wish = WorkLease { indexes: vec![0, 1], lock_timeout: store.lease() };
     let committed = scheduled(&store, vec![bound.clone(), activity("a", 3)], wish).await;
     let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
-    assert_eq!(leased, [1], "the other one is leased all the same");
-    store.no_work("a worker without sessions does not get it").await;
+    assert_eq!(leased, [1], "the other activity is leased");
+    store.no_work("a worker without sessions does not get the activity").await;
     let owner = SessionFetchConfig { owner_id: "x".to_owned(), lock_timeout: store.lease() };
     let found = store.try_work_as(Some(&owner), &TagFilter::DefaultOnly).await;
     assert_eq!(found.map(|work| (work.item, work.attempt)), Some((bound, 1)));
 }
 
-/// A leased activity is cancelled like any other, by its own commit or by a later one: its lease is
-/// lost and nobody ever gets it.
+/// A leased activity is cancelled like any other, by its own commit or by a later one. Its lease is
+/// lost, and no worker gets it.
 pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
@@ -213,8 +221,8 @@ pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: 
     };
     let first = store.provider.commit_turn(Arc::new(first)).await.must("a commit that leases");
     let other = first.leased.iter().find(|leased| leased.index == 1);
-    let other = &other.expect("the other one is leased").lock_token;
-    store.all_held(std::slice::from_ref(other), "the lease of the other one").await;
+    let other = &other.expect("the other activity is leased").lock_token;
+    store.all_held(std::slice::from_ref(other), "the lease of the other activity").await;
 
     store.send(signal("a", "stop")).await;
     let turn = store.turn_of("a").await;
@@ -227,13 +235,13 @@ pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: 
         let renewed = store.provider.renew_work_item_lock(&leased.lock_token, store.lease()).await;
         renewed.must_fail("renewing the lease of a cancelled activity");
         let finished = store.provider.ack_work_item(&leased.lock_token, None).await;
-        finished.must_fail_for_good("finishing a cancelled activity");
+        finished.must_fail_for_good("completing a cancelled activity");
     }
     store.expire().await;
     store.no_work("both were cancelled").await;
 }
 
-/// A commit that is refused leases nothing and enqueues nothing.
+/// A refused commit leases nothing and enqueues nothing.
 pub async fn a_refused_commit_leases_nothing<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("a").await;
@@ -253,17 +261,15 @@ pub async fn a_refused_commit_leases_nothing<F: ProviderFactory + ?Sized>(factor
     store.no_work("a refused commit leaves no activity, leased or not").await;
 }
 
-/// The end of a lease that a commit gave ends the wait of a fetch that began before the commit.
-pub async fn a_waiting_fetch_sees_the_end_of_a_commits_lease<F: ProviderFactory + ?Sized>(
-    factory: &F,
-) {
+/// A fetch that waits since before the commit wakes when a lease of the commit expires.
+pub async fn a_waiting_fetch_sees_a_commits_lease_expire<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = wait_for_work(&store.provider, store.lease());
     settle().await;
     one_leased(&store).await;
     settle().await;
-    assert!(!waiting.is_finished(), "a leased activity is for nobody else");
+    assert!(!waiting.is_finished(), "no other worker gets a leased activity");
     store.expire().await;
-    let work = woken(waiting, "the end of a lease that a commit gave").await;
+    let work = woken(waiting, "an expired lease of a commit").await;
     assert_eq!((work.item, work.attempt), (activity("a", 2), 2));
 }

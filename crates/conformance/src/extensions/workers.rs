@@ -1,4 +1,4 @@
-//! Which nodes run activities, and which activities wait for one.
+//! Which workers are live, and which activities wait for one.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     }
 }
 
-/// A worker is listed as it announced itself, with every kind of filter.
+/// A worker is listed as announced, with every kind of filter.
 pub async fn an_announced_worker_is_listed<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let filters = [
@@ -62,13 +62,14 @@ pub async fn an_announced_worker_is_listed<F: ProviderFactory + ?Sized>(factory:
         store.announce(node_id, filter.clone(), store.lease() * 10).await;
     }
     let live = store.live_workers().await;
-    let told: Vec<_> = live.iter().map(|it| (it.node_id.as_str(), it.tag_filter.clone())).collect();
-    assert_eq!(told, filters, "by their names");
+    let listed: Vec<_> =
+        live.iter().map(|it| (it.node_id.as_str(), it.tag_filter.clone())).collect();
+    assert_eq!(listed, filters, "ordered by name");
     assert!(live.iter().all(|worker| worker.activities == ["A", "B"]), "ascending: {live:?}");
     assert!(live.iter().all(|worker| worker.expires_at_ms > store.now_ms()));
 }
 
-/// A worker that does not announce itself again is gone; one that does stays.
+/// A worker that does not announce itself again expires; one that does stays listed.
 pub async fn an_announcement_expires<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let lifetime = store.lease();
@@ -79,12 +80,12 @@ pub async fn an_announcement_expires<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(store.live_names().await, ["dies", "stays"]);
     store.pass(lifetime / 2 + CLOCK_SLACK).await;
     let live = store.live_workers().await;
-    let [stays] = live.as_slice() else { panic!("one has expired: {live:?}") };
+    let [stays] = live.as_slice() else { panic!("one worker has expired: {live:?}") };
     assert_eq!((stays.node_id.as_str(), &stays.tag_filter), ("stays", &TagFilter::DefaultOnly));
 }
 
-/// A worker that withdraws is gone at once; withdrawing twice is no error.
-pub async fn a_withdrawn_worker_is_gone<F: ProviderFactory + ?Sized>(factory: &F) {
+/// A withdrawn worker is no longer listed; withdrawing twice is not an error.
+pub async fn a_withdrawn_worker_is_not_listed<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.announce("a", TagFilter::Any, store.lease() * 10).await;
     store.announce("b", TagFilter::Any, store.lease() * 10).await;
@@ -94,7 +95,7 @@ pub async fn a_withdrawn_worker_is_gone<F: ProviderFactory + ?Sized>(factory: &F
     }
 }
 
-/// Tags of activities that nobody has leased are listed in order, page by page.
+/// Tags of activities that are not leased are listed in order, page by page.
 pub async fn waiting_tags_are_listed_in_order<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     assert!(store.waiting_tags(None, 10).await.is_empty());
@@ -110,17 +111,17 @@ pub async fn waiting_tags_are_listed_in_order<F: ProviderFactory + ?Sized>(facto
     store.work().await;
     let leased = store.try_work_as(None, &TagFilter::tags(["cpu"])).await;
     leased.expect("an activity must be fetchable");
-    assert_eq!(store.waiting_tags(None, 10).await, [tag("gpu")], "the others are leased");
+    assert_eq!(store.waiting_tags(None, 10).await, [tag("gpu")], "the other activities are leased");
     store.expire().await;
     let all = store.waiting_tags(None, 10).await;
-    assert_eq!(all, [None, tag("cpu"), tag("gpu")], "their leases have ended");
+    assert_eq!(all, [None, tag("cpu"), tag("gpu")], "their leases expired");
 }
 
-/// Activities that nobody has leased are listed oldest first, page by page, also hidden ones and
-/// those whose lease has ended.
+/// Activities that are not leased are listed oldest first, page by page, including hidden ones and
+/// those whose lease expired.
 pub async fn waiting_work_is_listed_oldest_first<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let began = store.now_ms();
+    let sent_from = store.now_ms();
     for item in [tagged(1, "gpu"), activity("a", 2), activity("a", 3), activity("a", 4)] {
         store.send_work(item).await;
     }
@@ -129,21 +130,25 @@ pub async fn waiting_work_is_listed_oldest_first<F: ProviderFactory + ?Sized>(fa
     assert_eq!(ids(&first), [2, 3]);
     let second = store.waiting_work(None, first[1].position, 2).await;
     assert_eq!(ids(&second), [4]);
-    let told = &first[0];
-    assert_eq!((told.instance_id.as_str(), told.execution_id), ("a", 1));
-    assert_eq!((told.activity_name.as_str(), &told.tag), ("TestActivity", &None));
-    assert!(told.waiting_since_ms >= began && told.waiting_since_ms <= store.now_ms());
+    let listed = &first[0];
+    assert_eq!((listed.instance_id.as_str(), listed.execution_id), ("a", 1));
+    assert_eq!((listed.activity_name.as_str(), &listed.tag), ("TestActivity", &None));
+    assert!(listed.waiting_since_ms >= sent_from && listed.waiting_since_ms <= store.now_ms());
     let gpu = store.waiting_work(Some("gpu"), 0, 10).await;
     assert_eq!((ids(&gpu), gpu[0].tag.as_deref()), (vec![1], Some("gpu")));
 
     store.work().await;
     let hidden = store.work().await;
-    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [4], "the others are leased");
+    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [4], "the other activities are leased");
     let delay = Some(store.lease() * 100);
-    let back = store.provider.abandon_work_item(&hidden.token, delay, false).await;
-    back.must("giving back an activity");
-    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [3, 4], "a hidden one waits too");
+    let abandoned = store.provider.abandon_work_item(&hidden.token, delay, false).await;
+    abandoned.must("abandoning an activity");
+    assert_eq!(
+        ids(&store.waiting_work(None, 0, 10).await),
+        [3, 4],
+        "a hidden activity is listed too"
+    );
     store.expire().await;
     let all = ids(&store.waiting_work(None, 0, 10).await);
-    assert_eq!(all, [2, 3, 4], "an ended lease makes it wait");
+    assert_eq!(all, [2, 3, 4], "an activity whose lease expired is listed");
 }

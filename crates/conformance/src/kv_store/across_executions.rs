@@ -6,7 +6,7 @@ use super::values::{assert_live, assert_snapshot, clear, set};
 use crate::ProviderFactory;
 use crate::support::{Must, Store};
 
-/// What one execution set, the next ones see, and each may add to it.
+/// Later executions see the values of earlier ones and may add to them.
 pub async fn test_kv_execution_id_tracking<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -49,7 +49,7 @@ async fn prune<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &str
     store.admin().prune_executions(instance, PruneOptions::default()).await.must("pruning")
 }
 
-/// Pruning the execution that set a value first does not bring its value back.
+/// Pruning the execution that first set a value does not restore that value.
 pub async fn test_kv_prune_preserves_overwritten<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -60,7 +60,7 @@ pub async fn test_kv_prune_preserves_overwritten<F: ProviderFactory + ?Sized>(fa
     assert_snapshot(&store, "keeper", &[("a", "2")]).await;
 }
 
-/// Pruning executions takes no values away, whichever execution set them.
+/// Pruning executions deletes no values, whichever execution set them.
 pub async fn test_kv_prune_preserves_all_keys<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -72,7 +72,7 @@ pub async fn test_kv_prune_preserves_all_keys<F: ProviderFactory + ?Sized>(facto
     assert_snapshot(&store, "keeper", &[("a", "1"), ("b", "2")]).await;
 }
 
-/// Pruning does not touch what the current execution wrote, removals included.
+/// Pruning does not change what the current execution wrote, including cleared keys.
 pub async fn test_kv_prune_current_execution_protected<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -83,7 +83,7 @@ pub async fn test_kv_prune_current_execution_protected<F: ProviderFactory + ?Siz
     assert_snapshot(&store, "keeper", &[("a", "1"), ("b", "1")]).await;
 }
 
-/// A value that only a pruned execution ever touched is there for all later ones.
+/// A value that only a pruned execution wrote is visible to all later ones.
 pub async fn test_kv_delta_prune_untouched_key_survives<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;

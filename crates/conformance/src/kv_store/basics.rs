@@ -12,7 +12,7 @@ pub async fn test_kv_set_and_get<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_live(&store, "keeper", &[("a", "1"), ("b", "2")]).await;
 }
 
-/// The last value counts, within a commit and from commit to commit.
+/// The last value wins, within a commit and across commits.
 pub async fn test_kv_overwrite<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -22,7 +22,7 @@ pub async fn test_kv_overwrite<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_live(&store, "keeper", &[("a", "3")]).await;
 }
 
-/// Clearing a key takes it away and no other.
+/// Clearing a key removes only that key.
 pub async fn test_kv_clear_single<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -32,7 +32,7 @@ pub async fn test_kv_clear_single<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(get(&store, "keeper", "a").await, None);
 }
 
-/// Clearing everything takes everything away that was set before, and nothing set after.
+/// Clearing everything removes all values set before it and none set after it.
 pub async fn test_kv_clear_all<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -52,14 +52,14 @@ pub async fn test_kv_get_nonexistent<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_live(&store, "keeper", &[]).await;
 }
 
-/// An unknown instance has no values, and asking is no error.
+/// An unknown instance has no values, and reading it is not an error.
 pub async fn test_kv_get_unknown_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    assert_eq!(get(&store, "nobody", "a").await, None);
-    assert_live(&store, "nobody", &[]).await;
+    assert_eq!(get(&store, "unknown", "a").await, None);
+    assert_live(&store, "unknown", &[]).await;
 }
 
-/// Clearing what is not there is fine.
+/// Clearing an unknown key is not an error.
 pub async fn test_kv_clear_nonexistent_key<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -97,7 +97,7 @@ pub async fn test_kv_large_value<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_live(&store, "keeper", &[("a", &large)]).await;
 }
 
-/// Keys are compared as they are written.
+/// Keys are compared exactly.
 pub async fn test_kv_special_chars_in_key<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -127,14 +127,14 @@ pub async fn test_kv_instance_isolation<F: ProviderFactory + ?Sized>(factory: &F
     assert_live(&store, "one::sub::2", &[]).await;
 }
 
-/// Clearing the values of an instance leaves those of the others.
+/// Clearing the values of an instance keeps those of other instances.
 pub async fn test_kv_clear_isolation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["one", "two", "three"] {
         store.create(instance).await;
         store.record(instance, vec![set("a", instance)]).await;
     }
-    // Finished and running executions keep their values in different places.
+    // A store may keep the values of finished and running executions in different tables.
     store.complete("three", "done").await;
     store.record("one", vec![clear_all()]).await;
     assert_live(&store, "one", &[]).await;
@@ -144,7 +144,7 @@ pub async fn test_kv_clear_isolation<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_live(&store, "three", &[("a", "three")]).await;
 }
 
-/// A commit that is refused stores no values, and the first commit of an instance may store some.
+/// A refused commit stores no values; the first commit of an instance may store some.
 pub async fn test_kv_of_refused_commit_is_not_stored<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("keeper")).await;

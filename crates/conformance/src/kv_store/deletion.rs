@@ -1,4 +1,4 @@
-//! Values go with their instance.
+//! Deleting an instance deletes its values.
 
 use super::values::{assert_live, assert_snapshot, clear, set};
 use crate::ProviderFactory;
@@ -8,7 +8,7 @@ async fn delete<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &st
     store.admin().delete_instance(instance, true).await.must("deleting an instance");
 }
 
-/// Nothing is left of a deleted instance's values, also when its id is used again.
+/// The values of a deleted instance are gone, also when its id is reused.
 async fn assert_gone<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, instance: &str) {
     assert_live(store, instance, &[]).await;
     store.create(instance).await;
@@ -47,7 +47,7 @@ pub async fn test_kv_delete_instance_with_children<F: ProviderFactory + ?Sized>(
     assert_gone(&store, "child").await;
 }
 
-/// Deleting a running instance deletes what its running execution wrote, and its removals.
+/// Deleting a running instance deletes the writes and cleared keys of its running execution.
 pub async fn test_kv_delta_delete_instance_cascades<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -55,7 +55,7 @@ pub async fn test_kv_delta_delete_instance_cascades<F: ProviderFactory + ?Sized>
     store.record("keeper", vec![set("a", "2"), clear("b")]).await;
     delete(&store, "keeper").await;
     assert_gone(&store, "keeper").await;
-    // A removal that was left behind would take this value away.
+    // A leftover tombstone would hide this value.
     store.continue_with("keeper", vec![set("b", "3")]).await;
     assert_live(&store, "keeper", &[("b", "3")]).await;
 }

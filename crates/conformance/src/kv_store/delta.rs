@@ -1,4 +1,4 @@
-//! The writes of the running execution lie over what finished ones left, until it ends.
+//! The writes of the running execution overlay the values of finished ones until it finishes.
 
 use super::values::{assert_live, assert_snapshot, clear, clear_all, set};
 use crate::ProviderFactory;
@@ -17,7 +17,7 @@ pub async fn test_kv_delta_snapshot_excludes_current_execution<F: ProviderFactor
     assert_live(&store, "keeper", &[("counter", "2")]).await;
 }
 
-/// The writes of an execution that has ended are in the snapshot.
+/// The writes of a finished execution are in the snapshot.
 pub async fn test_kv_delta_snapshot_includes_completed_execution<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -28,7 +28,7 @@ pub async fn test_kv_delta_snapshot_includes_completed_execution<F: ProviderFact
     assert_snapshot(&store, "keeper", &[("a", "1")]).await;
 }
 
-/// Whoever asks from outside sees both at once.
+/// A client sees the merged values.
 pub async fn test_kv_delta_client_reads_merged<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -37,7 +37,7 @@ pub async fn test_kv_delta_client_reads_merged<F: ProviderFactory + ?Sized>(fact
     assert_live(&store, "keeper", &[("a", "1"), ("b", "2"), ("c", "2")]).await;
 }
 
-/// A key that the running execution cleared is gone for whoever asks, but not from the snapshot.
+/// A key that the running execution cleared is hidden from clients, but still in the snapshot.
 pub async fn test_kv_delta_tombstone_overrides_store<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -48,7 +48,7 @@ pub async fn test_kv_delta_tombstone_overrides_store<F: ProviderFactory + ?Sized
     assert_snapshot(&store, "keeper", &[("a", "1"), ("b", "1")]).await;
 }
 
-/// Clearing everything also clears what finished executions left.
+/// Clearing everything also hides the values of finished executions.
 pub async fn test_kv_delta_clear_all_tombstones_store<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -61,17 +61,17 @@ pub async fn test_kv_delta_clear_all_tombstones_store<F: ProviderFactory + ?Size
     assert_snapshot(&store, "keeper", &[("b", "3")]).await;
 }
 
-/// Completion makes the writes part of what is left.
+/// Completion merges the writes into the stored values.
 pub async fn test_kv_delta_merged_on_completion<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_merged_by(factory, End::Completed("done")).await;
 }
 
-/// So does a failure.
+/// A failure merges the writes into the stored values.
 pub async fn test_kv_delta_merged_on_failure<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_merged_by(factory, End::Failed("why")).await;
 }
 
-/// An execution writes over what the one before left, and ends.
+/// An execution overwrites values of the previous one and finishes.
 async fn assert_merged_by<F: ProviderFactory + ?Sized>(factory: &F, end: End<'_>) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -83,7 +83,7 @@ async fn assert_merged_by<F: ProviderFactory + ?Sized>(factory: &F, end: End<'_>
     assert_snapshot(&store, "keeper", &left).await;
 }
 
-/// So does continuing as new; the next execution begins with nothing of its own.
+/// Continuing as new merges the writes; the next execution starts with an empty delta.
 pub async fn test_kv_delta_merged_on_can<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -93,12 +93,12 @@ pub async fn test_kv_delta_merged_on_can<F: ProviderFactory + ?Sized>(factory: &
     store.record("keeper", vec![clear("a")]).await;
     store.continue_as_new("keeper").await;
     assert_live(&store, "keeper", &[("b", "1")]).await;
-    // The removal was of one execution: it does not go on removing.
+    // The tombstone belonged to one execution and does not hide later values.
     store.continue_with("keeper", vec![set("a", "3")]).await;
     assert_snapshot(&store, "keeper", &[("a", "3"), ("b", "1")]).await;
 }
 
-/// What the last commit of an execution writes is merged with the rest.
+/// The writes of an execution's last commit are merged with the others.
 pub async fn test_kv_delta_in_the_last_commit_is_merged<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;

@@ -1,4 +1,4 @@
-//! The list of this category, in a file of its own because its functions are in many.
+//! The list of this category. It has its own file because its functions span several files.
 
 /// The validations of this category.
 #[doc(hidden)]

@@ -1,4 +1,4 @@
-//! Values that an instance keeps.
+//! The key-value store of an instance.
 
 mod across_executions;
 mod basics;

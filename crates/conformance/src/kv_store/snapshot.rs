@@ -1,4 +1,4 @@
-//! What a turn begins with: the values that finished executions left.
+//! The snapshot of a turn: the values of finished executions.
 
 use duroxide_core::providers::KvEntry;
 
@@ -6,7 +6,7 @@ use super::values::{SET_AT_MS, assert_snapshot, clear, clear_all, set, set_at};
 use crate::ProviderFactory;
 use crate::support::Store;
 
-/// A turn begins with what the execution before left.
+/// A turn contains the values of the previous execution.
 pub async fn test_kv_snapshot_in_fetch<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -15,7 +15,7 @@ pub async fn test_kv_snapshot_in_fetch<F: ProviderFactory + ?Sized>(factory: &F)
     assert_snapshot(&store, "keeper", &[("a", "1"), ("b", "2")]).await;
 }
 
-/// A key that the execution before cleared is not there.
+/// A key that the previous execution cleared is not in the snapshot.
 pub async fn test_kv_snapshot_after_clear_single<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -24,7 +24,7 @@ pub async fn test_kv_snapshot_after_clear_single<F: ProviderFactory + ?Sized>(fa
     assert_snapshot(&store, "keeper", &[("b", "2")]).await;
 }
 
-/// Nothing is there if the execution before cleared everything.
+/// The snapshot is empty if the previous execution cleared everything.
 pub async fn test_kv_snapshot_after_clear_all<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -34,7 +34,7 @@ pub async fn test_kv_snapshot_after_clear_all<F: ProviderFactory + ?Sized>(facto
     assert_snapshot(&store, "keeper", &[]).await;
 }
 
-/// Without values a turn begins with none.
+/// An instance without values has an empty snapshot.
 pub async fn test_kv_snapshot_empty<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -43,7 +43,7 @@ pub async fn test_kv_snapshot_empty<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_snapshot(&store, "keeper", &[]).await;
 }
 
-/// What the running execution writes is not there: replay writes it again.
+/// The snapshot excludes the writes of the running execution, because replay repeats them.
 pub async fn test_kv_snapshot_cross_execution<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;
@@ -54,7 +54,7 @@ pub async fn test_kv_snapshot_cross_execution<F: ProviderFactory + ?Sized>(facto
     assert_snapshot(&store, "keeper", &[("a", "2"), ("c", "2")]).await;
 }
 
-/// Each value comes with the time at which it was set, which is the event's.
+/// Each value carries the time at which it was set, taken from the event.
 pub async fn test_kv_snapshot_keeps_times<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("keeper").await;

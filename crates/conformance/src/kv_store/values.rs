@@ -7,7 +7,7 @@ use duroxide_core::EventKind;
 use crate::ProviderFactory;
 use crate::support::{Must, Store};
 
-/// When every value of a validation was set, unless it says otherwise.
+/// The default time at which values are set.
 pub(super) const SET_AT_MS: u64 = 1_234_567;
 
 pub(super) fn set(key: &str, value: &str) -> EventKind {
@@ -40,7 +40,7 @@ pub(super) fn pairs(expected: &[(&str, &str)]) -> BTreeMap<String, String> {
     expected.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
 }
 
-/// The live values are exactly these, however they are read.
+/// The live values are exactly these, read one by one or all together.
 pub(super) async fn assert_live<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
@@ -55,7 +55,7 @@ pub(super) async fn assert_live<F: ProviderFactory + ?Sized>(
     }
 }
 
-/// The next turn of the instance begins with exactly these values. The turn is given back.
+/// The snapshot of the next turn contains exactly these values. The turn is abandoned afterwards.
 pub(super) async fn assert_snapshot<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
@@ -64,7 +64,7 @@ pub(super) async fn assert_snapshot<F: ProviderFactory + ?Sized>(
     let turn = store.woken(instance).await;
     let snapshot = turn.item.kv_snapshot.into_iter().map(|(key, entry)| (key, entry.value));
     let snapshot: BTreeMap<_, _> = snapshot.collect();
-    assert_eq!(snapshot, pairs(expected), "values that a turn of '{instance}' begins with");
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, None, true).await;
-    given_back.must("giving a turn back");
+    assert_eq!(snapshot, pairs(expected), "snapshot of a turn of '{instance}'");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, None, true).await;
+    abandoned.must("abandoning a turn");
 }

@@ -1,4 +1,4 @@
-//! One instance, one execution.
+//! Details of one instance and of one execution.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ async fn execution<F: ProviderFactory + ?Sized>(
     store.admin().get_execution_info(id, execution_id).await.must("info of an execution")
 }
 
-/// Everything that is known about an instance.
+/// The info of an instance contains everything that was committed.
 pub async fn test_get_instance_info<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("root").await;
@@ -43,10 +43,10 @@ pub async fn test_get_instance_info<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!((info.status.as_str(), info.output.as_deref()), ("Completed", Some("done")));
     let info = instance(&store, "child").await;
     assert_eq!((info.status.as_str(), info.output.as_deref()), ("Failed", Some("why")));
-    assert_eq!(info.parent_instance_id.as_deref(), Some("root"), "a parent stays");
+    assert_eq!(info.parent_instance_id.as_deref(), Some("root"), "the parent stays");
 }
 
-/// Name, version, status and execution follow the commits; a commit without them keeps them.
+/// Name, version, status and execution come from the commits; a commit without them keeps them.
 pub async fn test_get_instance_info_follows_commits<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("chain").await;
@@ -63,7 +63,7 @@ pub async fn test_get_instance_info_follows_commits<F: ProviderFactory + ?Sized>
     };
     store.begin_next(&turn, upgraded).await;
     let info = instance(&store, "chain").await;
-    assert_eq!((info.status.as_str(), info.output), ("Running", None), "the next one runs");
+    assert_eq!((info.status.as_str(), info.output), ("Running", None), "the next execution runs");
     assert_eq!(info.current_execution_id, 2);
     assert_eq!((info.orchestration_name, info.orchestration_version), renamed());
 
@@ -80,7 +80,7 @@ fn renamed() -> (String, String) {
     ("Renamed".to_owned(), "2.0.0".to_owned())
 }
 
-/// Everything that is known about an execution.
+/// The info of an execution contains everything that was committed.
 pub async fn test_get_execution_info<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("chain").await;
@@ -93,28 +93,28 @@ pub async fn test_get_execution_info<F: ProviderFactory + ?Sized>(factory: &F) {
     let info = execution(&store, "chain", 1).await;
     assert_eq!((info.status.as_str(), info.output.as_deref()), ("ContinuedAsNew", Some("next")));
     assert_eq!(info.event_count, 2);
-    assert!(info.completed_at.is_some(), "it has ended");
+    assert!(info.completed_at.is_some(), "the execution has finished");
 
     store.complete("chain", "done").await;
     let info = execution(&store, "chain", 2).await;
     assert_eq!((info.execution_id, info.event_count), (2, 2));
     assert_eq!((info.status.as_str(), info.output.as_deref()), ("Completed", Some("done")));
-    assert!(info.completed_at.is_some(), "it has ended");
+    assert!(info.completed_at.is_some(), "the execution has finished");
     let first = execution(&store, "chain", 1).await;
-    assert_eq!(first.status, "ContinuedAsNew", "the first one keeps its own end");
+    assert_eq!(first.status, "ContinuedAsNew", "the first execution keeps its own status");
 }
 
-/// A time that was noted between `from` and now.
+/// Asserts that a recorded time lies between `from` and `to`.
 #[track_caller]
 fn assert_between(time: u64, from: u64, to: u64, what: &str) {
     let slack = u64::try_from(CLOCK_SLACK.as_millis()).expect("slack is short");
     assert!(time + slack >= from && time <= to + slack, "{what}: {time} is not in {from}..={to}");
 }
 
-/// Times are milliseconds of the provider's clock, and each means what it says.
+/// Times are milliseconds of the provider's clock.
 pub async fn test_times_are_real<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let begin = store.now_ms();
+    let before_start = store.now_ms();
     store.create("timed").await;
     let created = store.now_ms();
     store.pass(MOMENT).await;
@@ -127,14 +127,14 @@ pub async fn test_times_are_real<F: ProviderFactory + ?Sized>(factory: &F) {
     let end = store.now_ms();
 
     let info = instance(&store, "timed").await;
-    assert_between(info.created_at, begin, created, "created_at");
+    assert_between(info.created_at, before_start, created, "created_at");
     assert_between(info.updated_at, before_end, end, "updated_at");
     let first = execution(&store, "timed", 1).await;
-    assert_between(first.started_at, begin, created, "started_at of the first execution");
-    let completed = first.completed_at.expect("it has ended");
+    assert_between(first.started_at, before_start, created, "started_at of the first execution");
+    let completed = first.completed_at.expect("the execution has finished");
     assert_between(completed, before_next, after_next, "completed_at of the first execution");
     let second = execution(&store, "timed", 2).await;
     assert_between(second.started_at, before_next, after_next, "started_at of the second");
-    let completed = second.completed_at.expect("it has ended");
+    let completed = second.completed_at.expect("the execution has finished");
     assert_between(completed, before_end, end, "completed_at of the second execution");
 }

@@ -1,4 +1,4 @@
-//! The list of this category, in a file of its own because its functions are in many.
+//! The list of this category. It has its own file because its functions span several files.
 
 /// The validations of this category.
 #[doc(hidden)]
@@ -11,7 +11,7 @@ macro_rules! __management {
             test_list_instances_newest_first needs(management);
             test_list_executions needs(management);
             test_read_history_of_executions needs(management);
-            test_unknown_instance_answers needs(management);
+            test_unknown_instance_reads needs(management);
             test_get_instance_info needs(management);
             test_get_instance_info_follows_commits needs(management);
             test_get_execution_info needs(management);

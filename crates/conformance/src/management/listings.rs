@@ -27,7 +27,7 @@ pub async fn test_list_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(store.instances().await, ["one", "three", "two"]);
 }
 
-/// The status of the current execution decides.
+/// Listing by status uses the status of the current execution.
 pub async fn test_list_instances_by_status<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["running", "completed", "failed", "next", "again"] {
@@ -41,18 +41,22 @@ pub async fn test_list_instances_by_status<F: ProviderFactory + ?Sized>(factory:
     assert_eq!(by_status(&store, "Running").await, ["next", "running"]);
     assert_eq!(by_status(&store, "Completed").await, ["again", "completed"]);
     assert_eq!(by_status(&store, "Failed").await, ["failed"]);
-    assert_eq!(by_status(&store, "ContinuedAsNew").await, [""; 0], "none has stopped there");
+    assert_eq!(
+        by_status(&store, "ContinuedAsNew").await,
+        [""; 0],
+        "every next execution has started"
+    );
     assert_eq!(by_status(&store, "Nonsense").await, [""; 0]);
 }
 
-/// The newest instance comes first, and asking again gives the same order.
+/// The newest instance comes first, and the order is stable.
 pub async fn test_list_instances_newest_first<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["b", "d", "a", "c"] {
         store.create(instance).await;
         store.pass(MOMENT).await;
     }
-    // What happens later does not change when an instance was created.
+    // Later commits do not change the creation time.
     store.record("b", vec![]).await;
     store.continue_as_new("d").await;
     let listed = store.admin().list_instances().await.must("listing instances");
@@ -80,7 +84,7 @@ pub async fn test_list_executions<F: ProviderFactory + ?Sized>(factory: &F) {
     let expected: Vec<u64> = (1..=12).collect();
     assert_eq!(store.executions("chain").await, expected);
     let latest = store.admin().latest_execution_id("chain").await;
-    assert_eq!(latest.must("asking for the latest execution"), 12);
+    assert_eq!(latest.must("reading the latest execution"), 12);
 }
 
 /// The history of each execution can be read, and the latest one is the default.
@@ -105,20 +109,24 @@ pub async fn test_read_history_of_executions<F: ProviderFactory + ?Sized>(factor
     assert_eq!(latest[0].execution_id, 2);
 }
 
-/// Asking for what is not there: lists are empty, details are errors.
-pub async fn test_unknown_instance_answers<F: ProviderFactory + ?Sized>(factory: &F) {
+/// For an unknown instance lists are empty and details are errors.
+pub async fn test_unknown_instance_reads<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("known").await;
-    store.send(signal("unknown", "for nobody")).await;
+    store.send(signal("unknown", "unread")).await;
     let admin = store.admin();
     assert_eq!(store.executions("unknown").await, [0_u64; 0]);
     assert_eq!(admin.read_history("unknown").await.must("reading a history"), vec![]);
     let history = admin.read_history_with_execution_id("known", 7).await;
     assert_eq!(history.must("reading the history of an unknown execution"), vec![]);
     let latest = admin.latest_execution_id("unknown").await;
-    assert_eq!(latest.must("asking for the latest execution"), 1);
-    let error = admin.get_instance_info("unknown").await.must_fail_for_good("info of nobody");
+    assert_eq!(latest.must("reading the latest execution"), 1);
+    let error =
+        admin.get_instance_info("unknown").await.must_fail_for_good("info of an unknown instance");
     assert!(error.message.contains("not found"), "{error}");
-    let error = admin.get_execution_info("known", 7).await.must_fail_for_good("info of nothing");
+    let error = admin
+        .get_execution_info("known", 7)
+        .await
+        .must_fail_for_good("info of an unknown execution");
     assert!(error.message.contains("not found"), "{error}");
 }

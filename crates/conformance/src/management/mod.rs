@@ -1,4 +1,4 @@
-//! What operators see.
+//! The management side of a provider.
 
 mod details;
 mod list;

@@ -14,15 +14,15 @@ fn set(key: &str, value: &str) -> EventKind {
     EventKind::KeyValueSet { key: key.to_owned(), value: value.to_owned(), last_updated_at_ms: 1 }
 }
 
-/// Number of keys and of their values' characters.
+/// The number of keys and the total size of their values.
 fn kv(stats: &SystemStats) -> (u64, u64) {
     (stats.kv_user_key_count, stats.kv_total_value_bytes)
 }
 
-/// An unknown instance has no stats, and asking is no error.
+/// An unknown instance has no stats, and reading them is not an error.
 pub async fn test_get_instance_stats_nonexistent<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let stats = store.provider.get_instance_stats("nobody").await;
+    let stats = store.provider.get_instance_stats("unknown").await;
     assert_eq!(stats.must("reading stats"), None);
 }
 
@@ -41,7 +41,7 @@ pub async fn test_get_instance_stats_history<F: ProviderFactory + ?Sized>(factor
     assert!(large.history_size_bytes >= small.history_size_bytes + 1000, "sizes add up");
 }
 
-/// Values that a finished execution left are counted and measured.
+/// Values of a finished execution are counted and measured.
 pub async fn test_get_instance_stats_kv<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("sized").await;
@@ -50,7 +50,7 @@ pub async fn test_get_instance_stats_kv<F: ProviderFactory + ?Sized>(factory: &F
     assert_eq!(kv(&stats(&store, "sized").await), (2, 8));
 }
 
-/// The messages that the current execution was started with are counted.
+/// Messages carried into the current execution are counted.
 pub async fn test_get_instance_stats_carry_forward<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.send(start_item("carrying")).await;
@@ -63,7 +63,11 @@ pub async fn test_get_instance_stats_carry_forward<F: ProviderFactory + ?Sized>(
     store.ack(commit(&turn, vec![start])).await.must("the first commit");
     assert_eq!(stats(&store, "carrying").await.queue_pending_count, 3);
     store.continue_as_new("carrying").await;
-    assert_eq!(stats(&store, "carrying").await.queue_pending_count, 0, "the next one has none");
+    assert_eq!(
+        stats(&store, "carrying").await.queue_pending_count,
+        0,
+        "the next execution has none"
+    );
 }
 
 /// Values of the running execution are counted and measured.
@@ -74,7 +78,7 @@ pub async fn test_get_instance_stats_kv_delta_only<F: ProviderFactory + ?Sized>(
     assert_eq!(kv(&stats(&store, "sized").await), (2, 9));
 }
 
-/// A value that is overwritten or cleared counts as it is now.
+/// The stats count only the current version of an overwritten or cleared value.
 pub async fn test_get_instance_stats_kv_merged<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     store.create("sized").await;
@@ -89,7 +93,7 @@ pub async fn test_get_instance_stats_kv_merged<F: ProviderFactory + ?Sized>(fact
     assert_eq!(kv(&stats(&store, "sized").await), (1, 2));
 }
 
-/// Events of earlier executions do not count, values of theirs do.
+/// The stats exclude events of earlier executions and include their values.
 pub async fn test_get_instance_stats_of_current_execution<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {

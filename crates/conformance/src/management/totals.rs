@@ -10,7 +10,8 @@ use crate::support::{Must, Store, activity, commit, pinned, signal, start_item, 
 
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// Instances count by the status of their current execution; executions and events count all.
+/// Instances are counted by the status of their current execution; all executions and events are
+/// counted.
 pub async fn test_get_system_metrics<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let metrics = store.admin().get_system_metrics().await.must("totals");
@@ -37,7 +38,7 @@ async fn depths<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> (usize, us
     (orchestrator_queue, worker_queue)
 }
 
-/// The depths grow with what is enqueued and shrink with what is done.
+/// The depths grow with every enqueued row and shrink with every completed one.
 pub async fn test_get_queue_depths<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     assert_eq!(depths(&store).await, (0, 0));
@@ -53,11 +54,11 @@ pub async fn test_get_queue_depths<F: ProviderFactory + ?Sized>(factory: &F) {
     store.ack(schedule).await.must("a commit that schedules an activity");
     assert_eq!(depths(&store).await, (1, 2));
     let work = store.work().await;
-    store.provider.ack_work_item(&work.token, None).await.must("finishing an activity");
+    store.provider.ack_work_item(&work.token, None).await.must("completing an activity");
     assert_eq!(depths(&store).await, (1, 1));
 }
 
-/// What is leased, given back, hidden or due later waits as well.
+/// The depths include leased, abandoned, hidden and delayed rows.
 pub async fn test_get_queue_depths_counts_every_waiting_row<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
@@ -67,17 +68,17 @@ pub async fn test_get_queue_depths_counts_every_waiting_row<F: ProviderFactory +
     let turn = store.woken("busy").await;
     let work = store.work().await;
     assert_eq!(depths(&store).await, (1, 1), "leased");
-    let given_back = store.provider.abandon_orchestration_item(&turn.token, Some(HOUR), false);
-    given_back.await.must("giving a turn back");
-    let given_back = store.provider.abandon_work_item(&work.token, Some(HOUR), false);
-    given_back.await.must("giving an activity back");
-    assert_eq!(depths(&store).await, (1, 1), "given back and hidden");
+    let abandoned = store.provider.abandon_orchestration_item(&turn.token, Some(HOUR), false);
+    abandoned.await.must("abandoning a turn");
+    let abandoned = store.provider.abandon_work_item(&work.token, Some(HOUR), false);
+    abandoned.await.must("abandoning an activity");
+    assert_eq!(depths(&store).await, (1, 1), "abandoned and hidden");
     store.send_after(signal("busy", "later"), HOUR).await;
     store.send(timer("busy", 3, store.now_ms() + 3_600_000)).await;
     assert_eq!(depths(&store).await, (3, 1), "due later");
 }
 
-/// Running instances are counted by what their current execution is pinned to.
+/// Running instances are counted by the pin of their current execution.
 pub async fn test_running_version_spread<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for (instance, version) in

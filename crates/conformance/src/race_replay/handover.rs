@@ -1,4 +1,4 @@
-//! Between two executions nothing is lost.
+//! The transition between two executions loses nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,17 +33,17 @@ fn waits(kind: &EventKind) -> bool {
     matches!(kind, EventKind::ExternalSubscribed { .. })
 }
 
-/// An instance that has continued as new, with two messages carried, on a node that does not know
-/// the successor's code.
+/// An instance that has continued as new with two carried messages, on a node without the
+/// successor's code.
 async fn continue_to_unknown<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
     options: RuntimeOptions,
 ) -> Arc<Runtime> {
-    let begun = client(store).start_orchestration_versioned(instance, NAME, "1.0.0", "in").await;
-    begun.expect("starting an instance");
+    let started = client(store).start_orchestration_versioned(instance, NAME, "1.0.0", "in").await;
+    started.expect("starting an instance");
     let old = node(store, first_version().build(), options).await;
-    history_until(store, (instance, 1), "it must wait", |history| has(history, waits)).await;
+    history_until(store, (instance, 1), "it must subscribe", |history| has(history, waits)).await;
     for data in ["carried 1", "carried 2"] {
         store.send(message(instance, "queue", data)).await;
     }
@@ -53,16 +53,16 @@ async fn continue_to_unknown<F: ProviderFactory + ?Sized>(
     old
 }
 
-/// While nobody has the successor's code its start waits, and so does everything behind it.
+/// While no node has the successor's code, its start waits, and so do all later messages.
 pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let old = continue_to_unknown(&store, "chain", options()).await;
     store.send(message("chain", "queue", "late")).await;
-    // Lets the old node meet the successor's start and the late message.
+    // Lets the old node fetch the successor's start and the late message.
     tokio::time::sleep(SETTLE).await;
     stop(old).await;
     let second = store.provider.read_with_execution("chain", 2).await;
-    assert_eq!(second.must("reading the history of an execution"), vec![], "it has not begun");
+    assert_eq!(second.must("reading the history of an execution"), vec![], "it has not started");
 
     let registry = first_version()
         .register_versioned(NAME, "2.0.0", |ctx, input| async move {
@@ -80,7 +80,7 @@ pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory + ?Siz
     stop(new).await;
 }
 
-/// A successor whose start is given up fails as an execution of its own.
+/// A successor whose start is poisoned fails as its own execution.
 pub async fn test_continue_as_new_poisoned_successor_is_own_execution<
     F: ProviderFactory + ?Sized,
 >(
@@ -102,11 +102,11 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<
     assert!(poisoned, "not a start and a failure: {second:#?}");
     let first = store.provider.read_with_execution("chain", 1).await;
     let first = first.must("reading the history of an execution");
-    assert!(has(&first, continued), "the first one keeps its own end");
+    assert!(has(&first, continued), "the first execution keeps its own last event");
     let failed = |kind: &EventKind| matches!(kind, EventKind::OrchestrationFailed { .. });
-    assert!(!has(&first, failed), "the first one did not fail");
+    assert!(!has(&first, failed), "the first execution did not fail");
 
-    // What comes later is for an instance that is over.
+    // These messages arrive after the instance has finished.
     store.send(message("chain", "queue", "too late")).await;
     store.send(raised("chain", "signal", "too late")).await;
     if let Some(admin) = store.provider.as_management_capability() {
@@ -115,18 +115,18 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<
         let info = admin.get_instance_info("chain").await.must("info of an instance");
         assert_eq!((info.status.as_str(), info.current_execution_id), ("Failed", 2));
     }
-    // The node takes messages in order: when this one is through, so are the others.
-    let begun = client(&store).start_orchestration_versioned("marker", NAME, "1.0.0", "in").await;
-    begun.expect("starting an instance");
-    history_later(&store, ("marker", 1), "it must wait", |history| has(history, waits)).await;
+    // The node processes messages in order, so this start is processed after the others.
+    let started = client(&store).start_orchestration_versioned("marker", NAME, "1.0.0", "in").await;
+    started.expect("starting an instance");
+    history_later(&store, ("marker", 1), "it must subscribe", |history| has(history, waits)).await;
     tokio::time::sleep(SETTLE).await;
     stop(old).await;
     store.pass(HIDDEN_FOR).await;
-    store.no_turn("messages for an instance that is over are swallowed").await;
+    store.no_turn("messages for a finished instance are discarded").await;
     assert_eq!(store.history("chain").await, second, "and leave no event");
 }
 
-/// Runs it for an execution of each race policy.
+/// Runs the validation for an execution of each race policy.
 pub(crate) async fn transition_delivery_of_all_stamps<F: ProviderFactory + ?Sized>(factory: &F) {
     for stamp in ["0.1.30", "0.1.31"] {
         test_continue_as_new_transition_delivery(factory, stamp).await;
@@ -167,8 +167,8 @@ async fn hidden_successor<F: ProviderFactory + ?Sized>(
     store.send_after(successor, HIDDEN_FOR).await;
 }
 
-/// What arrives before the successor's start is visible reaches the successor; answers to the
-/// execution before do not.
+/// Messages that arrive before the successor's start is visible reach the successor; results for
+/// the previous execution do not.
 pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory + ?Sized>(
     factory: &F,
     stamp: &str,
@@ -198,13 +198,13 @@ pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory + ?Size
     }
 
     let heard = |kind: &EventKind| matches!(kind, EventKind::ExternalEvent { .. });
-    let told = |history: &[Event]| has(history, heard);
-    history_later(&store, ("continued", 2), "the signal must arrive", told).await;
+    let signalled = |history: &[Event]| has(history, heard);
+    history_later(&store, ("continued", 2), "the signal must arrive", signalled).await;
     store.send(message("continued", "end", "")).await;
     assert_eq!(output(&store, "continued").await, "next: carried, late");
     let history = store.history("continued").await;
-    let answered = |kind: &EventKind| matches!(kind, EventKind::ActivityCompleted { .. });
-    assert_eq!(count(&history, answered), 0, "the answer was for the execution before");
+    let completed_activity = |kind: &EventKind| matches!(kind, EventKind::ActivityCompleted { .. });
+    assert_eq!(count(&history, completed_activity), 0, "the result was for the previous execution");
     assert_eq!(count(&history, heard), 1);
 
     let over = |history: &[Event]| history.iter().any(Event::is_terminal);

@@ -1,4 +1,4 @@
-//! A real runtime on the provider: what was decided once is decided again.
+//! A real runtime on the provider: replay repeats every recorded decision.
 
 mod handover;
 mod list;

@@ -1,4 +1,4 @@
-//! Runtimes on the store, and histories as older ones left them.
+//! Runtimes on the store, and histories as older versions wrote them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::ProviderFactory;
 use crate::limits::WAKE_TIME_MAX;
 use crate::support::{Must, Store, commit, event, pinned, start_item, started};
 
-/// The name that seeded instances run under.
+/// The orchestration name of seeded instances.
 pub(super) const NAME: &str = "TestOrch";
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(5);
 const TICK: Duration = Duration::from_millis(20);
 const GRACE_MS: u64 = 5_000;
 
-/// Options of a node that does not wait long for anything.
+/// Options of a node with short waits.
 pub(super) fn options() -> RuntimeOptions {
     RuntimeOptions {
         dispatcher_min_poll_interval: Duration::from_millis(10),
@@ -37,8 +37,8 @@ pub(super) fn options() -> RuntimeOptions {
     }
 }
 
-/// Options of a node that keeps nothing between turns, so that every turn replays.
-pub(super) fn forgetful() -> RuntimeOptions {
+/// Options of a node that caches no execution, so that every turn replays.
+pub(super) fn without_cache() -> RuntimeOptions {
     let warm_cache = WarmCacheOptions { enabled: false, ..WarmCacheOptions::default() };
     RuntimeOptions { warm_cache, ..options() }
 }
@@ -58,7 +58,7 @@ pub(super) async fn node<F: ProviderFactory + ?Sized>(
     Runtime::start_with_options(provider, activities, orchestrations, options).await
 }
 
-/// Stops a node; what it had in hand is finished.
+/// Stops a node after it completes its leased work.
 pub(super) async fn stop(node: Arc<Runtime>) {
     node.shutdown(Some(GRACE_MS)).await;
 }
@@ -79,7 +79,7 @@ pub(super) fn raised(instance: &str, name: &str, data: &str) -> WorkItem {
     WorkItem::ExternalRaised { instance, name, data: data.to_owned() }
 }
 
-/// Waits until the history of an execution is as it should be. Time stands still meanwhile.
+/// Waits until the history of an execution satisfies the condition. The clock does not move.
 pub(super) async fn history_until<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     of: (&str, u64),
@@ -89,7 +89,7 @@ pub(super) async fn history_until<F: ProviderFactory + ?Sized>(
     watch_history(store, of, what, arrived, Duration::ZERO).await
 }
 
-/// Waits until the history of an execution is as it should be. Time passes meanwhile.
+/// Waits until the history of an execution satisfies the condition. The clock advances meanwhile.
 pub(super) async fn history_later<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     of: (&str, u64),
@@ -124,35 +124,35 @@ async fn watch_history<F: ProviderFactory + ?Sized>(
     history
 }
 
-/// Whether the history holds an event that fits.
+/// Whether the history contains a matching event.
 pub(super) fn has(history: &[Event], fits: impl Fn(&EventKind) -> bool) -> bool {
     history.iter().any(|event| fits(&event.kind))
 }
 
-/// Number of events that fit.
+/// The number of matching events.
 pub(super) fn count(history: &[Event], fits: impl Fn(&EventKind) -> bool) -> usize {
     history.iter().filter(|event| fits(&event.kind)).count()
 }
 
-/// The result of an instance that ends without time having to pass.
+/// The output of an instance that completes without a clock advance.
 pub(super) async fn output<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
 ) -> String {
-    let ended = client(store).wait_for_orchestration(instance, WAKE_TIME_MAX).await;
-    match ended {
+    let status = client(store).wait_for_orchestration(instance, WAKE_TIME_MAX).await;
+    match status {
         Ok(OrchestrationStatus::Completed { output, .. }) => output,
         other => panic!("'{instance}' must complete, not end with {other:?}"),
     }
 }
 
-/// An event as a runtime of another version stamped it.
+/// An event with the version stamp of another runtime.
 pub(super) fn stamped(mut event: Event, stamp: &str) -> Event {
     stamp.clone_into(&mut event.duroxide_version);
     event
 }
 
-/// Stores a running instance of `TestOrch` that was begun under version `stamp`.
+/// Stores a running instance of `TestOrch` that was started under version `stamp`.
 pub(super) async fn seed<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,

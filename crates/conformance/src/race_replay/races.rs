@@ -1,12 +1,12 @@
-//! Waits that lose a race: whoever replays the history sees the same winner.
+//! Waits that lose a race: every replay of the history has the same winner.
 
 use duroxide_core::providers::WorkItem;
 use duroxide_core::runtime::{OrchestrationRegistry, RuntimeOptions};
 use duroxide_core::{Either2, Event, EventKind};
 
 use super::nodes::{
-    NAME, count, forgetful, has, history_until, message, node, options, orchestrations, output,
-    raised, seed, stop,
+    NAME, count, has, history_until, message, node, options, orchestrations, output, raised, seed,
+    stop, without_cache,
 };
 use crate::ProviderFactory;
 use crate::support::Store;
@@ -30,15 +30,15 @@ fn given_up(kind: &EventKind) -> bool {
     )
 }
 
-/// How an instance is brought to its end.
+/// The messages that drive an instance to completion.
 struct Course {
-    /// Arrives in one batch, before any node runs.
+    /// Enqueued before any node runs, so that they arrive in one batch.
     batch: Vec<WorkItem>,
     /// Sent after the loser of the race is recorded.
     rest: Vec<WorkItem>,
 }
 
-/// Lets an instance run to its end: on one node that remembers, on one that forgets, or on two of
+/// Runs an instance to completion: on one node with a cache, on one without, or on two nodes of
 /// which the second has only the history.
 async fn run_through<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
@@ -63,16 +63,16 @@ async fn run_through<F: ProviderFactory + ?Sized>(
     let result = output(store, instance).await;
     stop(running).await;
     let history = store.history(instance).await;
-    assert_eq!(history[..before.len()], before, "what was recorded stays");
+    assert_eq!(history[..before.len()], before, "recorded events do not change");
     result
 }
 
 /// The ways in which an instance can be run.
 fn ways() -> [(RuntimeOptions, bool); 3] {
-    [(options(), false), (forgetful(), false), (options(), true)]
+    [(options(), false), (without_cache(), false), (options(), true)]
 }
 
-/// A dequeue that lost a race takes no message: the next dequeue gets the oldest one.
+/// A dequeue that lost a race consumes no message: the next dequeue gets the oldest one.
 pub async fn test_queue_race_cancellation_replay<F: ProviderFactory + ?Sized>(factory: &F) {
     let registry = orchestrations()
         .register(NAME, |ctx, _input| async move {
@@ -102,7 +102,7 @@ pub async fn test_queue_race_cancellation_replay<F: ProviderFactory + ?Sized>(fa
     }
 }
 
-/// What was not read before continuing as new is read after it, in order and once.
+/// Messages that were not read before continuing as new are read after it, in order and once.
 pub async fn test_continue_as_new_queue_race_replay<F: ProviderFactory + ?Sized>(factory: &F) {
     let registry = orchestrations()
         .register(NAME, |ctx, input| async move {
@@ -111,7 +111,7 @@ pub async fn test_continue_as_new_queue_race_replay<F: ProviderFactory + ?Sized>
                 let last = ctx.dequeue_event("queue").await;
                 return Ok(format!("{}, {last}", rest.join(", ")));
             }
-            // Both losers leave a breadcrumb, the second one only after its race.
+            // Both losers record a cancellation, the second one only after its race.
             for _ in 0..2 {
                 ctx.select2(ctx.dequeue_event("queue"), ctx.schedule_wait("skip")).await;
             }
@@ -148,7 +148,7 @@ async fn continue_after_races<F: ProviderFactory + ?Sized>(
         store.send(message(instance, queue, data)).await;
     }
     let waits = |kind: &EventKind| *kind == wait("continue");
-    history_until(store, (instance, 1), "it must wait", |history| has(history, waits)).await;
+    history_until(store, (instance, 1), "it must subscribe", |history| has(history, waits)).await;
     if two_nodes {
         stop(running).await;
         running = node(store, registry.clone(), options).await;
@@ -171,16 +171,16 @@ async fn carried<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     instance: &str,
 ) -> Vec<(String, String)> {
-    let begun = |history: &[Event]| !history.is_empty();
-    let history = history_until(store, (instance, 2), "the successor must begin", begun).await;
+    let started = |history: &[Event]| !history.is_empty();
+    let history = history_until(store, (instance, 2), "the successor must start", started).await;
     let EventKind::OrchestrationStarted { carry_forward_events, .. } = &history[0].kind else {
-        panic!("execution 2 of '{instance}' does not begin with its start: {history:#?}");
+        panic!("execution 2 of '{instance}' does not start with its start event: {history:#?}");
     };
     carry_forward_events.clone().unwrap_or_default()
 }
 
-/// A signal that arrives after its wait lost a race: an execution begun under the old policy keeps
-/// it for the next wait, one begun later does not. Whoever replays it sees the same.
+/// A signal arrives after its wait lost a race: an execution started under the old policy keeps it
+/// for the next wait, one started later does not. Every replay decides the same.
 pub async fn test_positional_wait_race_replay<F: ProviderFactory + ?Sized>(factory: &F) {
     let registry = orchestrations()
         .register(NAME, |ctx, _input| async move {
@@ -201,13 +201,13 @@ pub async fn test_positional_wait_race_replay<F: ProviderFactory + ?Sized>(facto
             let batch = vec![message(&instance, "skip", ""), raised(&instance, "signal", "early")];
             let rest = vec![raised(&instance, "signal", "late"), message(&instance, "end", "")];
             let result = run_through(&store, &instance, &registry, way, Course { batch, rest });
-            assert_eq!(result.await, expected, "an execution begun under {stamp}");
+            assert_eq!(result.await, expected, "an execution started under {stamp}");
         }
     }
 }
 
-/// A message for a dequeue that has just lost a race: an execution begun under the old policy
-/// counts it as read, one begun later carries it on. The stored stamp decides.
+/// A message arrives for a dequeue that has just lost a race: an execution started under the old
+/// policy counts it as read, one started later carries it forward. The stored stamp decides.
 pub async fn test_legacy_queue_race_decision_preserved<F: ProviderFactory + ?Sized>(factory: &F) {
     let registry = orchestrations()
         .register(NAME, |ctx, input| async move {
@@ -220,7 +220,7 @@ pub async fn test_legacy_queue_race_decision_preserved<F: ProviderFactory + ?Siz
         .build();
     let both = [("queue", "a"), ("queue", "b")];
     for (stamp, expected) in [(LEGACY, &both[1..]), (EARLY, &both[..])] {
-        for options in [options(), forgetful()] {
+        for options in [options(), without_cache()] {
             let store = Store::open(factory).await;
             seed(&store, "race", stamp, vec![dequeue("queue"), wait("skip")]).await;
             store.send(raised("race", "skip", "")).await;
@@ -230,7 +230,7 @@ pub async fn test_legacy_queue_race_decision_preserved<F: ProviderFactory + ?Siz
             let running = node(&store, registry.clone(), options).await;
             assert_eq!(output(&store, "race").await, "continued");
             let carried = carried(&store, "race").await;
-            assert_eq!(carried, pairs(expected), "an execution begun under {stamp}");
+            assert_eq!(carried, pairs(expected), "an execution started under {stamp}");
             stop(running).await;
         }
     }

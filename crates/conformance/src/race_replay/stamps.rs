@@ -1,4 +1,4 @@
-//! The version that wrote an event is part of it.
+//! Every event carries the version that wrote it.
 
 use super::nodes::{seed, stamped};
 use crate::ProviderFactory;
@@ -6,7 +6,7 @@ use crate::support::{Must, Store, heard, signal};
 
 const OLD: &str = "0.1.30";
 
-/// Stamps come back as they were stored, however they were stored and however they are read.
+/// Version stamps come back unchanged through every way of writing and reading.
 pub async fn test_queue_replay_version_stamp_roundtrip<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     seed(&store, "old", OLD, vec![heard("old", 1, 2).kind]).await;
@@ -22,5 +22,9 @@ pub async fn test_queue_replay_version_stamp_roundtrip<F: ProviderFactory + ?Siz
     let one = store.provider.read_with_execution("old", 1).await;
     assert_eq!(one.must("reading the history of an execution"), read);
     store.send(signal("old", "next")).await;
-    assert_eq!(store.turn_of("old").await.item.history, read, "fetched as it is read");
+    assert_eq!(
+        store.turn_of("old").await.item.history,
+        read,
+        "a fetch returns what a read returns"
+    );
 }

@@ -1,4 +1,4 @@
-//! Starts of instances that exist.
+//! Starts of instances that already exist.
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{TurnCommit, WorkItem};
@@ -28,11 +28,11 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory + 
             })
             .build();
     let client = client(&store);
-    let begun = client.start_orchestration_versioned(INSTANCE, "Pinned", "1.0.0", "first").await;
-    begun.expect("starting an instance");
+    let started = client.start_orchestration_versioned(INSTANCE, "Pinned", "1.0.0", "first").await;
+    started.expect("starting an instance");
     let first = node(&store, registry.clone(), options()).await;
     let subscribed = |kind: &EventKind| matches!(kind, EventKind::QueueSubscribed { .. });
-    let waiting = history_until(&store, (INSTANCE, 1), "it must wait", |h| has(h, subscribed));
+    let waiting = history_until(&store, (INSTANCE, 1), "it must subscribe", |h| has(h, subscribed));
     let before = waiting.await;
     stop(first).await;
 
@@ -41,17 +41,17 @@ pub async fn test_duplicate_start_preserves_pinned_handler<F: ProviderFactory + 
     let again = client.start_orchestration(INSTANCE, "Other", "third").await;
     again.expect("a third start is accepted and ignored later");
     let fetched = store.turn_of(INSTANCE).await;
-    assert_eq!(fetched.item.orchestration_name, "Pinned", "a message changes no instance");
-    assert_eq!(fetched.item.version, "1.0.0", "a message changes no instance");
-    let given_back = store.provider.abandon_orchestration_item(&fetched.token, None, true).await;
-    given_back.must("giving a turn back");
+    assert_eq!(fetched.item.orchestration_name, "Pinned", "a message does not change the instance");
+    assert_eq!(fetched.item.version, "1.0.0", "a message does not change the instance");
+    let abandoned = store.provider.abandon_orchestration_item(&fetched.token, None, true).await;
+    abandoned.must("abandoning a turn");
 
     store.send(message(INSTANCE, "queue", "message")).await;
     let second = node(&store, registry, options()).await;
     assert_eq!(output(&store, INSTANCE).await, "one first message");
     stop(second).await;
     let history = store.history(INSTANCE).await;
-    assert_eq!(history[..before.len()], before, "what was recorded stays");
+    assert_eq!(history[..before.len()], before, "recorded events do not change");
     let is_start = |kind: &EventKind| matches!(kind, EventKind::OrchestrationStarted { .. });
     assert_eq!(count(&history, is_start), 1);
 }
@@ -91,7 +91,7 @@ async fn parent_of<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, parent: &s
     store.ack(waiting).await.must("a commit that schedules a child");
 }
 
-/// The successor's own start wins over any other, and whoever sent the other one is told.
+/// The successor's own start wins over any other, and the parent of the other start gets an error.
 pub async fn test_continue_as_new_duplicate_start<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let cases = [("before", "parent before"), ("after", "parent after")];
@@ -121,9 +121,9 @@ pub async fn test_continue_as_new_duplicate_start<F: ProviderFactory + ?Sized>(f
     let running = node(&store, registry, options()).await;
     for (instance, parent) in cases {
         assert_eq!(output(&store, instance).await, "continued next");
-        let told = output(&store, parent).await;
-        assert!(told.contains("already exists"), "{told}");
-        assert!(!told.contains("is terminal"), "the instance was not over: {told}");
+        let reported = output(&store, parent).await;
+        assert!(reported.contains("already exists"), "{reported}");
+        assert!(!reported.contains("is terminal"), "the instance had not finished: {reported}");
         let history = store.history(instance).await;
         assert_eq!((history[0].event_id, history[0].execution_id), (1, 2));
     }

@@ -1,4 +1,4 @@
-//! The list of this category, in a file of its own because its functions are in many.
+//! The list of this category. It has its own file because its functions span several files.
 
 /// The validations of this category.
 #[doc(hidden)]
@@ -45,7 +45,7 @@ macro_rules! __sessions {
             test_session_lock_expires_same_worker_reacquires;
             test_both_locks_expire_different_worker_claims;
             test_session_lock_expires_activity_lock_valid_ack_succeeds;
-            test_taken_over_session_leaves_leased_items_alone;
+            test_new_session_owner_gets_no_leased_items;
             test_redelivery_keeps_session_order;
         }
     };

@@ -1,4 +1,4 @@
-//! Activities of a session go to its owner.
+//! The owner of a session gets its activities.
 
 mod affinity;
 mod leases;

@@ -1,4 +1,4 @@
-//! Workers that take activities of sessions.
+//! Workers that claim sessions.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use duroxide_core::providers::{SessionFetchConfig, TagFilter, WorkItem};
 use crate::ProviderFactory;
 use crate::support::{Must, Store, Work, activity, completed};
 
-/// Any store of this category.
+/// The store type of this category.
 pub(super) type AnyStore<'f> = Store<'f, dyn ProviderFactory + 'f>;
 
-/// Longer than anything that a validation lets pass.
+/// Longer than the time that passes in any validation.
 pub(super) const FOREVER: Duration = Duration::from_secs(3600);
 
-/// Lengths of the two leases that a fetch takes.
+/// The lengths of the two leases of a fetch.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Leases {
     pub(super) activity: Duration,
@@ -29,8 +29,8 @@ pub(super) fn of_session(id: u64, session: &str) -> WorkItem {
     item
 }
 
-/// A store with these activities in its queue: their sessions, or none, numbered from 1.
-pub(super) async fn holding<'f>(
+/// A store with one queued activity for each session or `None`, numbered from 1.
+pub(super) async fn store_with<'f>(
     factory: &'f dyn ProviderFactory,
     sessions: &[Option<&str>],
 ) -> AnyStore<'f> {
@@ -42,24 +42,24 @@ pub(super) async fn holding<'f>(
     store
 }
 
-/// The owner `owner` with a lease of the usual length.
+/// The owner `owner` with a session lease of the default length.
 pub(super) fn owner(store: &AnyStore<'_>, owner: &str) -> SessionFetchConfig {
     SessionFetchConfig { owner_id: owner.to_owned(), lock_timeout: store.lease() }
 }
 
-/// What `worker` gets now, both leases of the usual length.
-pub(super) async fn take(store: &AnyStore<'_>, worker: &str) -> Option<Work> {
+/// The activity that `worker` gets now, with both leases of the default length.
+pub(super) async fn try_claim(store: &AnyStore<'_>, worker: &str) -> Option<Work> {
     store.try_work_as(Some(&owner(store, worker)), &TagFilter::DefaultOnly).await
 }
 
 /// The activity that `worker` must get now.
-pub(super) async fn taken(store: &AnyStore<'_>, worker: &str, expected: u64) -> Work {
-    let work = take(store, worker).await;
+pub(super) async fn claim(store: &AnyStore<'_>, worker: &str, expected: u64) -> Work {
+    let work = try_claim(store, worker).await;
     expect(work, worker, expected)
 }
 
 /// The activity that `worker` must get now, with leases of these lengths.
-pub(super) async fn taken_for(
+pub(super) async fn claim_for(
     store: &AnyStore<'_>,
     worker: &str,
     expected: u64,
@@ -82,8 +82,8 @@ fn expect(work: Option<Work>, worker: &str, expected: u64) -> Work {
 }
 
 /// `worker` must get nothing now; `why` says which promise forbids it.
-pub(super) async fn nothing(store: &AnyStore<'_>, worker: &str, why: &str) {
-    if let Some(work) = take(store, worker).await {
+pub(super) async fn claims_nothing(store: &AnyStore<'_>, worker: &str, why: &str) {
+    if let Some(work) = try_claim(store, worker).await {
         panic!("{why}, but {worker} got {:?}", work.item);
     }
 }
@@ -91,23 +91,23 @@ pub(super) async fn nothing(store: &AnyStore<'_>, worker: &str, why: &str) {
 #[track_caller]
 pub(super) fn id(work: &Work) -> u64 {
     let WorkItem::ActivityExecute { id, .. } = &work.item else {
-        panic!("the worker queue handed out {:?}", work.item);
+        panic!("the worker queue returned {:?}", work.item);
     };
     *id
 }
 
 pub(super) async fn finish(store: &AnyStore<'_>, work: &Work) {
     let done = completed("worked", id(work));
-    store.provider.ack_work_item(&work.token, Some(done)).await.must("finishing an activity");
+    store.provider.ack_work_item(&work.token, Some(done)).await.must("completing an activity");
 }
 
-/// How many sessions of these owners are renewed for the usual length.
+/// Renews the sessions of these owners for the default length and returns how many.
 pub(super) async fn renew(store: &AnyStore<'_>, owners: &[&str], idle: Duration) -> usize {
     let renewed = store.provider.renew_session_lock(owners, store.lease(), idle).await;
     renewed.must("renewing sessions")
 }
 
-/// How many sessions are cleaned up.
+/// Removes orphaned sessions and returns how many.
 pub(super) async fn clean(store: &AnyStore<'_>) -> usize {
     store.provider.cleanup_orphaned_sessions(FOREVER).await.must("cleaning up sessions")
 }

@@ -1,21 +1,21 @@
-//! How much load, and for how long.
+//! The size and duration of a load.
 
 use serde::{Deserialize, Serialize};
 
-/// One load.
+/// The configuration of one load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct StressTestConfig {
-    /// Instances that run at once.
+    /// Instances that run at the same time.
     pub max_concurrent: usize,
-    /// How long new ones are started.
+    /// How long the test starts new instances.
     pub duration_secs: u64,
     /// Activities of each instance.
     pub tasks_per_instance: usize,
     /// How long each activity takes.
     pub activity_delay_ms: u64,
-    /// Turns that the runtime takes at once.
+    /// Turns that the runtime runs at the same time.
     pub orch_concurrency: usize,
-    /// Activities that the runtime runs at once.
+    /// Activities that the runtime runs at the same time.
     pub worker_concurrency: usize,
     /// How long an instance may take before it counts as failed.
     #[serde(default = "wait_timeout_default")]

@@ -1,4 +1,4 @@
-//! Payloads far larger than usual, through activities and children.
+//! Large payloads through activities and children.
 
 use std::error::Error;
 use std::time::Duration;
@@ -19,11 +19,11 @@ const BYTES_PER_KB: usize = 1024;
 /// One load with large payloads.
 #[derive(Debug, Clone)]
 pub struct LargePayloadConfig {
-    /// How many at once, and for how long.
+    /// Concurrency and duration.
     pub base: StressTestConfig,
     /// Size of a third of the activity results.
     pub small_payload_kb: usize,
-    /// Size of another third, and of what children are given.
+    /// Size of another third, and of the input of children.
     pub medium_payload_kb: usize,
     /// Size of the last third.
     pub large_payload_kb: usize,
@@ -54,7 +54,7 @@ impl Default for LargePayloadConfig {
     }
 }
 
-/// What one instance is asked to do, in bytes.
+/// The payload sizes of one instance, in bytes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Plan {
     activity_bytes: Vec<usize>,
@@ -78,7 +78,7 @@ pub async fn run_large_payload_test(
     run_large_payload_test_with_config(factory, LargePayloadConfig::default()).await
 }
 
-/// Runs the given load. An instance whose payloads come back changed fails.
+/// Runs the given load. An instance fails if a payload comes back changed.
 pub async fn run_large_payload_test_with_config(
     factory: &dyn ProviderStressFactory,
     config: LargePayloadConfig,
@@ -126,7 +126,7 @@ fn orchestrations() -> OrchestrationRegistry {
         .build()
 }
 
-/// Total size, if every payload has the size that was asked for.
+/// The total size, if every payload has the requested size.
 fn checked(payloads: Vec<Result<String, String>>, expected: &[usize]) -> Result<usize, String> {
     let mut total = 0;
     for (payload, bytes) in payloads.into_iter().zip(expected) {

@@ -1,7 +1,7 @@
-//! Load for a provider: many instances at once, and large payloads.
+//! Load tests for a provider: many instances at the same time, and large payloads.
 //!
-//! Unlike the validations, this measures: how much a store carries with the real runtime on top,
-//! and whether everything that was started also finished.
+//! Unlike the validations, a load test measures the throughput of a store under the real runtime,
+//! and checks that every started instance finishes.
 
 mod config;
 pub mod large_payload;

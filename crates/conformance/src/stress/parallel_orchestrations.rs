@@ -1,4 +1,4 @@
-//! Many small instances at once.
+//! Many small instances at the same time.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use super::{
     run_stress_test,
 };
 
-/// Makes the store that is put under load.
+/// Creates the store under test.
 #[async_trait]
 pub trait ProviderStressFactory: Send + Sync {
-    /// A store of its own.
+    /// A new store.
     async fn create_provider(&self) -> Arc<dyn Provider>;
 
-    /// The load, unless the caller gives one.
+    /// The default load.
     fn stress_test_config(&self) -> StressTestConfig {
         StressTestConfig::default()
     }

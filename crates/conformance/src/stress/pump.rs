@@ -1,4 +1,4 @@
-//! Starts instances for a while, never too many at once, and waits for all of them.
+//! Starts instances for a given time with bounded concurrency and waits for all of them.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
-use super::result::{Ended, Tally};
+use super::result::{RunOutcome, Tally};
 use super::workload::{FANOUT, fanout_input};
 use super::{StressTestConfig, StressTestResult};
 
-/// How long instances that were started may still take after the last start.
+/// How long started instances may still run after the last start.
 const DRAIN: Duration = Duration::from_secs(120);
 
-/// A kind of instance to be started again and again.
+/// The kind of instance that the load starts repeatedly.
 #[derive(Debug, Clone)]
 pub(super) struct Load {
     pub(super) orchestration: &'static str,
     pub(super) input: String,
-    /// Activities that each instance runs, for the rate.
+    /// Activities of each instance, for the rate.
     pub(super) activities_each: usize,
 }
 
@@ -59,9 +59,9 @@ pub(super) async fn pump(
     };
     let store = Arc::clone(&provider);
     let runtime = Runtime::start_with_options(store, activities, orchestrations, options).await;
-    let began = Instant::now();
+    let started_at = Instant::now();
     let tally = start_and_wait(config, &Client::new(provider), &load).await;
-    let total_time = began.elapsed();
+    let total_time = started_at.elapsed();
     runtime.shutdown(None).await;
     Ok(tally?.result(total_time, load.activities_each))
 }
@@ -84,21 +84,21 @@ async fn start_and_wait(
         tally.launched += 1;
         let (client, load) = (client.clone(), load.clone());
         running.spawn(async move {
-            let ended = run_one(&client, &instance, &load, limit).await;
+            let outcome = run_one(&client, &instance, &load, limit).await;
             drop(place);
-            ended
+            outcome
         });
-        while let Some(ended) = running.try_join_next() {
-            tally.count(&ended?);
+        while let Some(outcome) = running.try_join_next() {
+            tally.count(&outcome?);
         }
     }
     let drained = Instant::now() + DRAIN;
     while !running.is_empty() {
         match timeout_at(drained, running.join_next()).await {
-            Ok(Some(ended)) => tally.count(&ended?),
+            Ok(Some(outcome)) => tally.count(&outcome?),
             Ok(None) => break,
             Err(_too_late) => {
-                (0..running.len()).for_each(|_| tally.count(&Ended::Lost));
+                (0..running.len()).for_each(|_| tally.count(&RunOutcome::Lost));
                 break;
             }
         }
@@ -106,18 +106,18 @@ async fn start_and_wait(
     Ok(tally)
 }
 
-async fn run_one(client: &Client, instance: &str, load: &Load, limit: Duration) -> Ended {
-    let began = Instant::now();
+async fn run_one(client: &Client, instance: &str, load: &Load, limit: Duration) -> RunOutcome {
+    let started_at = Instant::now();
     let started =
         client.start_orchestration(instance, load.orchestration, load.input.as_str()).await;
     if started.is_err() {
-        return Ended::Lost;
+        return RunOutcome::Lost;
     }
     match client.wait_for_orchestration(instance, limit).await {
-        Ok(OrchestrationStatus::Completed { .. }) => Ended::Completed(began.elapsed()),
-        Ok(OrchestrationStatus::Failed { details, .. }) => Ended::Failed(details),
+        Ok(OrchestrationStatus::Completed { .. }) => RunOutcome::Completed(started_at.elapsed()),
+        Ok(OrchestrationStatus::Failed { details, .. }) => RunOutcome::Failed(details),
         Ok(OrchestrationStatus::Running { .. } | OrchestrationStatus::NotFound) | Err(_) => {
-            Ended::Lost
+            RunOutcome::Lost
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a load came to.
+//! The result of a load.
 
 use std::time::Duration;
 
@@ -13,24 +13,25 @@ pub struct StressTestResult {
     pub completed: usize,
     /// Instances that failed or did not finish in time.
     pub failed: usize,
-    /// Failed for the store or the engine, poisoned messages and time-outs included.
+    /// Instances that failed because of the store or the engine, including poisoned messages and
+    /// time-outs.
     pub failed_infrastructure: usize,
-    /// Failed because code and history disagree.
+    /// Instances that failed because code and history disagree.
     pub failed_configuration: usize,
-    /// Failed by their own code.
+    /// Instances that failed in their own code.
     pub failed_application: usize,
-    /// From the first start to the last end.
+    /// Time from the first start to the last completion.
     pub total_time: Duration,
     /// Completed instances per second.
     pub orch_throughput: f64,
     /// Activities of completed instances per second.
     pub activity_throughput: f64,
-    /// From start to end of an instance, on average over those that completed.
+    /// Average time from start to completion, over completed instances.
     pub avg_latency_ms: f64,
 }
 
 impl StressTestResult {
-    /// Completed instances in percent of those started; zero when none was.
+    /// Completed instances in percent of those started; zero if none was started.
     pub fn success_rate(&self) -> f64 {
         if self.launched == 0 {
             return 0.0;
@@ -39,7 +40,7 @@ impl StressTestResult {
     }
 }
 
-/// Counts ends as they come.
+/// Counts the outcomes of instances.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) launched: usize,
@@ -50,26 +51,28 @@ pub(super) struct Tally {
     latency: Duration,
 }
 
-/// How one instance ended.
+/// The outcome of one instance.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum RunOutcome {
     Completed(Duration),
     Failed(ErrorDetails),
-    /// It could not be started, or did not finish in time.
+    /// The instance could not be started or did not finish in time.
     Lost,
 }
 
 impl Tally {
-    pub(super) fn count(&mut self, ended: &Ended) {
-        match ended {
-            Ended::Completed(latency) => {
+    pub(super) fn count(&mut self, outcome: &RunOutcome) {
+        match outcome {
+            RunOutcome::Completed(latency) => {
                 self.completed += 1;
                 self.latency += *latency;
             }
-            Ended::Failed(ErrorDetails::Configuration { .. }) => self.configuration += 1,
-            Ended::Failed(ErrorDetails::Application { .. }) => self.application += 1,
-            Ended::Failed(ErrorDetails::Infrastructure { .. } | ErrorDetails::Poison { .. })
-            | Ended::Lost => self.infrastructure += 1,
+            RunOutcome::Failed(ErrorDetails::Configuration { .. }) => self.configuration += 1,
+            RunOutcome::Failed(ErrorDetails::Application { .. }) => self.application += 1,
+            RunOutcome::Failed(
+                ErrorDetails::Infrastructure { .. } | ErrorDetails::Poison { .. },
+            )
+            | RunOutcome::Lost => self.infrastructure += 1,
         }
     }
 
@@ -102,11 +105,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_end_is_counted_in_its_class() {
+    fn every_outcome_is_counted_in_its_class() {
         let mut tally = Tally { launched: 3, ..Tally::default() };
-        tally.count(&Ended::Completed(Duration::from_millis(20)));
-        tally.count(&Ended::Lost);
-        tally.count(&Ended::Failed(ErrorDetails::Infrastructure {
+        tally.count(&RunOutcome::Completed(Duration::from_millis(20)));
+        tally.count(&RunOutcome::Lost);
+        tally.count(&RunOutcome::Failed(ErrorDetails::Infrastructure {
             operation: "read".to_owned(),
             message: "gone".to_owned(),
             retryable: false,
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_started_is_no_success() {
+    fn a_load_without_starts_has_a_success_rate_of_zero() {
         let result = Tally::default().result(Duration::ZERO, 5);
         assert!(result.success_rate().abs() < f64::EPSILON);
         assert!(result.avg_latency_ms.abs() < f64::EPSILON);

@@ -1,4 +1,4 @@
-//! A run of everything reports everything.
+//! A run of the whole suite reports every validation.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use duroxide_conformance::{Ability, Outcome, ProviderFactory, all, run_all_validations};
 use duroxide_core::providers::Provider;
 
-/// A backend that cannot even be opened.
+/// A backend that cannot be opened.
 struct Broken;
 
 #[async_trait]

@@ -1,5 +1,5 @@
-//! One step on one side. Leases are kept in the order in which they were taken, so that both
-//! sides speak of the same one without speaking of tokens.
+//! Applies one step to one provider. Leases are kept in fetch order, so that a step can name the
+//! same lease on both sides without its token.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use duroxide_core::providers::{
     ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch, WorkSlot,
 };
 
-use crate::answer::{self, text};
+use crate::as_text::{self, text};
 use crate::build::{self, Position};
 use crate::op::{Known, Mark, OWNERS, Op, Turn};
 
 const NOW: Duration = Duration::ZERO;
 const SESSION_LEASE: Duration = Duration::from_millis(3000);
-const NO_TOKEN: &str = "never handed out";
+const NO_TOKEN: &str = "never issued";
 
 pub(crate) struct Side {
     pub(crate) provider: Arc<dyn Provider>,
@@ -73,7 +73,7 @@ impl Side {
     }
 
     fn admin(&self) -> &dyn ProviderAdmin {
-        self.provider.as_management_capability().expect("both can be managed")
+        self.provider.as_management_capability().expect("both providers have a management side")
     }
 
     fn turn(&self, back: usize) -> HeldTurn {
@@ -84,7 +84,7 @@ impl Side {
         self.work.iter().rev().nth(back).map_or(NO_TOKEN, String::as_str)
     }
 
-    /// Does one step; the answer as text.
+    /// Applies one step and returns the result as text.
     pub(crate) async fn apply(&mut self, step: &Op, now: u64) -> String {
         match step {
             Op::Send { .. }
@@ -92,7 +92,7 @@ impl Side {
             | Op::FetchTurns { .. }
             | Op::Commit { .. }
             | Op::CommitDirect { .. }
-            | Op::GiveBackTurn { .. }
+            | Op::AbandonTurn { .. }
             | Op::RenewTurn { .. } => self.apply_to_turns(step, now).await,
             Op::Seed { .. }
             | Op::Delete { .. }
@@ -100,7 +100,7 @@ impl Side {
             | Op::DeleteBulk(_)
             | Op::Prune { .. }
             | Op::PruneBulk { .. } => self.apply_to_store(step, now).await,
-            _a_worker_did_it => self.apply_to_work(step, now).await,
+            _step_of_a_worker => self.apply_to_work(step, now).await,
         }
     }
 
@@ -144,7 +144,7 @@ impl Side {
                 let tokens = finished.iter().map(|back| self.work(*back).to_owned()).collect();
                 self.commit_direct(instance, mark, turn, tokens, now).await
             }
-            Op::GiveBackTurn { back, delay, ignore_attempt } => {
+            Op::AbandonTurn { back, delay, ignore_attempt } => {
                 let token = self.turn(*back).token;
                 let delay = delay.map(ms);
                 text(self.provider.abandon_orchestration_item(&token, delay, *ignore_attempt).await)
@@ -153,13 +153,13 @@ impl Side {
                 let token = self.turn(*back).token;
                 text(self.provider.renew_orchestration_item_lock(&token, ms(*by)).await)
             }
-            other => unreachable!("{other:?} is no step of a turn"),
+            other => unreachable!("{other:?} is not a step of a turn"),
         }
     }
 
     fn keep_turns(&mut self, turns: Vec<FetchedTurn>) -> Vec<String> {
         self.turns.extend(turns.iter().map(HeldTurn::new));
-        turns.iter().map(answer::turn).collect()
+        turns.iter().map(as_text::turn).collect()
     }
 
     fn known(&self, known: &Known) -> Option<Arc<dyn KnownHistory>> {
@@ -192,8 +192,8 @@ impl Side {
             return text(acked.await);
         }
         let commit = Arc::new(commit);
-        let answer = self.provider.commit_turn(Arc::clone(&commit)).await;
-        text(answer.map(|committed| self.keep_committed(&held.instance, &commit, committed)))
+        let result = self.provider.commit_turn(Arc::clone(&commit)).await;
+        text(result.map(|committed| self.keep_committed(&held.instance, &commit, committed)))
     }
 
     async fn commit_direct(
@@ -212,13 +212,13 @@ impl Side {
         let commit = build::commit(turn, at, now);
         let direct =
             Arc::new(DirectTurn { instance: instance.clone(), mark, finished_work, commit });
-        let answer = self.provider.commit_direct_turn(Arc::clone(&direct)).await;
-        text(answer.map(|committed| {
+        let result = self.provider.commit_direct_turn(Arc::clone(&direct)).await;
+        text(result.map(|committed| {
             committed.map(|it| self.keep_committed(&instance, &direct.commit, it))
         }))
     }
 
-    /// The mark that a direct turn names, and its instance: by default that of the last commit.
+    /// The instance and mark of a direct turn. The default instance is that of the last commit.
     async fn mark(&self, instance: Option<String>, mark: &Mark) -> (String, HistoryMark) {
         let last = self.marks.last().map(|(instance, _)| instance.clone());
         let instance = instance.or(last).unwrap_or_else(|| build::name(0));
@@ -239,7 +239,7 @@ impl Side {
         (instance, mark)
     }
 
-    /// The end of what is stored, under the incarnation that was seen last.
+    /// The end of the stored history, under the last seen incarnation.
     async fn end_of(&self, instance: &str, seen: HistoryMark) -> HistoryMark {
         let execution_id = self.admin().latest_execution_id(instance).await;
         let events = self.provider.read(instance).await.unwrap_or_default();
@@ -308,7 +308,7 @@ impl Side {
                 let completion = completion.as_ref().map(|it| build::message(it, now));
                 text(self.provider.ack_work_item(self.work(*back), completion).await)
             }
-            Op::GiveBackWork { back, delay, ignore_attempt } => {
+            Op::AbandonWork { back, delay, ignore_attempt } => {
                 let (token, delay) = (self.work(*back), delay.map(ms));
                 text(self.provider.abandon_work_item(token, delay, *ignore_attempt).await)
             }
@@ -320,13 +320,13 @@ impl Side {
                 text(self.provider.renew_session_lock(&owners, ms(*by), ms(*idle)).await)
             }
             Op::CleanUpSessions => text(self.provider.cleanup_orphaned_sessions(NOW).await),
-            other => unreachable!("{other:?} is no step of a worker"),
+            other => unreachable!("{other:?} is not a step of a worker"),
         }
     }
 
     fn keep_work(&mut self, work: Vec<FetchedWork>) -> Vec<String> {
         self.work.extend(work.iter().map(|work| work.lock_token.clone()));
-        work.iter().map(answer::work).collect()
+        work.iter().map(as_text::work).collect()
     }
 
     async fn apply_to_store(&mut self, step: &Op, now: u64) -> String {
@@ -357,7 +357,7 @@ impl Side {
                 let options = prune_options(*keep_last, *before, now);
                 text(self.admin().prune_executions_bulk(filter, options).await)
             }
-            other => unreachable!("{other:?} is no step of a keeper"),
+            other => unreachable!("{other:?} is not a step of the store"),
         }
     }
 }

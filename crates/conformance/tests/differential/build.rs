@@ -1,4 +1,4 @@
-//! From the words of a step to the values of the contract. Made once for both sides.
+//! Builds the values of the contract from a step, once for both providers.
 
 use std::time::Duration;
 
@@ -162,7 +162,7 @@ fn kind(fact: &Fact, event_id: u64) -> EventKind {
     }
 }
 
-/// The commit of a turn, still without the token of its side.
+/// The commit of a turn, without the token of its provider.
 pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
     let at = match turn.next_execution {
         true => Position { execution_id: at.execution_id + 1, first_event: 1, ..at },

@@ -1,11 +1,11 @@
-//! The reference and SQLite give the same answers and show the same state, whatever happens.
+//! The reference provider and SQLite return the same results and expose the same state.
 //!
-//! Random operations are applied to both under one clock. After each of them the answers and all
-//! that can be seen from outside must be equal; leases and attempts show in later fetches. A
-//! failure shrinks to a short list of steps and names the first line that differs.
+//! The test applies random operations to both under one clock. After each operation the results and
+//! the visible state must be equal; leases and attempts are visible in later fetches. A failure
+//! shrinks to a short list of steps and names the first line that differs.
 
-mod answer;
 mod apply;
+mod as_text;
 mod build;
 mod op;
 mod state;
@@ -17,9 +17,9 @@ use proptest::prelude::*;
 use crate::op::{Steps, steps, steps_with_corruption};
 use crate::world::{Place, World};
 
-/// How often a property is tried, unless the environment says otherwise.
+/// The default number of cases for each property.
 const CASES: u32 = 96;
-/// Set this to look longer.
+/// The environment variable that sets another number of cases.
 const CASES_VARIABLE: &str = "DUROXIDE_DIFFERENTIAL_CASES";
 
 fn config(divided_by: u32) -> ProptestConfig {
@@ -58,7 +58,7 @@ proptest! {
 proptest! {
     #![proptest_config(config(8))]
     #[test]
-    fn both_agree_about_histories_that_cannot_be_read(steps in steps_with_corruption()) {
+    fn both_agree_about_corrupt_histories(steps in steps_with_corruption()) {
         run(Place::File, steps)?;
     }
 }

@@ -1,10 +1,10 @@
-//! What can happen, in words that shrink and print well.
+//! The operations of a test case, in a form that shrinks and prints well.
 
 use proptest::prelude::*;
 
 /// Index of an instance in [`INSTANCES`].
 pub(crate) type Id = usize;
-/// Counted back from the lease that was taken last.
+/// Counted back from the latest lease.
 pub(crate) type Back = usize;
 
 const STEPS_MAX: usize = 80;
@@ -26,12 +26,12 @@ pub(crate) enum Op {
     FetchTurns { turns_max: usize, lease: u64, filter: Filter, known: Known },
     Commit { back: Back, turn: Turn, plain_ack: bool },
     CommitDirect { instance: Option<Id>, mark: Mark, turn: Turn, finished: Vec<Back> },
-    GiveBackTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
+    AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewTurn { back: Back, by: u64 },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
     FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags },
     FinishWork { back: Back, completion: Option<Message> },
-    GiveBackWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
+    AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewWork { back: Back, by: u64 },
     RenewSessions { owners: Vec<usize>, by: u64, idle: u64 },
     CleanUpSessions,
@@ -45,7 +45,7 @@ pub(crate) enum Op {
     Advance(u64),
 }
 
-/// A message of the orchestrator queue, and the one that does not belong there.
+/// A message of the orchestrator queue, or an activity, which that queue refuses.
 #[derive(Debug, Clone)]
 pub(crate) enum Message {
     Start { instance: Id, version: bool },
@@ -74,7 +74,8 @@ pub(crate) struct Activity {
 #[derive(Debug, Clone)]
 pub(crate) struct Turn {
     pub(crate) next_execution: bool,
-    /// Lowers the first event id: what is stored collides, and zero is refused.
+    /// Lowers the first event id, so that events collide with stored ones or have the refused id
+    /// zero.
     pub(crate) events_back: u64,
     pub(crate) events: Vec<Fact>,
     pub(crate) work: Vec<Message>,
@@ -87,29 +88,29 @@ pub(crate) struct Turn {
     pub(crate) lease: Option<Lease>,
 }
 
-/// Which activities of a commit the caller starts at once.
+/// The activities of a commit that the caller leases.
 #[derive(Debug, Clone)]
 pub(crate) struct Lease {
-    /// Ascending. May name activities of sessions, and some that are not there.
+    /// Ascending indexes. May include activities of sessions and indexes out of range.
     pub(crate) indexes: Vec<usize>,
     pub(crate) length: u64,
 }
 
-/// What a direct turn takes for the end of the history.
+/// The history mark of a direct turn.
 #[derive(Debug, Clone)]
 pub(crate) enum Mark {
-    /// Where the latest commit that was answered has left it.
+    /// The end of the history after the latest successful commit.
     Newest,
-    /// Of an earlier commit.
+    /// The mark of an earlier commit.
     Older(Back),
-    /// Past the end.
+    /// After the end of the history.
     Beyond,
     OtherExecution,
     OtherIncarnation,
 }
 
 impl Turn {
-    /// A turn that says what it runs and nothing else.
+    /// A turn that sets only name and version.
     pub(crate) fn named() -> Self {
         Self {
             next_execution: false,
@@ -147,7 +148,7 @@ pub(crate) enum Filter {
     Ranges(Vec<(usize, usize)>),
 }
 
-/// Which marks a fetch shows.
+/// The marks that a fetch presents.
 #[derive(Debug, Clone)]
 pub(crate) enum Known {
     Nothing,
@@ -171,7 +172,7 @@ pub(crate) struct Selection {
     pub(crate) limit: Option<u32>,
 }
 
-// Mostly the first instances, so that sequences meet.
+// Mostly the first instances, so that operations affect the same one.
 fn id() -> BoxedStrategy<Id> {
     prop_oneof![4 => Just(0), 3 => Just(1), 2 => Just(2), 1 => Just(3_usize)].boxed()
 }
@@ -189,7 +190,7 @@ fn delay() -> BoxedStrategy<Option<u64>> {
         .boxed()
 }
 
-/// Milliseconds back from now.
+/// Milliseconds before now.
 fn before() -> BoxedStrategy<Option<u64>> {
     prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => Just(Some(1000_u64))].boxed()
 }
@@ -294,7 +295,7 @@ fn work_lease() -> BoxedStrategy<Lease> {
         .boxed()
 }
 
-/// Mostly turns that follow what is stored: the others are refused and change nothing.
+/// Mostly turns that continue the stored history: the others are refused and change nothing.
 fn direct() -> BoxedStrategy<Op> {
     let mark = prop_oneof![
         12 => Just(Mark::Newest),
@@ -350,7 +351,7 @@ fn selection() -> BoxedStrategy<Selection> {
         .boxed()
 }
 
-/// Turns: sending, fetching, committing, giving back.
+/// Turns: enqueue, fetch, commit, abandon.
 fn turn_op() -> BoxedStrategy<Op> {
     let known = prop_oneof![Just(Known::Nothing), Just(Known::Newest), Just(Known::Oldest)];
     prop_oneof![
@@ -363,7 +364,7 @@ fn turn_op() -> BoxedStrategy<Op> {
             .prop_map(|(back, turn, plain_ack)| Op::Commit { back, turn, plain_ack }),
         8 => direct(),
         3 => (back(), delay(), any::<bool>()).prop_map(
-            |(back, delay, ignore_attempt)| Op::GiveBackTurn { back, delay, ignore_attempt }
+            |(back, delay, ignore_attempt)| Op::AbandonTurn { back, delay, ignore_attempt }
         ),
         1 => (back(), lease()).prop_map(|(back, by)| Op::RenewTurn { back, by }),
     ]
@@ -385,7 +386,7 @@ fn work_op() -> BoxedStrategy<Op> {
         4 => (back(), completion)
             .prop_map(|(back, completion)| Op::FinishWork { back, completion }),
         3 => (back(), delay(), any::<bool>()).prop_map(
-            |(back, delay, ignore_attempt)| Op::GiveBackWork { back, delay, ignore_attempt }
+            |(back, delay, ignore_attempt)| Op::AbandonWork { back, delay, ignore_attempt }
         ),
         2 => (back(), lease()).prop_map(|(back, by)| Op::RenewWork { back, by }),
         2 => (owners, lease(), lease())
@@ -395,8 +396,8 @@ fn work_op() -> BoxedStrategy<Op> {
     .boxed()
 }
 
-/// Seeding, deleting and pruning.
-fn keeper_op() -> BoxedStrategy<Op> {
+/// Seed, delete and prune.
+fn store_op() -> BoxedStrategy<Op> {
     let keep = || prop::option::of(0..3_u32);
     let ids = || prop::collection::vec(id(), 0..4);
     prop_oneof![
@@ -419,14 +420,14 @@ fn keeper_op() -> BoxedStrategy<Op> {
     .boxed()
 }
 
-/// Time passes: to the end of a lease, just before it, or far beyond.
+/// Advances the clock: just before the expiry of a lease, to it, or far beyond.
 fn advance() -> BoxedStrategy<Op> {
     prop_oneof![Just(1), Just(1000), Just(4999), Just(5000), Just(60_000_u64)]
         .prop_map(Op::Advance)
         .boxed()
 }
 
-/// A sequence of steps that prints one step a line.
+/// A sequence of steps that prints one step per line.
 #[derive(Clone)]
 pub(crate) struct Steps(pub(crate) Vec<Op>);
 
@@ -440,21 +441,21 @@ fn steps_of(op: BoxedStrategy<Op>) -> BoxedStrategy<Steps> {
     prop::collection::vec(op, 1..STEPS_MAX).prop_map(Steps).boxed()
 }
 
-/// Sequences about everything, and denser ones about turns or about activities alone.
+/// Sequences of all operations, and denser ones of only turns or only activities.
 pub(crate) fn steps() -> BoxedStrategy<Steps> {
     prop_oneof![
         2 => steps_of(op()),
-        1 => steps_of(prop_oneof![8 => turn_op(), 2 => keeper_op(), 2 => advance()].boxed()),
+        1 => steps_of(prop_oneof![8 => turn_op(), 2 => store_op(), 2 => advance()].boxed()),
         1 => steps_of(prop_oneof![6 => work_op(), 1 => advance()].boxed()),
     ]
     .boxed()
 }
 
-/// Sequences in which the disk fails as well.
+/// Sequences that also corrupt stored histories.
 pub(crate) fn steps_with_corruption() -> BoxedStrategy<Steps> {
     steps_of(prop_oneof![12 => op(), 1 => id().prop_map(Op::Corrupt)].boxed())
 }
 
 fn op() -> BoxedStrategy<Op> {
-    prop_oneof![12 => turn_op(), 8 => work_op(), 2 => keeper_op(), 3 => advance()].boxed()
+    prop_oneof![12 => turn_op(), 8 => work_op(), 2 => store_op(), 3 => advance()].boxed()
 }

@@ -1,20 +1,20 @@
-//! All that can be seen of a provider without changing it.
+//! The visible state of a provider, read without changing it.
 
 use std::collections::BTreeMap;
 
 use duroxide_core::providers::{Provider, ProviderAdmin};
 
-use crate::answer::text;
+use crate::as_text::text;
 use crate::op::{INSTANCES, KEYS};
 
-/// Executions that steps can reach and one more.
+/// The executions that steps can reach, and one more.
 const EXECUTIONS: std::ops::RangeInclusive<u64> = 1..=4;
 
-/// The visible state, one fact a line.
+/// The visible state, one fact per line.
 pub(crate) async fn visible(provider: &dyn Provider) -> Vec<String> {
-    let admin = provider.as_management_capability().expect("both can be managed");
+    let admin = provider.as_management_capability().expect("both providers have a management side");
     let [a, b, c, d] = INSTANCES;
-    // Side by side, because a store that commits in groups answers many at once.
+    // Concurrent, because a store with group commit serves many reads at once.
     let (totals, a, b, c, d) = tokio::join!(
         totals(admin),
         instance_facts(provider, admin, a),

@@ -12,11 +12,11 @@ use crate::apply::Side;
 use crate::op::{INSTANCES, Op};
 use crate::state;
 
-const BEGIN_MS: u64 = 1_700_000_000_000;
-/// As long as what the reference writes, because sizes are compared as well.
+const START_MS: u64 = 1_700_000_000_000;
+/// As long as the text that the reference writes, because the test also compares sizes.
 const SPOIL_SQL: &str = "UPDATE history SET event_data = 'not an event' WHERE instance_id = ?1";
 
-/// Where SQLite keeps its data. Only a file can be meddled with.
+/// Where SQLite keeps its data. Only a file can be corrupted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Place {
     Memory,
@@ -33,7 +33,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn open(place: Place) -> Self {
-        let clock = Arc::new(ManualClock::new(BEGIN_MS));
+        let clock = Arc::new(ManualClock::new(START_MS));
         let shared: Arc<dyn Clock> = Arc::<ManualClock>::clone(&clock);
         let folder = tempfile::tempdir().unwrap();
         let url = match place {
@@ -53,17 +53,17 @@ impl World {
         }
     }
 
-    /// Does one step on both sides; says what differs afterwards, if anything does.
+    /// Applies one step to both providers and returns the first difference.
     pub(crate) async fn step(&mut self, step: Op) -> Option<String> {
         match step {
             Op::Advance(ms) => self.clock.advance(Duration::from_millis(ms)),
             Op::Corrupt(instance) => self.corrupt(INSTANCES[instance]),
             step => {
                 let now = self.clock.now_ms();
-                let answers =
+                let results =
                     [self.reference.apply(&step, now).await, self.sqlite.apply(&step, now).await];
-                if answers[0] != answers[1] {
-                    return Some(format!("reference: {}\nsqlite:    {}", answers[0], answers[1]));
+                if results[0] != results[1] {
+                    return Some(format!("reference: {}\nsqlite:    {}", results[0], results[1]));
                 }
             }
         }

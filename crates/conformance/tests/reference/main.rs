@@ -21,7 +21,7 @@ impl ProviderStressFactory for InMemory {
 }
 
 #[tokio::test]
-async fn under_load_everything_that_was_started_completes() {
+async fn every_instance_completes_under_load() {
     let config = StressTestConfig {
         duration_secs: 1,
         activity_delay_ms: 0,

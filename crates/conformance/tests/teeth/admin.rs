@@ -64,7 +64,7 @@ impl ProviderAdmin for FaultyProvider {
                 info.map(|info| InstanceInfo { created_at: 0, updated_at: 0, ..info })
             }
             Some(Fault::InfoInvented) => info.or_else(|_| Ok(invented(instance))),
-            _tells_the_truth => info,
+            _other => info,
         }
     }
 
@@ -154,11 +154,11 @@ impl ProviderAdmin for FaultyProvider {
             Some(Fault::BulkAgeIgnored) => filter.completed_before = None,
             Some(Fault::BulkTakesRunning) => {
                 for id in self.inner.list_instances_by_status("Running").await? {
-                    // A child goes with its root, which is in the list as well.
+                    // Deleting a root also deletes its children, which are in the list too.
                     if let Err(_child) = self.inner.delete_instance(&id, true).await {}
                 }
             }
-            _keeps_the_filter => {}
+            _other => {}
         }
         self.inner.delete_instance_bulk(filter).await
     }

@@ -11,7 +11,7 @@ use duroxide_core::providers::{
 use crate::fault::Fault;
 use crate::provider::{AGES, FaultyProvider};
 
-type Answer = Result<Option<CommittedTurn>, ProviderError>;
+type Commit = Result<Option<CommittedTurn>, ProviderError>;
 
 impl FaultyProvider {
     pub(crate) fn note_incarnation(&self, instance: Option<String>, committed: &CommittedTurn) {
@@ -20,23 +20,23 @@ impl FaultyProvider {
         }
     }
 
-    /// Commits a direct turn the faulty way.
-    pub(crate) async fn commit_direct(&self, mut turn: DirectTurn) -> Answer {
+    /// Commits a direct turn with the fault.
+    pub(crate) async fn commit_direct(&self, mut turn: DirectTurn) -> Commit {
         let asked = turn.clone();
         turn.mark = self.bent_mark(&turn).await;
         self.bend_direct(&mut turn).await;
-        let mut answer = self.inner.commit_direct_turn(Arc::new(turn.clone())).await;
-        if matches!(answer, Ok(None)) && self.clear_the_way(&turn.instance).await? {
-            answer = self.inner.commit_direct_turn(Arc::new(turn)).await;
+        let mut result = self.inner.commit_direct_turn(Arc::new(turn.clone())).await;
+        if matches!(result, Ok(None)) && self.remove_obstacles(&turn.instance).await? {
+            result = self.inner.commit_direct_turn(Arc::new(turn)).await;
         }
-        match answer {
+        match result {
             Ok(Some(committed)) => self.counted(asked, committed).await.map(Some),
             Ok(None) => self.refused(asked).await,
             Err(error) => self.failed(asked, error).await,
         }
     }
 
-    /// The mark as the fault understands it.
+    /// The mark with the fault applied.
     async fn bent_mark(&self, turn: &DirectTurn) -> HistoryMark {
         let mark = turn.mark;
         let noted = self.memory.noted().incarnations.get(&turn.instance).copied();
@@ -49,14 +49,14 @@ impl FaultyProvider {
             Some(Fault::DirectEventIgnored) => HistoryMark { event_id, ..mark },
             Some(Fault::DirectExecutionIgnored) => HistoryMark { execution_id, ..mark },
             Some(Fault::DirectIncarnationIgnored) => HistoryMark { incarnation, ..mark },
-            _keeps_the_mark => mark,
+            _other => mark,
         }
     }
 
     async fn bend_direct(&self, turn: &mut DirectTurn) {
         let commit = &mut turn.commit;
         match self.fault() {
-            // Nothing begins at an event that cannot be.
+            // No history ends at this event, so the turn is always refused.
             Some(Fault::DirectNever) => turn.mark.event_id = u64::MAX,
             Some(Fault::DirectWorkNotRemoved) => turn.finished_work.clear(),
             Some(Fault::DirectCancelIgnored) => commit.cancelled_activities.clear(),
@@ -79,18 +79,18 @@ impl FaultyProvider {
                 turn.finished_work = live;
             }
             Some(Fault::DirectSessionUntouched) => {
-                // Cancelling removes an activity as well, but touches nothing.
+                // Cancelling also removes an activity, but does not count as a use of its session.
                 let noted = self.memory.noted();
                 let known = turn.finished_work.iter().filter_map(|token| noted.work.get(token));
                 commit.cancelled_activities.extend(known.cloned());
                 turn.finished_work.retain(|token| !noted.work.contains_key(token));
             }
-            _leaves_the_turn_alone => {}
+            _other => {}
         }
     }
 
-    /// Takes away what stands before a turn, if the fault does not see it.
-    async fn clear_the_way(&self, instance: &str) -> Result<bool, ProviderError> {
+    /// Removes the lease or the messages that would refuse a turn, if the fault ignores them.
+    async fn remove_obstacles(&self, instance: &str) -> Result<bool, ProviderError> {
         if self.has(Fault::DirectLockIgnored) {
             let held: Vec<_> = {
                 let noted = self.memory.noted();
@@ -100,7 +100,7 @@ impl FaultyProvider {
             for lock_token in held {
                 let execution_id = 1;
                 let empty = TurnCommit { lock_token, execution_id, ..TurnCommit::default() };
-                // Most of them were committed long ago.
+                // Most of these leases were committed earlier.
                 if self.inner.commit_turn(Arc::new(empty)).await.is_ok() {
                     return Ok(true);
                 }
@@ -124,22 +124,22 @@ impl FaultyProvider {
     ) -> Result<CommittedTurn, ProviderError> {
         self.memory.noted().direct.push((asked.instance.clone(), asked.mark));
         self.note_incarnation(Some(asked.instance.clone()), &committed);
-        if self.has(Fault::DirectWorkTold) {
+        if self.has(Fault::DirectWorkNotified) {
             for _ in asked.finished_work {
-                let told = WorkItem::ActivityCompleted {
+                let message = WorkItem::ActivityCompleted {
                     instance: asked.instance.clone(),
                     execution_id: 1,
                     id: 2,
                     result: String::new(),
                 };
-                self.inner.enqueue_for_orchestrator(told, None).await?;
+                self.inner.enqueue_for_orchestrator(message, None).await?;
             }
         }
         let lost = self.has(Fault::DirectIncarnationLost);
         Ok(CommittedTurn { incarnation: committed.incarnation.filter(|_| !lost), ..committed })
     }
 
-    async fn refused(&self, asked: DirectTurn) -> Answer {
+    async fn refused(&self, asked: DirectTurn) -> Commit {
         if self.has(Fault::DirectRefusedEnqueues) {
             for item in asked.commit.worker_items {
                 self.inner.enqueue_for_worker(item).await?;
@@ -149,15 +149,15 @@ impl FaultyProvider {
         Ok((again && self.has(Fault::DirectTwice)).then(CommittedTurn::default))
     }
 
-    async fn failed(&self, asked: DirectTurn, error: ProviderError) -> Answer {
+    async fn failed(&self, asked: DirectTurn, error: ProviderError) -> Commit {
         match self.fault() {
             Some(Fault::DirectHalfFinished) => {
                 for token in &asked.finished_work {
-                    // One of them is the reason of the failure.
+                    // One of them caused the failure.
                     if let Err(_lost) = self.inner.ack_work_item(token, None).await {}
                 }
             }
-            Some(Fault::DirectHalfTold) => {
+            Some(Fault::DirectHalfSent) => {
                 for item in asked.commit.orchestrator_items {
                     self.inner.enqueue_for_orchestrator(item, None).await?;
                 }
@@ -176,7 +176,7 @@ impl FaultyProvider {
             Some(Fault::DirectFailureRetryable) => {
                 return Err(ProviderError::retryable("commit_direct_turn", error.message));
             }
-            _fails_well => {}
+            _other => {}
         }
         Err(error)
     }

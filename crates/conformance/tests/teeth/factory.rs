@@ -11,7 +11,7 @@ use duroxide_core::providers::Provider;
 use crate::fault::Fault;
 use crate::provider::FaultyProvider;
 
-/// Makes providers with one fault, or with none.
+/// Creates providers with one fault, or with none.
 pub(crate) struct FaultyFactory {
     fault: Option<Fault>,
     reference: ReferenceFactory,

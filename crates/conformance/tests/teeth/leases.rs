@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::provider::{AGES, FaultyProvider};
 
 impl FaultyProvider {
-    /// Commits a fetched turn the faulty way.
+    /// Commits a fetched turn with the fault.
     pub(crate) async fn commit_leasing(
         &self,
         mut commit: TurnCommit,
@@ -99,7 +99,8 @@ impl FaultyProvider {
             if !bound {
                 continue;
             }
-            let owner = SessionFetchConfig { owner_id: "somebody".to_owned(), lock_timeout: AGES };
+            let owner =
+                SessionFetchConfig { owner_id: "other worker".to_owned(), lock_timeout: AGES };
             let fetch =
                 self.inner.fetch_work_item(AGES, Duration::ZERO, Some(&owner), &TagFilter::Any);
             if let Some((_, lock_token, _)) = fetch.await? {
@@ -110,7 +111,7 @@ impl FaultyProvider {
         Ok(())
     }
 
-    /// Notes which activity a token belongs to.
+    /// Records which activity a token belongs to.
     pub(crate) fn note_work(&self, token: &str, item: &WorkItem) {
         let WorkItem::ActivityExecute { instance, execution_id, id, .. } = item else { return };
         let id = ScheduledActivityIdentifier {

@@ -22,7 +22,7 @@ impl FaultyProvider {
         if self.has(Fault::OverdueSizeIgnored) {
             request.work_max = usize::MAX;
         }
-        if self.has(Fault::OverdueLeaseNeverEnds) {
+        if self.has(Fault::OverdueLeaseNeverExpires) {
             request.lock_timeout = AGES;
         }
         let mut work = self.inner.fetch_overdue_work(request).await?;
@@ -35,7 +35,7 @@ impl FaultyProvider {
         Ok(work)
     }
 
-    /// Takes a session as a worker would, and gives the activity back.
+    /// Claims a session as a worker would, and abandons the activity.
     async fn claim_next_session(&self, request: &OverdueFetch) -> Result<(), ProviderError> {
         let (owner_id, lock_timeout) = ("sweeper".to_owned(), AGES);
         let session = Some(SessionFetchConfig { owner_id, lock_timeout });
@@ -52,10 +52,10 @@ impl FaultyProvider {
     }
 
     pub(crate) fn bend_fetched(&self, work: &mut FetchedWork) {
-        if self.has(Fault::OverdueNotSaid) {
+        if self.has(Fault::OverdueNotReported) {
             work.overdue = None;
         }
-        if self.has(Fault::ProgressNotHandedOn) {
+        if self.has(Fault::ProgressNotPassedOn) {
             work.progress = None;
         }
     }

@@ -1,4 +1,4 @@
-//! What a faulty provider remembers in order to be faulty.
+//! The state that a faulty provider needs for its fault.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use duroxide_core::providers::{HistoryMark, ScheduledActivityIdentifier, WorkItem};
 use semver::Version;
 
-/// Facts noted on the way through.
+/// Facts recorded from the calls.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     noted: Mutex<Noted>,
@@ -14,7 +14,7 @@ pub(crate) struct Memory {
 
 #[derive(Debug, Default)]
 pub(crate) struct Noted {
-    /// The token behind the one that is handed out every time.
+    /// The real token behind the one that every turn gets.
     pub(crate) token: String,
     /// Which instance a token belongs to.
     pub(crate) instances: HashMap<String, String>,

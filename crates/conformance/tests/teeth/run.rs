@@ -1,4 +1,4 @@
-//! Runs the suite against faults and says what noticed them.
+//! Runs the suite against faults and reports which validations catch them.
 
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -10,29 +10,30 @@ use tokio::task::JoinSet;
 use crate::factory::FaultyFactory;
 use crate::fault::Fault;
 
-/// A fault may make a validation wait for ever; then it has noticed it.
+/// A fault may make a validation hang; a validation that hangs counts as one that catches the
+/// fault.
 const VALIDATION_TIME_MAX: Duration = Duration::from_millis(1500);
 
-/// Whole runtimes need longer than a moment, and catch nothing that the others do not.
-const LEFT_OUT: &[&str] = &["race_replay"];
+/// These validations start runtimes, take longer and catch nothing that the others do not.
+const EXCLUDED: &[&str] = &["race_replay"];
 
-/// Faults tried at once. Most of the time is spent waiting for a validation that hangs.
-const AT_ONCE: usize = 8;
+/// Faults tested at the same time. Most of the time passes in validations that hang.
+const CONCURRENCY: usize = 8;
 
-/// The names of the validations that notice a fault.
+/// The names of the validations that catch a fault.
 pub(crate) async fn catchers(fault: Option<Fault>) -> Vec<String> {
     let mut caught = Vec::new();
     for validation in all() {
-        if !LEFT_OUT.contains(&validation.category) && notices(fault, validation).await {
+        if !EXCLUDED.contains(&validation.category) && catches(fault, validation).await {
             caught.push(format!("{}::{}", validation.category, validation.name));
         }
     }
     caught
 }
 
-/// Whether a validation fails, panics or hangs on a fault. In a task of its own, so that a panic
-/// ends only that.
-async fn notices(fault: Option<Fault>, validation: Validation) -> bool {
+/// Whether a validation fails, panics or hangs on a fault. It runs in its own task to contain a
+/// panic.
+async fn catches(fault: Option<Fault>, validation: Validation) -> bool {
     let run = tokio::spawn(async move {
         let factory = FaultyFactory::new(fault);
         let run = AssertUnwindSafe((validation.run)(&factory));
@@ -41,21 +42,21 @@ async fn notices(fault: Option<Fault>, validation: Validation) -> bool {
     run.await.unwrap_or(true)
 }
 
-/// Which validations notice which fault.
+/// Which validations catch which fault.
 pub(crate) struct Table {
     rows: Vec<(Fault, Vec<String>)>,
 }
 
-/// Tries every fault.
+/// Tests every fault.
 pub(crate) async fn table(faults: &[Fault]) -> Table {
-    let quiet = std::panic::take_hook();
-    // Thousands of expected panics would drown the table.
+    let previous_hook = std::panic::take_hook();
+    // Thousands of expected panics would hide the table.
     std::panic::set_hook(Box::new(|_| {}));
     let mut rows = Vec::new();
     let mut running = JoinSet::new();
     let mut left = faults.iter().copied();
     loop {
-        while running.len() < AT_ONCE
+        while running.len() < CONCURRENCY
             && let Some(fault) = left.next()
         {
             running.spawn(async move { (fault, catchers(Some(fault)).await) });
@@ -66,13 +67,13 @@ pub(crate) async fn table(faults: &[Fault]) -> Table {
             None => break,
         }
     }
-    std::panic::set_hook(quiet);
+    std::panic::set_hook(previous_hook);
     rows.sort_by_key(|(fault, _)| faults.iter().position(|other| other == fault));
     Table { rows }
 }
 
 impl Table {
-    /// Faults that nothing notices.
+    /// Faults that no validation catches.
     pub(crate) fn uncaught(&self) -> Vec<Fault> {
         self.rows.iter().filter(|(_, by)| by.is_empty()).map(|(fault, _)| *fault).collect()
     }

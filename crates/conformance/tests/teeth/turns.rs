@@ -17,7 +17,7 @@ const SAME_TOKEN: &str = "the-same-token";
 type Fetched = Result<Option<(OrchestrationItem, String, u32)>, ProviderError>;
 
 impl FaultyProvider {
-    /// The filter as the fault understands it; `None` lets everything pass.
+    /// The filter with the fault applied; `None` matches everything.
     fn bent_filter(
         &self,
         filter: Option<&DispatcherCapabilityFilter>,
@@ -40,7 +40,7 @@ impl FaultyProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Fetched {
-        let lock_timeout = if self.has(Fault::LeaseNeverEnds) { AGES } else { lock_timeout };
+        let lock_timeout = if self.has(Fault::LeaseNeverExpires) { AGES } else { lock_timeout };
         let poll_timeout = self.bent_poll(poll_timeout);
         let bent = self.bent_filter(filter);
         let fetched =
@@ -98,7 +98,7 @@ impl FaultyProvider {
         if token == SAME_TOKEN { self.memory.noted().token.clone() } else { token.to_owned() }
     }
 
-    /// Commits a turn the faulty way.
+    /// Commits a turn with the fault.
     pub(crate) async fn ack(&self, mut turn: TurnCommit) -> Result<(), ProviderError> {
         turn.lock_token = self.real_token(&turn.lock_token);
         let instance = self.memory.noted().instances.get(&turn.lock_token).cloned();
@@ -174,7 +174,7 @@ impl FaultyProvider {
                 turn.history_delta
                     .retain(|event| !stored.iter().any(|old| old.event_id == event.event_id));
             }
-            _leaves_the_commit_alone => {}
+            _other => {}
         }
     }
 
@@ -231,7 +231,7 @@ impl FaultyProvider {
                     Arc::new(Current { known, incarnations: noted }) as Arc<dyn KnownHistory>
                 });
             }
-            _leaves_the_request_alone => {}
+            _other => {}
         }
         let mut turns = self.inner.fetch_orchestration_items(request).await?;
         for turn in &mut turns {
@@ -245,7 +245,7 @@ impl FaultyProvider {
     }
 }
 
-/// Says that whatever was seen is of the present incarnation.
+/// Reports every known mark under the current incarnation.
 struct Current {
     known: Arc<dyn KnownHistory>,
     incarnations: std::collections::HashMap<String, u64>,

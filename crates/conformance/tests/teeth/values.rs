@@ -18,7 +18,7 @@ impl FaultyProvider {
         Ok(match self.fault() {
             Some(Fault::TombstonesIgnored) => value.or_else(|| noted.values.get(&place).cloned()),
             Some(Fault::ValuesShared) => value.or_else(|| noted.shared_values.get(key).cloned()),
-            _keeps_values_well => value,
+            _other => value,
         })
     }
 
@@ -38,7 +38,7 @@ impl FaultyProvider {
                 kv_total_value_bytes: 0,
                 ..stats
             }),
-            _counts_well => stats,
+            _other => stats,
         })
     }
 }

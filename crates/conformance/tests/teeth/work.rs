@@ -21,7 +21,7 @@ impl FaultyProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Fetched {
-        let lock_timeout = if self.has(Fault::WorkLeaseNeverEnds) { AGES } else { lock_timeout };
+        let lock_timeout = if self.has(Fault::WorkLeaseNeverExpires) { AGES } else { lock_timeout };
         let poll_timeout = self.bent_poll(poll_timeout);
         let session = self.bent_session(session);
         let filter = self.bent_tags(tag_filter);
@@ -56,7 +56,7 @@ impl FaultyProvider {
             (Some(Fault::SessionsForEveryone), None) => {
                 Some(SessionFetchConfig { owner_id: EVERYONE.to_owned(), lock_timeout })
             }
-            (Some(Fault::SessionLeaseNeverEnds), Some(session)) => {
+            (Some(Fault::SessionLeaseNeverExpires), Some(session)) => {
                 Some(SessionFetchConfig { lock_timeout: AGES, ..session })
             }
             (_, session) => session,
@@ -87,7 +87,7 @@ impl FaultyProvider {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         if self.has(Fault::WorkRenewalWithoutEffect) {
-            // As much as proves that the token is alive, and no more.
+            // Just long enough to check that the token is valid.
             return self.inner.renew_work_item_lock(token, Duration::from_millis(1)).await;
         }
         let result = self.inner.renew_work_item_lock(token, extend_for).await;

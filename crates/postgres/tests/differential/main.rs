@@ -3,10 +3,10 @@
 //! The steps are those that SQLite is compared by. Random operations are applied to both under one
 //! clock. After each of them the answers and all that can be seen from outside must be equal.
 
-#[path = "../../../conformance/tests/differential/answer.rs"]
-mod answer;
 #[path = "../../../conformance/tests/differential/apply.rs"]
 mod apply;
+#[path = "../../../conformance/tests/differential/as_text.rs"]
+mod as_text;
 #[path = "../../../conformance/tests/differential/build.rs"]
 mod build;
 #[expect(dead_code, reason = "the tests of waiting that use the rest have stores of their own")]

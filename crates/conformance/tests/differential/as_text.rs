@@ -1,11 +1,11 @@
-//! Answers as text that can be compared: without tokens, and with errors reduced to their class.
+//! Results as comparable text: without tokens, and with errors reduced to their class.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use duroxide_core::providers::{FetchedTurn, FetchedWork, OrchestrationItem, ProviderError};
 
-/// What callers may look for in the text of an error.
+/// Phrases of error texts that callers of 0.1.32 rely on.
 const PHRASES: [&str; 10] = [
     "Invalid lock token",
     "Instance lock expired",
@@ -19,9 +19,9 @@ const PHRASES: [&str; 10] = [
     "not found",
 ];
 
-/// Any answer.
-pub(crate) fn text<T: Debug>(answer: Result<T, ProviderError>) -> String {
-    match answer {
+/// Any result.
+pub(crate) fn text<T: Debug>(result: Result<T, ProviderError>) -> String {
+    match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => {
             let class = if error.is_retryable() { "retryable" } else { "permanent" };
@@ -37,7 +37,7 @@ pub(crate) fn turn(turn: &FetchedTurn) -> String {
     format!("attempt {}, after event {}: {item}", turn.attempt_count, turn.history_after)
 }
 
-/// A turn as it was handed out.
+/// A turn as it was fetched.
 pub(crate) fn item(item: &OrchestrationItem) -> String {
     let values: BTreeMap<_, _> = item.kv_snapshot.iter().collect();
     let history = match &item.history_error {
