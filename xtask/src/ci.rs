@@ -55,5 +55,5 @@ pub(crate) fn run() -> Result<(), String> {
     STEPS.iter().try_for_each(Step::run)?;
     tidy::run()?;
     gate::run()?;
-    test::run()
+    test::run_everything()
 }

@@ -5,6 +5,7 @@ mod ci;
 mod conformance_teeth;
 mod gate;
 mod help;
+mod postgres;
 mod soak;
 mod step;
 mod stress;

@@ -1,17 +1,15 @@
-//! `cargo xtask soak [--minutes N] [--store …]`: workflows under kills and pauses of their worker
-//! processes.
+//! `cargo xtask soak [--minutes N] [--store …]`: runs workflows while their worker processes are
+//! killed and paused.
 
-use duroxide_pg_server::{Server, Setup};
-
+use crate::postgres::Server;
 use crate::step::{Step, announce};
 
-const SOAK: &[&str] =
-    &["run", "--package", "duroxide", "--features", "sqlite,postgres", "--example", "soak", "--"];
+const SOAK: &[&str] = &["run", "--package", "duroxide-soak", "--bin", "soak", "--"];
 
 /// Minutes of the short form that is part of the tests.
 const SHORT: &str = "0.3";
 
-/// Stands for a throw-away PostgreSQL server as the store.
+/// Names a throw-away PostgreSQL server as the store.
 const POSTGRES: &str = "postgres";
 
 /// Runs the soak with the arguments of the command line.
@@ -19,21 +17,24 @@ pub(crate) fn run() -> Result<(), String> {
     soak(std::env::args().skip(2).collect())
 }
 
-/// Soaks of less than half a minute, one on each store.
-pub(crate) fn short() -> Result<(), String> {
-    let short = ["--minutes", SHORT].map(str::to_owned).to_vec();
-    soak(short.clone())?;
-    soak([short, ["--store", POSTGRES].map(str::to_owned).to_vec()].concat())
+/// A soak of less than half a minute on SQLite.
+pub(crate) fn short_on_sqlite() -> Result<(), String> {
+    soak(["--minutes", SHORT].map(str::to_owned).to_vec())
+}
+
+/// A soak of less than half a minute on PostgreSQL.
+pub(crate) fn short_on_postgres() -> Result<(), String> {
+    soak(["--minutes", SHORT, "--store", POSTGRES].map(str::to_owned).to_vec())
 }
 
 fn soak(mut given: Vec<String>) -> Result<(), String> {
-    // Lives until the soak is over.
+    // Dropped, and thereby stopped, after the soak.
     let mut _server = None;
     let store = given.iter().position(|arg| arg == "--store");
     if let Some(url) = store.and_then(|at| given.get_mut(at + 1)).filter(|url| *url == POSTGRES) {
-        let server = Server::start(&Setup { durable: true, ..Setup::default() })?;
-        announce(&format!("soak: a throw-away PostgreSQL server on port {}", server.port()));
-        *url = server.url();
+        let server = Server::start()?;
+        announce(&format!("soak: a throw-away PostgreSQL server at {}", server.url()));
+        server.url().clone_into(url);
         _server = Some(server);
     }
     let args: Vec<&str> = SOAK.iter().copied().chain(given.iter().map(String::as_str)).collect();

@@ -1,27 +1,82 @@
-//! `cargo xtask test`: all set-up that the tests need, then all tests and a short soak.
+//! `cargo xtask test`: sets up what the tests need, then runs every test and short soaks.
 
-use crate::soak;
 use crate::step::{Step, announce};
+use crate::{postgres, soak};
 
-/// Sets up and runs every test of the workspace, doc tests included, and a short soak.
+const EVERYTHING: Step<'static> =
+    Step { name: "tests", cargo: &["test", "--workspace", "--all-features"], env: &[] };
+
+/// All tests but those that connect to a PostgreSQL server: the integration tests of the
+/// PostgreSQL provider, and tests of other crates whose path contains `postgres`.
+const WITHOUT_POSTGRES: &[Step<'static>] = &[
+    Step {
+        name: "tests without PostgreSQL",
+        cargo: &[
+            "test",
+            "--workspace",
+            "--all-features",
+            "--exclude",
+            "duroxide-pg",
+            "--",
+            "--skip",
+            "postgres",
+        ],
+        env: &[],
+    },
+    Step {
+        name: "unit tests of the PostgreSQL provider",
+        cargo: &["test", "--package", "duroxide-pg", "--lib", "--bins"],
+        env: &[],
+    },
+    Step {
+        name: "doc tests of the PostgreSQL provider",
+        cargo: &["test", "--package", "duroxide-pg", "--doc"],
+        env: &[],
+    },
+];
+
+/// Runs every test. Without PostgreSQL server programs it runs all other tests and says so in its
+/// last line, except on a CI machine, where that is an error.
 pub(crate) fn run() -> Result<(), String> {
-    set_up_postgres()?;
-    let tests = Step { name: "tests", cargo: &["test", "--workspace", "--all-features"], env: &[] };
-    tests.run()?;
-    // Needs signals to pause processes.
-    if cfg!(unix) { soak::short() } else { Ok(()) }
+    match set_up_postgres() {
+        Err(reason) if !on_ci() => without_postgres(&reason),
+        outcome => outcome.and_then(|()| everything()),
+    }
 }
 
-/// The tests start servers of their own on the programs that are found or installed here. A URL in
-/// the environment names an existing server instead.
+/// Runs every test; anything that is missing is an error.
+pub(crate) fn run_everything() -> Result<(), String> {
+    set_up_postgres()?;
+    everything()
+}
+
+fn everything() -> Result<(), String> {
+    EVERYTHING.run()?;
+    on_unix(soak::short_on_sqlite)?;
+    on_unix(soak::short_on_postgres)
+}
+
+fn without_postgres(reason: &str) -> Result<(), String> {
+    announce(&format!("set-up: {reason}"));
+    WITHOUT_POSTGRES.iter().try_for_each(Step::run)?;
+    on_unix(soak::short_on_sqlite)?;
+    announce(&format!("NOT RUN: tests and soak on PostgreSQL; {reason}"));
+    Ok(())
+}
+
+/// The soak pauses processes by signals.
+fn on_unix(soak: fn() -> Result<(), String>) -> Result<(), String> {
+    if cfg!(unix) { soak() } else { Ok(()) }
+}
+
+fn on_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+}
+
+/// The tests start servers of their own from the programs that this finds or installs.
 fn set_up_postgres() -> Result<(), String> {
-    if std::env::var(duroxide_pg_server::URL_VARIABLE).is_ok() {
-        announce("set-up: the PostgreSQL server is given");
-    }
-    if duroxide_pg_server::find().is_none() {
-        announce("set-up: no PostgreSQL server programs; installing the package 'postgresql'");
-    }
-    let folder = duroxide_pg_server::install()?;
-    announce(&format!("set-up: PostgreSQL server programs in {}", folder.display()));
+    announce("set-up: PostgreSQL server programs, installed if they are missing");
+    let folder = postgres::install()?;
+    announce(&format!("set-up: PostgreSQL server programs in {folder}"));
     Ok(())
 }

@@ -1,5 +1,5 @@
 //! Durable execution embedded in your own program.
-#![doc = include_str!("../../../README.md")]
+#![doc = include_str!("../README.md")]
 
 pub mod compat;
 pub mod guide;

@@ -67,9 +67,8 @@ pub fn install() -> Result<PathBuf, String> {
     find().ok_or_else(|| {
         let what = if tried { "could not be installed" } else { "is missing" };
         format!(
-            "the PostgreSQL server {what}: install the package 'postgresql', or name an existing \
-             server in {}",
-            crate::URL_VARIABLE
+            "the PostgreSQL server {what}: install the package 'postgresql', or name the folder of \
+             its programs in {PROGRAMS_VARIABLE}"
         )
     })
 }

@@ -14,7 +14,7 @@ mod chaos;
 mod effects;
 #[cfg(unix)]
 mod facts;
-#[cfg(all(unix, feature = "postgres"))]
+#[cfg(unix)]
 mod facts_postgres;
 #[cfg(unix)]
 mod facts_sqlite;

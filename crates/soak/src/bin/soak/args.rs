@@ -75,7 +75,7 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Command, S
         store: Store::new(
             &plan.store.ok_or_else(|| needed("--store"))?,
             &schema.unwrap_or_default(),
-        )?,
+        ),
         effects: effects.ok_or_else(|| needed("--effects"))?,
         name: name.ok_or_else(|| needed("--name"))?,
     }))

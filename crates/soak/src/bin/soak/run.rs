@@ -87,7 +87,7 @@ fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
     let file = || format!("sqlite:{}", folder.join("soak.db").display());
     // Of this soak only, because it is dropped in the end.
     let schema = format!("soak_{}_{}", plan.seed, std::process::id());
-    let store = Store::new(&plan.store.clone().unwrap_or_else(file), &schema)?;
+    let store = Store::new(&plan.store.clone().unwrap_or_else(file), &schema);
     Ok(Stall { store, effects, folder: folder.to_owned() })
 }
 

@@ -3,38 +3,29 @@
 use std::sync::Arc;
 
 use duroxide::providers::Provider;
+use duroxide::providers::postgres::PostgresProvider;
 use duroxide::providers::sqlite::SqliteProvider;
 
 /// A store that several processes open.
 #[derive(Debug, Clone)]
 pub(crate) enum Store {
-    Sqlite {
-        url: String,
-    },
-    #[cfg(feature = "postgres")]
-    Postgres {
-        url: String,
-        schema: String,
-    },
+    Sqlite { url: String },
+    Postgres { url: String, schema: String },
 }
 
 impl Store {
     /// The store that a URL names; for PostgreSQL in this schema.
-    pub(crate) fn new(url: &str, schema: &str) -> Result<Self, String> {
+    pub(crate) fn new(url: &str, schema: &str) -> Self {
         if !url.starts_with("postgres://") && !url.starts_with("postgresql://") {
-            return Ok(Self::Sqlite { url: url.to_owned() });
+            return Self::Sqlite { url: url.to_owned() };
         }
-        #[cfg(feature = "postgres")]
-        return Ok(Self::Postgres { url: url.to_owned(), schema: schema.to_owned() });
-        #[cfg(not(feature = "postgres"))]
-        return Err(format!("{schema}: PostgreSQL needs the feature 'postgres'"));
+        Self::Postgres { url: url.to_owned(), schema: schema.to_owned() }
     }
 
     /// What a worker process is told.
     pub(crate) fn args(&self) -> Vec<&str> {
         match self {
             Self::Sqlite { url } => vec!["--store", url],
-            #[cfg(feature = "postgres")]
             Self::Postgres { url, schema } => vec!["--store", url, "--schema", schema],
         }
     }
@@ -46,9 +37,7 @@ impl Store {
                 Ok(store) => Ok(Arc::new(store)),
                 Err(error) => Err(format!("{url}: {error}")),
             },
-            #[cfg(feature = "postgres")]
             Self::Postgres { url, schema } => {
-                use duroxide::providers::postgres::PostgresProvider;
                 match PostgresProvider::new_with_schema(url, schema).await {
                     Ok(store) => Ok(Arc::new(store)),
                     Err(error) => Err(format!("the store: {error}")),

@@ -2,7 +2,6 @@
 
 use duroxide::Event;
 
-#[cfg(feature = "postgres")]
 use crate::facts_postgres::PostgresTables;
 use crate::facts_sqlite::SqliteTables;
 use crate::store::Store;
@@ -59,7 +58,6 @@ pub(crate) fn events(texts: &[String]) -> Result<Vec<Event>, String> {
 /// The tables of a store. Both kinds have the same names for what is read here.
 pub(crate) enum Tables {
     Sqlite(SqliteTables),
-    #[cfg(feature = "postgres")]
     Postgres(PostgresTables),
 }
 
@@ -68,7 +66,6 @@ impl Tables {
     pub(crate) fn open(store: &Store) -> Result<Self, String> {
         match store {
             Store::Sqlite { url } => SqliteTables::open(url).map(Self::Sqlite),
-            #[cfg(feature = "postgres")]
             Store::Postgres { url, schema } => {
                 PostgresTables::open(url, schema).map(Self::Postgres)
             }
@@ -79,7 +76,6 @@ impl Tables {
     pub(crate) fn leftovers(&self) -> Result<Leftovers, String> {
         match self {
             Self::Sqlite(tables) => tables.leftovers(),
-            #[cfg(feature = "postgres")]
             Self::Postgres(tables) => tables.leftovers(),
         }
     }
@@ -88,7 +84,6 @@ impl Tables {
     pub(crate) fn facts(&self) -> Result<Facts, String> {
         match self {
             Self::Sqlite(tables) => tables.facts(),
-            #[cfg(feature = "postgres")]
             Self::Postgres(tables) => tables.facts(),
         }
     }
@@ -98,7 +93,6 @@ impl Tables {
         match self {
             // The file goes with its folder.
             Self::Sqlite(_) => Ok(()),
-            #[cfg(feature = "postgres")]
             Self::Postgres(tables) => tables.remove(),
         }
     }
