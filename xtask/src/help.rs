@@ -1,19 +1,21 @@
-//! `cargo xtask help`: says what there is.
+//! `cargo xtask help`: lists the commands.
 
 const TEXT: &str = "\
 cargo xtask <command>
 
-  test               set up what the tests need, then run all of them, doc tests included
+  test               set up what the tests need, then run every test, doc test and short soaks
   tidy               check sizes, shapes, words and layers of the source
-  ci                 format, lints, documentation, tidy, gate, tests: everything that must pass
-  stress [seconds]   put the bundled stores under load and print what they carry
+  deps               check licences, sources, duplicates and Rust version of the dependencies
+  package            pack the published crates, then build and doc-test the unpacked archives
+  ci                 everything that must pass before a change is merged, step by step
+  stress [seconds]   put the bundled stores under load and print their throughput
   soak [--minutes N] [--store URL]
                      run workflows while their worker processes are killed and paused;
                      '--store postgres' starts a throw-away server
   bench [options]    measure this project and its peers side by side; --help lists the options
-  gate [--bless]     count instructions and allocations of the hot paths against stored figures
+  gate [--bless]     compare instructions and allocations of the hot paths with stored figures
   conformance-teeth  show which validation catches which violation of the contract
-  help               this text";
+  help               print this text";
 
 /// Prints the list of commands.
 pub(crate) fn run() -> Result<(), String> {

@@ -3,8 +3,11 @@
 mod bench;
 mod ci;
 mod conformance_teeth;
+mod deps;
 mod gate;
 mod help;
+mod metadata;
+mod package;
 mod postgres;
 mod soak;
 mod step;
@@ -20,6 +23,8 @@ fn main() -> ExitCode {
         Some("test") => test::run(),
         Some("tidy") => tidy::run(),
         Some("ci") => ci::run(),
+        Some("deps") => deps::run(),
+        Some("package") => package::run(),
         Some("bench") => bench::run(),
         Some("gate") => gate::run(),
         Some("stress") => stress::run(),
