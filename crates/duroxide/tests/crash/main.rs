@@ -9,7 +9,7 @@ mod quickstart;
 mod child;
 mod kills;
 mod ledger;
-mod rng;
 #[cfg(feature = "postgres")]
-mod server;
+mod postgres;
+mod rng;
 mod usage;
