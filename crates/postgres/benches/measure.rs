@@ -137,11 +137,15 @@ async fn fetch_times(provider: &PostgresProvider, label: &str) {
 
 /// Times scatter with whatever else the machine does; pages do not.
 async fn fetch_pages(client: &tokio_postgres::Client, label: &str) {
-    let sql = "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
-         SELECT * FROM flat.fetch_turns(NULL, 1, 1000, NULL, NULL, 0, 0, 0)";
+    let sql = "SELECT version FROM flat.duroxide_functions";
+    let version: String = client.query_one(sql, &[]).await.unwrap().get(0);
+    let sql = format!(
+        "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)
+         SELECT * FROM flat.fetch_turns_{version}(NULL, 1, 1000, NULL, NULL, 0, 0, 0)"
+    );
     // The first one on a connection reads the catalogue, and notes which rows it found dead.
-    client.simple_query(sql).await.unwrap();
-    let said = client.simple_query(sql).await.unwrap();
+    client.simple_query(&sql).await.unwrap();
+    let said = client.simple_query(&sql).await.unwrap();
     let row = said.iter().find_map(|message| match message {
         SimpleQueryMessage::Row(row) => row.get(0),
         _ => None,

@@ -55,6 +55,17 @@ pub enum PostgresError {
         /// Our newest version.
         known: i64,
     },
+    /// The functions of this build are not installed, and may not be.
+    #[error(
+        "schema '{schema}' lacks version {version} of the functions: have `duroxide-pg functions` \
+         run by someone who may, or open it with migrations"
+    )]
+    MissingFunctions {
+        /// The schema.
+        schema: String,
+        /// The version that this build calls.
+        version: String,
+    },
     /// A newer release has changed the tables.
     #[error(
         "schema '{schema}' has version {found}, this build knows versions up to {known}: upgrade \

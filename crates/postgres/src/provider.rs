@@ -79,6 +79,15 @@ impl PostgresProvider {
         Ok(migrations::text(&Schema::new(schema)?))
     }
 
+    /// The statements that install the functions of this build in a schema whose tables are up to
+    /// date, beside the functions of other builds. They may run any number of times.
+    ///
+    /// # Errors
+    /// When the name cannot be used.
+    pub fn functions_sql(schema: &str) -> Result<String, PostgresError> {
+        Ok(migrations::functions_text(&Schema::new(schema)?))
+    }
+
     pub(crate) fn store(&self) -> &Store {
         &self.store
     }

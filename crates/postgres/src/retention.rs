@@ -5,11 +5,13 @@ use std::collections::HashSet;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
 };
+use tokio_postgres::Row;
 
 use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
 use crate::read::inspect;
+use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
@@ -58,16 +60,17 @@ pub(crate) async fn delete_listed(
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
     let stored_ids: Vec<String> = ids.iter().map(|id| stored(id)).collect();
-    let sql = "SELECT * FROM {schema}.delete_instances($1, $2)";
-    let rows = store.change(sql, &[&stored_ids, &force]).await?;
+    let arguments: [Argument<'_>; 2] = [("p_ids", &stored_ids), ("p_force", &force)];
+    let rows = store.call("delete_instances", &arguments).await?;
     let Some(row) = rows.first() else {
-        return Err(JobError::Broken("delete_instances gave no answer".to_owned()));
+        return Err(JobError::Broken("delete_instances returned no row".to_owned()));
     };
-    let text = |column| row.get::<_, Option<String>>(column).map(from_stored);
-    if let Some(refusal) = refusal(ids, text(0), text(1).zip(text(2))) {
+    let text = |column: &str| row.get::<_, Option<String>>(column).map(from_stored);
+    let refusal = refusal(ids, text("o_running"), text("o_parent").zip(text("o_child")));
+    if let Some(refusal) = refusal {
         return Err(refusal);
     }
-    let number = |column| row.get::<_, Option<i64>>(column).map_or(0, from_db);
+    let number = |column: &str| row.get::<_, Option<i64>>(column).map_or(0, from_db);
     let mut changes = Changes::default();
     changes.work_locks();
     for id in ids {
@@ -75,10 +78,10 @@ pub(crate) async fn delete_listed(
     }
     store.publish(changes);
     Ok(DeleteInstanceResult {
-        instances_deleted: number(3),
-        executions_deleted: number(4),
-        events_deleted: number(5),
-        queue_messages_deleted: number(6),
+        instances_deleted: number("o_instances"),
+        executions_deleted: number("o_executions"),
+        events_deleted: number("o_events"),
+        queue_messages_deleted: number("o_messages"),
     })
 }
 
@@ -153,7 +156,7 @@ async fn select(
         once.map(|id| stored(id)).collect::<Vec<String>>()
     });
     let rows = store.query(sql, &[&before, &ids, &limit]).await?;
-    Ok(rows.iter().map(|row| from_stored(row.get(0))).collect())
+    Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
 }
 
 /// Deletes a selected root unless it has gone or runs again since it was selected.
@@ -176,14 +179,15 @@ pub(crate) async fn prune(
     options: &PruneOptions,
 ) -> Result<PruneResult, JobError> {
     let keep = i64::from(options.keep_last.unwrap_or(0));
-    let rows = store
-        .change(
-            "SELECT * FROM {schema}.prune_executions($1, $2, $3)",
-            &[&to_stored(instance), &keep, &options.completed_before.map(to_db)],
-        )
-        .await?;
+    let arguments: [Argument<'_>; 3] = [
+        ("p_instance", &to_stored(instance)),
+        ("p_keep_last", &keep),
+        ("p_completed_before", &options.completed_before.map(to_db)),
+    ];
+    let rows = store.call("prune_executions", &arguments).await?;
+    let number = |row: &Row, column| row.get::<_, Option<i64>>(column);
     let counts =
-        rows.first().and_then(|row| row.get::<_, Option<i64>>(0).zip(row.get::<_, Option<i64>>(1)));
+        rows.first().and_then(|row| number(row, "o_executions").zip(number(row, "o_events")));
     let (executions, events) = counts.ok_or_else(|| inspect::not_found(instance))?;
     Ok(PruneResult {
         instances_processed: 1,

@@ -19,6 +19,7 @@ use crate::fetch::undo::Returning;
 use crate::limits;
 use crate::notify::change::Changes;
 use crate::notify::channel::Outbox;
+use crate::schema::call::{Argument, Call};
 use crate::schema::namespace::Schema;
 use crate::schema::number::{from_db, to_db};
 
@@ -110,9 +111,23 @@ impl Store {
         template: &'static str,
         params: Params<'_>,
     ) -> Result<Vec<Row>, JobError> {
+        self.query_text(&self.schema.sql(template), params).await
+    }
+
+    /// Calls a function that may be repeated.
+    pub(crate) async fn call_repeatable(
+        &self,
+        function: &'static str,
+        arguments: &[Argument<'_>],
+    ) -> Result<Vec<Row>, JobError> {
+        let call = Call::new(&self.schema, function, arguments)?;
+        self.query_text(&call.sql, &call.values).await
+    }
+
+    async fn query_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
         let mut tries = Tries::default();
         loop {
-            match self.query_once(template, params).await {
+            match self.query_once(sql, params).await {
                 Err(error) if error.is_unavailable() || error.is_uncertain() => {
                     tries.pause_or_give_up(error).await?;
                 }
@@ -127,22 +142,32 @@ impl Store {
         template: &'static str,
         params: Params<'_>,
     ) -> Result<Vec<Row>, JobError> {
+        self.change_text(&self.schema.sql(template), params).await
+    }
+
+    async fn change_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
         let mut tries = Tries::default();
         loop {
-            match self.query_once(template, params).await {
+            match self.query_once(sql, params).await {
                 Err(error) if error.is_unavailable() => tries.pause_or_give_up(error).await?,
                 answer => return answer,
             }
         }
     }
 
-    async fn query_once(
+    /// Calls a function that must not be repeated once it may have run.
+    pub(crate) async fn call(
         &self,
-        template: &'static str,
-        params: Params<'_>,
+        function: &'static str,
+        arguments: &[Argument<'_>],
     ) -> Result<Vec<Row>, JobError> {
+        let call = Call::new(&self.schema, function, arguments)?;
+        self.change_text(&call.sql, &call.values).await
+    }
+
+    async fn query_once(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
         let client = self.client().await?;
-        connection::query(&client, &self.schema.sql(template), params).await
+        connection::query(&client, sql, params).await
     }
 }
 

@@ -1,11 +1,12 @@
 //! Commits as the database takes them: one array for each column.
 
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::commit::encoded::{Direct, EncodedCommit};
 use crate::queues::worker_queue::WorkColumns;
 use crate::read::kv::KvChange;
+use crate::schema::call::Argument;
+use crate::schema::codes::KvOperation;
 use crate::schema::number::{place, to_db};
 use crate::schema::stored_text::stored;
 
@@ -62,6 +63,14 @@ struct DirectColumns {
 }
 
 impl DirectColumns {
+    fn append_to<'p>(&'p self, arguments: &mut Vec<Argument<'p>>) {
+        arguments.extend::<[Argument<'p>; 3]>([
+            ("d_incarnation", &self.incarnations),
+            ("d_execution", &self.executions),
+            ("d_event", &self.events),
+        ]);
+    }
+
     fn push(&mut self, direct: Option<&Direct>) {
         let mark = direct.map(|direct| &direct.mark);
         self.incarnations.push(mark.map(|mark| to_db(mark.incarnation)));
@@ -100,7 +109,7 @@ impl FinishedColumns {
 #[derive(Default)]
 struct KvColumns<'a> {
     turns: Vec<i32>,
-    ops: Vec<i16>,
+    operations: Vec<i16>,
     keys: Vec<Option<&'a str>>,
     values: Vec<Option<&'a str>>,
     times: Vec<Option<i64>>,
@@ -143,73 +152,76 @@ impl<'a> Columns<'a> {
             self.message_instances.push(&message.instance);
             self.message_texts.push(&message.text);
             self.message_dues.push(message.due);
-            self.message_kinds.push(message.kind);
+            self.message_kinds.push(message.kind.code());
         }
     }
 
-    /// In the order of the function's parameters.
-    pub(crate) fn append_to<'p>(&'p self, params: &mut Vec<&'p (dyn ToSql + Sync)>) {
-        let turns = &self.turns;
-        params.extend::<[&'p (dyn ToSql + Sync); 16]>([
-            &turns.instances,
-            &turns.tokens,
-            &turns.again,
-            &turns.first,
-            &turns.executions,
-            &turns.names,
-            &turns.versions,
-            &turns.parents,
-            &turns.incarnations,
-            &turns.pins,
-            &turns.pin_keys,
-            &turns.statuses,
-            &turns.outputs,
-            &turns.ends,
-            &turns.custom_set,
-            &turns.customs,
+    /// The columns under the names of the function's parameters.
+    pub(crate) fn append_to<'p>(&'p self, arguments: &mut Vec<Argument<'p>>) {
+        self.turns.append_to(arguments);
+        self.direct.append_to(arguments);
+        arguments.extend::<[Argument<'p>; 12]>([
+            ("f_turn", &self.finished.turns),
+            ("f_id", &self.finished.rows),
+            ("f_token", &self.finished.tokens),
+            ("e_turn", &self.event_turns),
+            ("e_id", &self.event_ids),
+            ("e_type", &self.event_types),
+            ("e_data", &self.event_texts),
+            ("k_turn", &self.kv.turns),
+            ("k_op", &self.kv.operations),
+            ("k_key", &self.kv.keys),
+            ("k_value", &self.kv.values),
+            ("k_at", &self.kv.times),
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 15]>([
-            &self.direct.incarnations,
-            &self.direct.executions,
-            &self.direct.events,
-            &self.finished.turns,
-            &self.finished.rows,
-            &self.finished.tokens,
-            &self.event_turns,
-            &self.event_ids,
-            &self.event_types,
-            &self.event_texts,
-            &self.kv.turns,
-            &self.kv.ops,
-            &self.kv.keys,
-            &self.kv.values,
-            &self.kv.times,
+        arguments.extend::<[Argument<'p>; 10]>([
+            ("w_turn", &self.work_turns),
+            ("w_instance", &self.work.instances),
+            ("w_execution", &self.work.executions),
+            ("w_activity", &self.work.activities),
+            ("w_session", &self.work.sessions),
+            ("w_route", &self.work.routes),
+            ("w_item", &self.work.texts),
+            ("w_token", &self.work.tokens),
+            ("w_lock_for", &self.work.lock_for),
+            ("w_limit", &self.work.limits),
         ]);
-        params.extend::<[&'p (dyn ToSql + Sync); 19]>([
-            &self.work_turns,
-            &self.work.instances,
-            &self.work.executions,
-            &self.work.activities,
-            &self.work.sessions,
-            &self.work.routes,
-            &self.work.texts,
-            &self.work.tokens,
-            &self.work.lock_for,
-            &self.work.limits,
-            &self.cancel_turns,
-            &self.cancel_instances,
-            &self.cancel_executions,
-            &self.cancel_activities,
-            &self.message_turns,
-            &self.message_instances,
-            &self.message_texts,
-            &self.message_dues,
-            &self.message_kinds,
+        arguments.extend::<[Argument<'p>; 9]>([
+            ("c_turn", &self.cancel_turns),
+            ("c_instance", &self.cancel_instances),
+            ("c_execution", &self.cancel_executions),
+            ("c_activity", &self.cancel_activities),
+            ("m_turn", &self.message_turns),
+            ("m_instance", &self.message_instances),
+            ("m_item", &self.message_texts),
+            ("m_due", &self.message_dues),
+            ("m_kind", &self.message_kinds),
         ]);
     }
 }
 
 impl<'a> TurnColumns<'a> {
+    fn append_to<'p>(&'p self, arguments: &mut Vec<Argument<'p>>) {
+        arguments.extend::<[Argument<'p>; 16]>([
+            ("t_instance", &self.instances),
+            ("t_token", &self.tokens),
+            ("t_again", &self.again),
+            ("t_first", &self.first),
+            ("t_execution", &self.executions),
+            ("t_name", &self.names),
+            ("t_version", &self.versions),
+            ("t_parent", &self.parents),
+            ("t_incarnation", &self.incarnations),
+            ("t_pin", &self.pins),
+            ("t_pin_key", &self.pin_keys),
+            ("t_status", &self.statuses),
+            ("t_output", &self.outputs),
+            ("t_ends", &self.ends),
+            ("t_custom_set", &self.custom_set),
+            ("t_custom", &self.customs),
+        ]);
+    }
+
     fn push(&mut self, commit: &'a EncodedCommit) {
         let metadata = &commit.metadata;
         self.instances.push(&commit.token.instance);
@@ -233,15 +245,15 @@ impl<'a> TurnColumns<'a> {
 
 impl<'a> KvColumns<'a> {
     fn push(&mut self, turn: i32, change: &'a KvChange) {
-        let (op, key, value, at) = match change {
+        let (operation, key, value, at) = match change {
             KvChange::Set { key, value, at } => {
-                (0, Some(key.as_str()), Some(value.as_str()), Some(*at))
+                (KvOperation::Set, Some(key.as_str()), Some(value.as_str()), Some(*at))
             }
-            KvChange::Clear { key } => (1, Some(key.as_str()), None, None),
-            KvChange::ClearAll => (2, None, None, None),
+            KvChange::Clear { key } => (KvOperation::Clear, Some(key.as_str()), None, None),
+            KvChange::ClearAll => (KvOperation::ClearAll, None, None, None),
         };
         self.turns.push(turn);
-        self.ops.push(op);
+        self.operations.push(operation.code());
         self.keys.push(key);
         self.values.push(value);
         self.times.push(at);

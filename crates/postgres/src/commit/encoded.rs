@@ -19,6 +19,7 @@ use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::worker_queue::NewWork;
 use crate::read::history::NewEvent;
 use crate::read::kv::{self, KvChange};
+use crate::schema::codes::TurnResult;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored};
 use crate::schema::version_key::version_key;
@@ -154,15 +155,17 @@ impl EncodedCommit {
 
     /// What became of it by the database's answer.
     pub(crate) fn outcome(&self, code: i32, stored: Option<StoredInstance>) -> Committed {
-        match code {
-            0 => {
+        match TurnResult::from_code(code) {
+            Some(TurnResult::Committed) => {
                 let incarnation = stored.as_ref().and_then(|it| it.incarnation).map(from_db);
                 let committed = CommittedTurn { incarnation, ..CommittedTurn::default() };
                 Ok((Some(committed), self.changes(stored)))
             }
-            2 => Err(turn_lock::expired()),
-            3 => Ok((None, Changes::default())),
-            _ => Err(turn_lock::unknown_token()),
+            Some(TurnResult::LeaseExpired) => Err(turn_lock::expired()),
+            Some(TurnResult::NotCurrent) => Ok((None, Changes::default())),
+            Some(TurnResult::UnknownToken | TurnResult::NotFirst) | None => {
+                Err(turn_lock::unknown_token())
+            }
         }
     }
 

@@ -12,6 +12,8 @@ use crate::connect::options::Settings;
 use crate::connect::tls;
 use crate::connect::url::{Location, SslMode};
 use crate::error::JobError;
+use crate::schema::call::{Argument, Call};
+use crate::schema::namespace::Schema;
 use crate::{PostgresError, limits};
 
 /// The oldest server that has everything we use.
@@ -99,6 +101,17 @@ pub(crate) async fn query(
 ) -> Result<Vec<Row>, JobError> {
     let statement = client.prepare_cached(sql).await?;
     Ok(client.query(&statement, params).await?)
+}
+
+/// Calls a function of this build.
+pub(crate) async fn call(
+    client: &Object,
+    schema: &Schema,
+    function: &'static str,
+    arguments: &[Argument<'_>],
+) -> Result<Vec<Row>, JobError> {
+    let call = Call::new(schema, function, arguments)?;
+    query(client, &call.sql, &call.values).await
 }
 
 /// Refuses a server that lacks something.

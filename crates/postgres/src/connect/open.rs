@@ -45,17 +45,17 @@ impl PostgresProvider {
         let mut client = connections.pool.get().await?;
         let row = client
             .query_one(
-                "SELECT current_setting('server_version_num')::INTEGER,
-                     current_setting('server_encoding')",
+                "SELECT current_setting('server_version_num')::INTEGER AS version,
+                     current_setting('server_encoding') AS encoding",
                 &[],
             )
             .await?;
-        connection::suitable(row.get(0), row.get(1))?;
+        connection::suitable(row.get("version"), row.get("encoding"))?;
         match settings.migrations {
             Migrations::Run => migrations::run(&mut client, &schema).await?,
             Migrations::Verify => migrations::check(&client, &schema).await?,
         }
-        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms()"), &[]).await?;
+        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms() AS now"), &[]).await?;
         drop(client);
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let store = Arc::new(Store {
@@ -69,7 +69,7 @@ impl PostgresProvider {
             empty_poll: EmptyPoll::default(),
             starts: Arc::default(),
             queue_news: AtomicU64::default(),
-            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get(0)))),
+            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get("now")))),
         });
         warm_up::warm_up(&store).await;
         let writer = Writer::start(&store);

@@ -6,7 +6,6 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::Object;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use crate::commit::encoded::{Direct, EncodedCommit, StoredInstance};
@@ -16,6 +15,7 @@ use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
 use crate::limits;
 use crate::queues::worker_queue::NewWork;
+use crate::schema::call::Argument;
 use crate::schema::number::to_db;
 use crate::store::Store;
 
@@ -55,48 +55,50 @@ impl<'a> Step<'a> {
         let texts: Vec<&str> = commit.events.iter().map(|event| event.text.as_str()).collect();
         let work: Option<&NewWork> = commit.work.first();
         let lease = work.and_then(|work| work.lease);
-        let params: [&(dyn ToSql + Sync); 29] = [
-            &store.now(),
-            &store.node,
-            &commit.token.instance,
-            &commit.token.id,
-            &commit.execution_id,
-            &metadata.name,
-            &metadata.version,
-            &metadata.status,
-            &metadata.output,
-            &metadata.ends,
-            &commit.custom_status.is_some(),
-            &commit.custom_status.as_ref().and_then(Option::as_deref),
-            &to_db(mark.incarnation),
-            &to_db(mark.execution_id),
-            &to_db(mark.event_id),
-            &finished.row,
-            &finished.id,
-            &ids,
-            &types,
-            &texts,
-            &work.map(|work| work.instance.as_str()),
-            &work.map(|work| work.execution_id),
-            &work.map(|work| work.activity_id),
-            &work.and_then(|work| work.session_id.as_deref()),
-            &work.map(|work| work.route.as_str()),
-            &work.map(|work| work.text.as_str()),
-            &lease.map(|(token, _)| token),
-            &lease.map(|(_, lock_for)| lock_for),
-            &work.and_then(|work| work.start_limit),
+        let arguments: [Argument<'_>; 29] = [
+            ("p_now", &store.now()),
+            ("p_node", &store.node),
+            ("p_instance", &commit.token.instance),
+            ("p_token", &commit.token.id),
+            ("p_execution", &commit.execution_id),
+            ("p_name", &metadata.name),
+            ("p_version", &metadata.version),
+            ("p_status", &metadata.status),
+            ("p_output", &metadata.output),
+            ("p_ends", &metadata.ends),
+            ("p_custom_set", &commit.custom_status.is_some()),
+            ("p_custom", &commit.custom_status.as_ref().and_then(Option::as_deref)),
+            ("d_incarnation", &to_db(mark.incarnation)),
+            ("d_execution", &to_db(mark.execution_id)),
+            ("d_event", &to_db(mark.event_id)),
+            ("f_id", &finished.row),
+            ("f_token", &finished.id),
+            ("e_id", &ids),
+            ("e_type", &types),
+            ("e_data", &texts),
+            ("w_instance", &work.map(|work| work.instance.as_str())),
+            ("w_execution", &work.map(|work| work.execution_id)),
+            ("w_activity", &work.map(|work| work.activity_id)),
+            ("w_session", &work.and_then(|work| work.session_id.as_deref())),
+            ("w_route", &work.map(|work| work.route.as_str())),
+            ("w_item", &work.map(|work| work.text.as_str())),
+            ("w_token", &lease.map(|(token, _)| token)),
+            ("w_lock_for", &lease.map(|(_, lock_for)| lock_for)),
+            ("w_limit", &work.and_then(|work| work.start_limit)),
         ];
-        let rows = connection::query(client, &store.schema.sql(STEP_SQL), &params).await?;
+        let rows = connection::call(client, &store.schema, COMMIT_STEP, &arguments).await?;
         let Some(row) = rows.first() else {
             return Err(JobError::Broken("commit_step gave no answer".to_owned()));
         };
-        store.observe_server_time(row.get(0));
-        let custom_status = row.get::<_, Option<i64>>(4).map(|version| (row.get(3), version));
-        let stored = StoredInstance { incarnation: row.get(2), custom_status };
-        let mut outcome = commit.outcome(row.get(1), Some(stored));
+        store.observe_server_time(row.get("o_now"));
+        let custom_status = row
+            .get::<_, Option<i64>>("o_custom_version")
+            .map(|version| (row.get("o_custom"), version));
+        let stored = StoredInstance { incarnation: row.get("o_incarnation"), custom_status };
+        let mut outcome = commit.outcome(row.get("o_code"), Some(stored));
         if let (Ok((Some(committed), _)), Some((token, _))) = (&mut outcome, lease) {
             let leased: HashMap<Uuid, i64> =
-                row.get::<_, Option<i64>>(5).map(|id| (token, id)).into_iter().collect();
+                row.get::<_, Option<i64>>("o_work_id").map(|id| (token, id)).into_iter().collect();
             committed.leased = commit.leased(&leased);
         }
         Ok(outcome)
@@ -108,15 +110,13 @@ pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobErr
     let sql = store.schema.sql(WARM_UP_SQL);
     connection::query(client, &sql, &[]).await?;
     // The statement itself is planned by its first use; that is quick.
-    client.prepare_cached(&store.schema.sql(STEP_SQL)).await?;
+    client.prepare_cached(&store.schema.call(COMMIT_STEP)).await?;
     Ok(())
 }
 
-/// Commits a step.
-pub(crate) const STEP_SQL: &str = "SELECT * FROM {schema}.commit_step(
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-    $21, $22, $23, $24, $25, $26, $27, $28, $29)";
+/// The function that commits a step.
+pub(crate) const COMMIT_STEP: &str = "commit_step";
 
-const WARM_UP_SQL: &str = "SELECT * FROM {schema}.commit_step(
+const WARM_UP_SQL: &str = "SELECT * FROM {schema}.commit_step{v}(
     0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, TRUE, FALSE, NULL, 0, 0, 0, NULL, NULL,
     '{}', '{}', '{}', NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL)";

@@ -5,7 +5,6 @@
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::future::{join, join_all};
-use tokio_postgres::types::ToSql;
 
 use crate::commit::turn_commit;
 use crate::connect::connection;
@@ -15,6 +14,7 @@ use crate::fetch::turns;
 use crate::limits;
 use crate::queues::{orchestrator_queue, worker_queue};
 use crate::read::history;
+use crate::schema::call::Argument;
 use crate::store::Store;
 
 /// Makes the connections ready that a node uses all the time. What fails here is said by the call
@@ -52,13 +52,16 @@ async fn warm_up_reader(store: &Store, client: &Object) -> Result<(), JobError> 
     turns::warm_up(store, client).await?;
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
     let routes = Some(vec![worker_queue::route(None)]);
-    connection::query(
-        client,
-        &store.schema.sql(worker_queue::FETCH_SQL),
-        &[&store.now(), &0_i64, &routes, &owners, &locks],
-    )
-    .await?;
-    let nobody = [&vec![""] as &(dyn ToSql + Sync), &vec![true]];
-    connection::query(client, &store.schema.sql(history::STATUS_SQL), &nobody).await?;
+    let no_slots: [Argument<'_>; 5] = [
+        ("p_now", &store.now()),
+        ("p_lock_for", &0_i64),
+        ("p_routes", &routes),
+        ("s_owner", &owners),
+        ("s_lock_for", &locks),
+    ];
+    connection::call(client, &store.schema, worker_queue::FETCH_WORK, &no_slots).await?;
+    let no_instance: [Argument<'_>; 2] =
+        [("p_instances", &vec![""]), ("p_first_wanted", &vec![true])];
+    connection::call(client, &store.schema, history::READ_OUTCOMES, &no_instance).await?;
     Ok(())
 }

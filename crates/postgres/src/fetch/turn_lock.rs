@@ -26,15 +26,15 @@ pub(crate) async fn renew(
                  WHERE l.instance_id = $2 AND l.lock_token = $3 AND l.locked_until > c.now
                  RETURNING 1
              )
-             SELECT (SELECT count(*) FROM renewed), EXISTS (
+             SELECT EXISTS (SELECT 1 FROM renewed) AS renewed, EXISTS (
                  SELECT 1 FROM {schema}.instance_locks l
-                 WHERE l.instance_id = $2 AND l.lock_token = $3)",
+                 WHERE l.instance_id = $2 AND l.lock_token = $3) AS known",
             &[&store.now(), &token.instance, &token.id, &extend_for],
         )
         .await?;
-    let answer = rows.first().map(|row| (row.get::<_, i64>(0), row.get::<_, bool>(1)));
+    let answer = rows.first().map(|row| (row.get("renewed"), row.get("known")));
     match answer {
-        Some((1, _)) => Ok(()),
+        Some((true, _)) => Ok(()),
         Some((_, true)) => Err(expired()),
         Some((_, false)) | None => Err(unknown_token()),
     }

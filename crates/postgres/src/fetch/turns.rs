@@ -12,7 +12,6 @@ use duroxide_core::providers::{
 use duroxide_core::{Event, EventKind};
 use futures_util::future::try_join_all;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
 use crate::connect::connection;
 use crate::error::JobError;
@@ -20,6 +19,7 @@ use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, GiveBack};
 use crate::limits;
 use crate::read::history;
+use crate::schema::call::Argument;
 use crate::schema::number::{attempts, from_db, lease_length, to_db};
 use crate::schema::stored_text::from_stored;
 use crate::schema::version_key::version_key;
@@ -70,9 +70,8 @@ enum StoredHistory {
     After(i64, Vec<String>),
 }
 
-/// Hands out turns.
-pub(crate) const FETCH_SQL: &str =
-    "SELECT * FROM {schema}.fetch_turns($1, $2, $3, $4, $5, $6, $7, $8)";
+/// The function that leases turns.
+const FETCH_TURNS: &str = "fetch_turns";
 
 /// Locks up to `turns_max` instances that have visible messages.
 pub(crate) async fn fetch_turns(
@@ -82,7 +81,7 @@ pub(crate) async fn fetch_turns(
     if request.replays_nothing() {
         return Ok(TurnBatch::default());
     }
-    let rows = store.change(FETCH_SQL, &Parameters::of(store, request).list()).await?;
+    let rows = store.call(FETCH_TURNS, &Parameters::of(store, request).arguments()).await?;
     complete(store, request, read_batch(store, &rows)).await
 }
 
@@ -90,7 +89,7 @@ pub(crate) async fn fetch_turns(
 pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
     let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter: None, known: None };
     let parameters = Parameters::of(store, &nothing);
-    connection::query(client, &store.schema.sql(FETCH_SQL), &parameters.list()).await?;
+    connection::call(client, &store.schema, FETCH_TURNS, &parameters.arguments()).await?;
     Ok(())
 }
 
@@ -134,16 +133,16 @@ impl Parameters {
         }
     }
 
-    fn list(&self) -> [&(dyn ToSql + Sync); 8] {
+    fn arguments(&self) -> [Argument<'_>; 8] {
         [
-            &self.now,
-            &self.turns_max,
-            &self.lock_for,
-            &self.from,
-            &self.to,
-            &self.node,
-            &self.grace,
-            &limits::INLINE_EVENTS_MAX,
+            ("p_now", &self.now),
+            ("p_turns_max", &self.turns_max),
+            ("p_lock_for", &self.lock_for),
+            ("p_from", &self.from),
+            ("p_to", &self.to),
+            ("p_node", &self.node),
+            ("p_grace", &self.grace),
+            ("p_inline_events_max", &limits::INLINE_EVENTS_MAX),
         ]
     }
 }
@@ -151,16 +150,42 @@ impl Parameters {
 fn read_batch(store: &Store, rows: &[Row]) -> TurnBatch {
     let mut batch = TurnBatch::default();
     for row in rows {
-        match row.get::<_, Option<String>>(0) {
+        match row.get::<_, Option<String>>("o_instance") {
             Some(instance) => batch.turns.push(raw_turn(row, instance)),
             None => {
-                store.observe_server_time(row.get(14));
-                batch.next_due = row.get::<_, Option<i64>>(15).map(from_db);
-                batch.unfinished = row.get(16);
+                store.observe_server_time(row.get("o_now"));
+                batch.next_due = row.get::<_, Option<i64>>("o_due").map(from_db);
+                batch.unfinished = row.get("o_unfinished");
+                log_orphans(row);
             }
         }
     }
     batch
+}
+
+/// Logs messages that the fetch dropped or parked because their instance does not exist.
+fn log_orphans(row: &Row) {
+    let Some(instances) = row.get::<_, Option<Vec<String>>>("o_aside_instances") else { return };
+    let counts: Vec<i64> = row.get::<_, Option<_>>("o_aside_counts").unwrap_or_default();
+    let dropped: Vec<bool> = row.get::<_, Option<_>>("o_aside_dropped").unwrap_or_default();
+    for ((instance, count), dropped) in instances.into_iter().zip(counts).zip(dropped) {
+        let instance_id = from_stored(instance);
+        if dropped {
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %instance_id,
+                count,
+                "Dropping orphan queue messages: the instance does not exist"
+            );
+        } else {
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %instance_id,
+                count,
+                "parking messages for an instance that does not exist"
+            );
+        }
+    }
 }
 
 /// Adds the histories that neither came with the turns nor are held by the caller.
@@ -207,26 +232,26 @@ impl RawTurn {
 }
 
 fn raw_turn(row: &Row, instance: String) -> RawTurn {
-    let name: Option<String> = row.get(2);
-    let version: Option<String> = row.get(3);
-    let ids: Vec<i64> = row.get(7);
-    let texts: Vec<String> = row.get(8);
-    let keys: Vec<String> = row.get::<_, Option<_>>(11).unwrap_or_default();
-    let values: Vec<String> = row.get::<_, Option<_>>(12).unwrap_or_default();
-    let times: Vec<i64> = row.get::<_, Option<_>>(13).unwrap_or_default();
+    let name: Option<String> = row.get("o_name");
+    let version: Option<String> = row.get("o_version");
+    let ids: Vec<i64> = row.get("o_message_ids");
+    let texts: Vec<String> = row.get("o_messages");
+    let keys: Vec<String> = row.get::<_, Option<_>>("o_kv_keys").unwrap_or_default();
+    let values: Vec<String> = row.get::<_, Option<_>>("o_kv_values").unwrap_or_default();
+    let times: Vec<i64> = row.get::<_, Option<_>>("o_kv_times").unwrap_or_default();
     let entries = keys.into_iter().zip(values).zip(times).map(|((key, value), time)| {
         let value = from_stored(value);
         (from_stored(key), KvEntry { value, last_updated_at_ms: from_db(time) })
     });
-    let inline: Option<Vec<String>> = row.get(10);
+    let inline: Option<Vec<String>> = row.get("o_history");
     RawTurn {
-        token: TurnToken { id: row.get(1), instance },
+        token: TurnToken { id: row.get("o_token"), instance },
         named: name.map(from_stored).zip(version.map(from_stored)),
-        execution_id: row.get(4),
-        incarnation: row.get::<_, Option<i64>>(5).map(from_db),
-        last_event: row.get(6),
+        execution_id: row.get("o_execution"),
+        incarnation: row.get::<_, Option<i64>>("o_incarnation").map(from_db),
+        last_event: row.get("o_last_event"),
         messages: ids.into_iter().zip(texts).collect(),
-        attempt_count: attempts(row.get(9)),
+        attempt_count: attempts(row.get("o_attempts")),
         kv_snapshot: entries.collect(),
         history: inline.map_or(StoredHistory::Missing, StoredHistory::Whole),
         mark: None,

@@ -8,6 +8,8 @@ use crate::connect::connection;
 use crate::error::JobError;
 use crate::fast_path::starts::PendingStart;
 use crate::notify::change::Changes;
+use crate::schema::call::Argument;
+use crate::schema::codes::MessageKind;
 use crate::schema::number::to_db;
 use crate::schema::stored_text::stored;
 use crate::store::Store;
@@ -19,32 +21,29 @@ pub(crate) struct NewMessage {
     pub(crate) text: String,
     /// Due time of a timer; other messages are visible at once.
     pub(crate) due: Option<i64>,
-    pub(crate) kind: i16,
+    pub(crate) kind: MessageKind,
 }
-
-// What a fetch has to know about a message without reading it.
-const KIND_OTHER: i16 = 0;
-const KIND_START: i16 = 1;
-const KIND_QUEUE: i16 = 2;
 
 impl NewMessage {
     /// Encodes a message; `None` if it does not belong to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
         let (due, kind) = match item {
             WorkItem::ActivityExecute { .. } => return Ok(None),
-            WorkItem::TimerFired { fire_at_ms, .. } => (Some(to_db(*fire_at_ms)), KIND_OTHER),
-            WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. } => {
-                (None, KIND_START)
+            WorkItem::TimerFired { fire_at_ms, .. } => {
+                (Some(to_db(*fire_at_ms)), MessageKind::Other)
             }
-            WorkItem::QueueMessage { .. } => (None, KIND_QUEUE),
+            WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. } => {
+                (None, MessageKind::Start)
+            }
+            WorkItem::QueueMessage { .. } => (None, MessageKind::Queue),
             WorkItem::ActivityCompleted { .. }
             | WorkItem::ActivityFailed { .. }
             | WorkItem::ExternalRaised { .. }
             | WorkItem::SubOrchCompleted { .. }
             | WorkItem::SubOrchFailed { .. }
-            | WorkItem::CancelInstance { .. } => (None, KIND_OTHER),
+            | WorkItem::CancelInstance { .. } => (None, MessageKind::Other),
         };
-        debug_assert_eq!(kind == KIND_START, item.is_start());
+        debug_assert_eq!(kind == MessageKind::Start, item.is_start());
         let instance = stored(item.target_instance());
         Ok(Some(Self { instance, text: serde_json::to_string(item)?, due, kind }))
     }
@@ -101,23 +100,27 @@ pub(crate) async fn insert_all(
     let instances: Vec<&str> = messages.iter().map(|it| it.message.instance.as_str()).collect();
     let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
     let delays: Vec<i64> = messages.iter().map(|it| it.delay).collect();
-    let kinds: Vec<i16> = messages.iter().map(|it| it.message.kind).collect();
+    let kinds: Vec<i16> = messages.iter().map(|it| it.message.kind.code()).collect();
     let leases = || messages.iter().map(|it| it.lease.as_ref());
     let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
     let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();
-    let rows = connection::query(
-        client,
-        &store.schema.sql(INSERT_SQL),
-        &[&store.now(), &instances, &texts, &delays, &kinds, &tokens, &lock_for],
-    )
-    .await?;
+    let arguments: [Argument<'_>; 7] = [
+        ("p_now", &store.now()),
+        ("m_instance", &instances),
+        ("m_item", &texts),
+        ("m_delay", &delays),
+        ("m_kind", &kinds),
+        ("m_token", &tokens),
+        ("m_lock_for", &lock_for),
+    ];
+    let rows = connection::call(client, &store.schema, ENQUEUE_MESSAGES, &arguments).await?;
     if let Some(row) = rows.first() {
-        store.observe_server_time(row.get(0));
+        store.observe_server_time(row.get("o_now"));
     }
     let mut changes = Changes::default();
     changes.orchestrator_queue();
     Ok(changes)
 }
 
-/// Adds messages.
-pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_messages($1, $2, $3, $4, $5, $6, $7)";
+/// The function that adds messages.
+pub(crate) const ENQUEUE_MESSAGES: &str = "enqueue_messages";

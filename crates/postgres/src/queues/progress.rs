@@ -29,7 +29,7 @@ pub(crate) async fn record(
         .await?;
     let Some(row) = rows.first() else { return Err(lost_lease()) };
     let mut changes = Changes::default();
-    changes.step(&from_stored(row.get(0)));
+    changes.step(&from_stored(row.get("instance_id")));
     Ok(changes)
 }
 
@@ -44,12 +44,12 @@ pub(crate) async fn read(store: &Store, instance: &str) -> Result<Vec<ActivityPr
         )
         .await?;
     let progress = |row: &tokio_postgres::Row| ActivityProgress {
-        execution_id: from_db(row.get(0)),
-        activity_id: from_db(row.get(1)),
-        attempt: attempts(row.get::<_, Option<i32>>(2).unwrap_or(-1)),
-        progress: from_stored(row.get(3)),
-        updated_at_ms: row.get::<_, Option<i64>>(4).map_or(0, from_db),
-        activity_name: activity_name(row.get(5)),
+        execution_id: from_db(row.get("execution_id")),
+        activity_id: from_db(row.get("activity_id")),
+        attempt: attempts(row.get::<_, Option<i32>>("progress_attempt").unwrap_or(-1)),
+        progress: from_stored(row.get("progress")),
+        updated_at_ms: row.get::<_, Option<i64>>("progress_at").map_or(0, from_db),
+        activity_name: activity_name(row.get("work_item")),
     };
     Ok(rows.iter().map(progress).collect())
 }

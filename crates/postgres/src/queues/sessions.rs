@@ -58,11 +58,11 @@ pub(crate) async fn renew(
                  UPDATE {schema}.sessions s SET locked_until = l.now + $3 FROM live l
                  WHERE s.session_id = l.session_id RETURNING 1
              )
-             SELECT count(*) FROM renewed",
+             SELECT count(*) AS sessions FROM renewed",
             &[&store.now(), &owners, &extend_for, &idle_timeout],
         )
         .await?;
-    Ok(rows.first().map_or(0, |row| count(row.get(0))))
+    Ok(rows.first().map_or(0, |row| count(row.get("sessions"))))
 }
 
 /// Removes expired sessions that have no queued work.
@@ -75,9 +75,9 @@ pub(crate) async fn cleanup(store: &Store) -> Result<usize, JobError> {
                      SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id = s.session_id)
                  RETURNING 1
              )
-             SELECT count(*) FROM removed",
+             SELECT count(*) AS sessions FROM removed",
             &[&store.now()],
         )
         .await?;
-    Ok(rows.first().map_or(0, |row| count(row.get(0))))
+    Ok(rows.first().map_or(0, |row| count(row.get("sessions"))))
 }

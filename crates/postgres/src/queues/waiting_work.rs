@@ -17,7 +17,7 @@ pub(crate) async fn tags(
 ) -> Result<Vec<Option<String>>, JobError> {
     // From route to route by one step in the index each; leases that ran out are few.
     let sql = "SELECT w.route FROM (
-             SELECT unnest({schema}.waiting_routes()) AS route
+             SELECT unnest({schema}.ready_routes{v}()) AS route
              UNION
              SELECT q.route FROM {schema}.worker_queue q
              WHERE q.locked_until <= coalesce($1, {schema}.now_ms())
@@ -27,7 +27,7 @@ pub(crate) async fn tags(
     let after = after.map(|after| route(Some(after)));
     let rows = store.query(sql, &[&store.now(), &after, &i64::from(limit)]).await?;
     let tag = |row: &tokio_postgres::Row| {
-        row.get::<_, &str>(0).strip_prefix('=').map(|tag| from_stored(tag.to_owned()))
+        row.get::<_, &str>("route").strip_prefix('=').map(|tag| from_stored(tag.to_owned()))
     };
     Ok(rows.iter().map(tag).collect())
 }
@@ -52,13 +52,13 @@ pub(crate) async fn work(
         [&route(tag), &to_db(query.after), &limit, &store.now()];
     let rows = store.query(sql, &params).await?;
     let waiting = |row: &tokio_postgres::Row| WaitingWork {
-        position: from_db(row.get(0)),
-        instance_id: from_stored(row.get(1)),
-        execution_id: from_db(row.get(2)),
-        activity_id: from_db(row.get(3)),
-        session_id: row.get::<_, Option<String>>(4).map(from_stored),
-        waiting_since_ms: from_db(row.get(5)),
-        activity_name: activity_name(row.get(6)),
+        position: from_db(row.get("id")),
+        instance_id: from_stored(row.get("instance_id")),
+        execution_id: from_db(row.get("execution_id")),
+        activity_id: from_db(row.get("activity_id")),
+        session_id: row.get::<_, Option<String>>("session_id").map(from_stored),
+        waiting_since_ms: from_db(row.get("created_at")),
+        activity_name: activity_name(row.get("work_item")),
         tag: tag.map(str::to_owned),
     };
     Ok(rows.iter().map(waiting).collect())

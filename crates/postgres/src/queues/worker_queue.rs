@@ -16,6 +16,7 @@ use crate::fetch::turn_lock::GiveBack;
 use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::sessions::{self, NewClaim};
+use crate::schema::call::Argument;
 use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
 use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
@@ -105,22 +106,18 @@ pub(crate) async fn insert_all(
     work: &[&NewWork],
 ) -> Result<Changes, JobError> {
     let columns = WorkColumns::of(work.iter().copied());
-    let rows = connection::query(
-        client,
-        &store.schema.sql(INSERT_SQL),
-        &[
-            &store.now(),
-            &columns.instances,
-            &columns.executions,
-            &columns.activities,
-            &columns.sessions,
-            &columns.routes,
-            &columns.texts,
-        ],
-    )
-    .await?;
+    let arguments: [Argument<'_>; 7] = [
+        ("p_now", &store.now()),
+        ("w_instance", &columns.instances),
+        ("w_execution", &columns.executions),
+        ("w_activity", &columns.activities),
+        ("w_session", &columns.sessions),
+        ("w_route", &columns.routes),
+        ("w_item", &columns.texts),
+    ];
+    let rows = connection::call(client, &store.schema, ENQUEUE_WORK, &arguments).await?;
     if let Some(row) = rows.first() {
-        store.observe_server_time(row.get(0));
+        store.observe_server_time(row.get("o_now"));
     }
     let mut changes = Changes::default();
     for work in work {
@@ -129,8 +126,8 @@ pub(crate) async fn insert_all(
     Ok(changes)
 }
 
-/// Adds activities.
-pub(crate) const INSERT_SQL: &str = "SELECT {schema}.enqueue_work($1, $2, $3, $4, $5, $6, $7)";
+/// The function that adds activities.
+pub(crate) const ENQUEUE_WORK: &str = "enqueue_work";
 
 /// Activities as the database takes them: one array for each column.
 #[derive(Debug, Default)]
@@ -202,8 +199,8 @@ pub(crate) struct RawWork {
     new_claim: Option<NewClaim>,
 }
 
-/// Leases activities.
-pub(crate) const FETCH_SQL: &str = "SELECT * FROM {schema}.fetch_work($1, $2, $3, $4, $5)";
+/// The function that leases activities.
+pub(crate) const FETCH_WORK: &str = "fetch_work";
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) async fn fetch_work(
@@ -214,18 +211,14 @@ pub(crate) async fn fetch_work(
     let owners: Vec<Option<String>> = request.slots.iter().map(session).collect();
     let lock_for = |slot: &WorkSlot| slot.session.as_ref().map(|it| lease_length(it.lock_timeout));
     let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
-    let rows = store
-        .change(
-            FETCH_SQL,
-            &[
-                &store.now(),
-                &request.lock_for,
-                &routes(&request.tag_filter),
-                &owners,
-                &session_lock_for,
-            ],
-        )
-        .await?;
+    let arguments: [Argument<'_>; 5] = [
+        ("p_now", &store.now()),
+        ("p_lock_for", &request.lock_for),
+        ("p_routes", &routes(&request.tag_filter)),
+        ("s_owner", &owners),
+        ("s_lock_for", &session_lock_for),
+    ];
+    let rows = store.call(FETCH_WORK, &arguments).await?;
     Ok(read_batch(store, &rows, &owners))
 }
 
@@ -236,22 +229,24 @@ pub(crate) async fn fetch_overdue(
     lock_for: i64,
 ) -> Result<WorkBatch, JobError> {
     let work_max = i64::try_from(work_max).unwrap_or(i64::MAX);
-    let sql = "SELECT * FROM {schema}.fetch_overdue($1, $2, $3)";
-    let rows = store.change(sql, &[&store.now(), &work_max, &lock_for]).await?;
+    let arguments: [Argument<'_>; 3] =
+        [("p_now", &store.now()), ("p_work_max", &work_max), ("p_lock_for", &lock_for)];
+    let rows = store.call("fetch_overdue_work", &arguments).await?;
     Ok(read_batch(store, &rows, &[]))
 }
 
 fn read_batch(store: &Store, rows: &[Row], owners: &[Option<String>]) -> WorkBatch {
     let mut batch = WorkBatch::default();
-    let summary = rows.iter().find(|row| row.get::<_, Option<i32>>(0).is_none());
-    let now = summary.map_or(0, |row| row.get(1));
+    let summary = rows.iter().find(|row| row.get::<_, Option<i32>>("o_slot").is_none());
+    let now = summary.map_or(0, |row| row.get("o_now"));
     store.observe_server_time(now);
-    batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>(10)).map(from_db);
+    batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>("o_due")).map(from_db);
     for row in rows {
-        let Some(slot) = row.get::<_, Option<i32>>(0) else { continue };
+        let Some(slot) = row.get::<_, Option<i32>>("o_slot") else { continue };
         let slot = usize::try_from(slot).unwrap_or_default();
         let owner = owners.get(slot).cloned().flatten();
-        let session = row.get::<_, Option<String>>(8).filter(|_| row.get::<_, bool>(9));
+        let session =
+            row.get::<_, Option<String>>("o_session").filter(|_| row.get::<_, bool>("o_claimed"));
         let new_claim = session.zip(owner).map(|(session_id, owner_id)| NewClaim {
             session_id,
             owner_id,
@@ -266,16 +261,16 @@ fn read_batch(store: &Store, rows: &[Row], owners: &[Option<String>]) -> WorkBat
 fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
     RawWork {
         slot,
-        token: WorkToken { row: row.get(1), id: row.get(2) },
-        text: row.get(3),
-        attempt_count: attempts(row.get(4)),
+        token: WorkToken { row: row.get("o_id"), id: row.get("o_token") },
+        text: row.get("o_item"),
+        attempt_count: attempts(row.get("o_attempts")),
         asked_by: ScheduledActivityIdentifier {
-            instance: from_stored(row.get(5)),
-            execution_id: from_db(row.get(6)),
-            activity_id: from_db(row.get(7)),
+            instance: from_stored(row.get("o_instance")),
+            execution_id: from_db(row.get("o_execution")),
+            activity_id: from_db(row.get("o_activity")),
         },
-        progress: row.get::<_, Option<String>>(11).map(from_stored),
-        overdue: row.get::<_, Option<i64>>(12).map(from_db),
+        progress: row.get::<_, Option<String>>("o_progress").map(from_stored),
+        overdue: row.get::<_, Option<i64>>("o_overdue").map(from_db),
         new_claim,
     }
 }
@@ -307,9 +302,8 @@ pub(crate) struct Finished {
     pub(crate) again: bool,
 }
 
-/// Ends activities.
-pub(crate) const FINISH_SQL: &str =
-    "SELECT * FROM {schema}.finish_work($1, $2, $3, $4, $5, $6, $7, $8)";
+/// The function that completes activities.
+pub(crate) const COMPLETE_WORK: &str = "complete_work";
 
 /// Removes activities under live leases and enqueues their completions.
 pub(crate) async fn finish_all(
@@ -336,20 +330,25 @@ pub(crate) async fn finish_all(
             places.push(place_of[index]);
             instances.push(&message.instance);
             texts.push(&message.text);
-            kinds.push(message.kind);
+            kinds.push(message.kind.code());
         }
     }
-    let rows = connection::query(
-        client,
-        &store.schema.sql(FINISH_SQL),
-        &[&store.now(), &ids, &tokens, &again, &places, &instances, &texts, &kinds],
-    )
-    .await?;
+    let arguments: [Argument<'_>; 8] = [
+        ("p_now", &store.now()),
+        ("f_id", &ids),
+        ("f_token", &tokens),
+        ("f_again", &again),
+        ("m_work", &places),
+        ("m_instance", &instances),
+        ("m_item", &texts),
+        ("m_kind", &kinds),
+    ];
+    let rows = connection::call(client, &store.schema, COMPLETE_WORK, &arguments).await?;
     let Some(row) = rows.first() else {
-        return Err(JobError::Broken("finish_work gave no answer".to_owned()));
+        return Err(JobError::Broken("complete_work returned no row".to_owned()));
     };
-    store.observe_server_time(row.get(0));
-    let ended: Vec<i32> = row.get(1);
+    store.observe_server_time(row.get("o_now"));
+    let ended: Vec<i32> = row.get("o_ended");
     let outcome = |(index, it): (usize, &&Finished)| {
         if !ended.contains(&place_of[index]) {
             return Err(lost_lease());
@@ -369,13 +368,14 @@ pub(crate) async fn renew(
     token: WorkToken,
     extend_for: i64,
 ) -> Result<(), JobError> {
-    let rows = store
-        .query(
-            "SELECT {schema}.renew_work($1, $2, $3, $4)",
-            &[&store.now(), &token.row, &token.id, &extend_for],
-        )
-        .await?;
-    let renewed = rows.first().is_some_and(|row| row.get::<_, bool>(0));
+    let arguments: [Argument<'_>; 4] = [
+        ("p_now", &store.now()),
+        ("p_id", &token.row),
+        ("p_token", &token.id),
+        ("p_extend_for", &extend_for),
+    ];
+    let rows = store.call_repeatable("renew_work", &arguments).await?;
+    let renewed = rows.first().is_some_and(|row| row.get::<_, bool>("o_renewed"));
     if renewed { Ok(()) } else { Err(lost_lease()) }
 }
 
@@ -412,7 +412,7 @@ async fn give_back(
                  start_by = CASE WHEN NOT starting OR $6 THEN start_by END,
                  starting = FALSE
              WHERE id = $2 AND lock_token = $3
-             RETURNING route, start_by IS NOT NULL",
+             RETURNING route, start_by IS NOT NULL AS limited",
             &[
                 &store.now(),
                 &token.row,
@@ -425,8 +425,8 @@ async fn give_back(
         .await?;
     let Some(row) = rows.first() else { return Err(lost_lease()) };
     let mut changes = Changes::default();
-    changes.worker_queue(row.get(0));
-    if row.get(1) {
+    changes.worker_queue(row.get("route"));
+    if row.get("limited") {
         changes.start_limits();
     }
     Ok(changes)
@@ -440,7 +440,7 @@ pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<St
     let sql = "SELECT q.lock_token FROM unnest($1::BIGINT[], $2::UUID[]) AS t (id, token)
          JOIN {schema}.worker_queue q ON q.id = t.id AND q.lock_token = t.token";
     let held = store.query(sql, &[&rows, &ids]).await?;
-    let held: HashSet<Uuid> = held.iter().map(|row| row.get(0)).collect();
+    let held: HashSet<Uuid> = held.iter().map(|row| row.get("lock_token")).collect();
     let is_lost = |token: &Option<WorkToken>| token.is_none_or(|token| !held.contains(&token.id));
     let lost = tokens.iter().zip(&parsed).filter(|(_, parsed)| is_lost(parsed));
     Ok(lost.map(|(token, _)| token.clone()).collect())

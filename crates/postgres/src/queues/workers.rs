@@ -54,10 +54,10 @@ pub(crate) async fn live(store: &Store) -> Result<Vec<LiveWorker>, JobError> {
     rows.iter()
         .map(|row| {
             Ok(LiveWorker {
-                node_id: from_stored(row.get(0)),
-                tag_filter: serde_json::from_str(row.get(1))?,
-                activities: serde_json::from_str(row.get(2))?,
-                expires_at_ms: from_db(row.get(3)),
+                node_id: from_stored(row.get("node_id")),
+                tag_filter: serde_json::from_str(row.get("tag_filter"))?,
+                activities: serde_json::from_str(row.get("activities"))?,
+                expires_at_ms: from_db(row.get("expires_at")),
             })
         })
         .collect()

@@ -7,6 +7,7 @@ use tokio_postgres::Row;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
+use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
@@ -66,12 +67,15 @@ pub(crate) async fn append(
     let types: Vec<&str> = events.iter().map(|event| event.event_type).collect();
     let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
     let instance = to_stored(instance);
-    store
-        .change(
-            "SELECT {schema}.append_history($1, $2, $3, $4, $5, $6)",
-            &[&store.now(), &instance, &to_db(execution_id), &ids, &types, &texts],
-        )
-        .await?;
+    let arguments: [Argument<'_>; 6] = [
+        ("p_now", &store.now()),
+        ("p_instance", &instance),
+        ("p_execution", &to_db(execution_id)),
+        ("e_id", &ids),
+        ("e_type", &types),
+        ("e_data", &texts),
+    ];
+    store.call("append_history", &arguments).await?;
     Ok(())
 }
 
@@ -90,7 +94,7 @@ pub(crate) async fn rows_from(
             &[&stored_instance, &execution_id, &event_id],
         )
         .await?;
-    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+    Ok(rows.iter().map(|row| (row.get("event_id"), row.get("event_data"))).collect())
 }
 
 /// All events of an execution.
@@ -103,19 +107,19 @@ async fn texts(
         .query(
             "SELECT event_data FROM {schema}.history
              WHERE instance_id = $1
-                 AND execution_id = coalesce($2, {schema}.current_execution($1))
+                 AND execution_id = coalesce($2, {schema}.current_execution{v}($1))
              ORDER BY event_id",
             &[&to_stored(instance), &execution_id.map(to_db)],
         )
         .await?;
-    Ok(rows.iter().map(|row| row.get(0)).collect())
+    Ok(rows.iter().map(|row| row.get("event_data")).collect())
 }
 
 /// The current execution of an instance; if that is unknown, the last with events or the first.
 pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u64, JobError> {
-    let sql = "SELECT {schema}.current_execution($1)";
+    let sql = "SELECT {schema}.current_execution{v}($1) AS execution_id";
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
-    Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get(0))))
+    Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get("execution_id"))))
 }
 
 /// Decodes stored events; one that cannot be decoded is an error, never left out.
@@ -132,8 +136,8 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
     })
 }
 
-/// Reads how instances stand.
-pub(crate) const STATUS_SQL: &str = "SELECT * FROM {schema}.read_outcomes($1, $2)";
+/// The function that reads the state of instances.
+pub(crate) const READ_OUTCOMES: &str = "read_outcomes";
 
 /// What is stored about the latest executions of instances, in their order. Says of each whether
 /// its first event is wanted although it has ended.
@@ -142,27 +146,29 @@ pub(crate) async fn stored_statuses(
     stored_instances: &[&str],
     first_wanted: &[bool],
 ) -> Result<Vec<Row>, JobError> {
-    store.query(STATUS_SQL, &[&stored_instances, &first_wanted]).await
+    let arguments: [Argument<'_>; 2] =
+        [("p_instances", &stored_instances), ("p_first_wanted", &first_wanted)];
+    store.call_repeatable(READ_OUTCOMES, &arguments).await
 }
 
 /// How the latest execution of an instance stands.
 pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
-    let outcome = match row.get::<_, Option<String>>(1) {
+    let outcome = match row.get::<_, Option<String>>("o_ended") {
         Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
-        None if start_of(row.get(2))?.is_some() => InstanceOutcome::Running,
+        None if start_of(row.get("o_first"))?.is_some() => InstanceOutcome::Running,
         None => InstanceOutcome::NotFound,
     };
     if outcome == InstanceOutcome::NotFound {
         return Ok(InstanceStatus::new(outcome, Ok(None)));
     }
-    let version = row.get::<_, Option<i64>>(4).map_or(0, from_db);
-    let custom = row.get::<_, Option<String>>(3).map(from_stored);
+    let version = row.get::<_, Option<i64>>("o_custom_version").map_or(0, from_db);
+    let custom = row.get::<_, Option<String>>("o_custom").map(from_stored);
     Ok(InstanceStatus::new(outcome, Ok(Some((custom, version)))))
 }
 
 /// The start event of the latest execution of an instance.
 pub(crate) fn start_event(row: &Row) -> Result<Option<Event>, JobError> {
-    start_of(row.get(2))
+    start_of(row.get("o_first"))
 }
 
 fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {

@@ -38,7 +38,7 @@ pub(crate) async fn executions(store: &Store, instance: &str) -> Result<Vec<u64>
     let sql = "SELECT execution_id FROM {schema}.executions WHERE instance_id = $1
          ORDER BY execution_id";
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
-    Ok(rows.iter().map(|row| from_db(row.get(0))).collect())
+    Ok(rows.iter().map(|row| from_db(row.get("execution_id"))).collect())
 }
 
 /// Direct children, oldest first.
@@ -53,7 +53,7 @@ pub(crate) async fn parent(store: &Store, instance: &str) -> Result<Option<Strin
     let sql = "SELECT parent_instance_id FROM {schema}.instances WHERE instance_id = $1";
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
     let row = rows.first().ok_or_else(|| not_found(instance))?;
-    Ok(row.get::<_, Option<String>>(0).map(from_stored))
+    Ok(row.get::<_, Option<String>>("parent_instance_id").map(from_stored))
 }
 
 /// The error for an unknown instance.
@@ -64,21 +64,21 @@ pub(crate) fn not_found(instance: &str) -> JobError {
 /// An instance and all its descendants, root first.
 pub(crate) async fn tree(store: &Store, root: &str) -> Result<Vec<String>, JobError> {
     // By depth and then by age, as if the children of each were listed in turn.
-    let sql = "WITH RECURSIVE tree (id, path) AS (
+    let sql = "WITH RECURSIVE tree (instance_id, path) AS (
              SELECT $1::TEXT COLLATE \"C\", ARRAY[]::BIGINT[]
              UNION ALL
              SELECT i.instance_id, tree.path || i.number FROM {schema}.instances i
-             JOIN tree ON i.parent_instance_id = tree.id
+             JOIN tree ON i.parent_instance_id = tree.instance_id
              WHERE i.number <> ALL (tree.path)
          )
-         SELECT id FROM tree ORDER BY cardinality(path), path LIMIT $2";
+         SELECT instance_id FROM tree ORDER BY cardinality(path), path LIMIT $2";
     strings(store, sql, &[&to_stored(root), &limits::TREE_SIZE_MAX]).await
 }
 
 /// One instance.
 pub(crate) async fn instance_info(store: &Store, instance: &str) -> Result<InstanceInfo, JobError> {
     let sql = "SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
-             coalesce(e.status, 'Unknown'), e.output, i.created_at, i.updated_at,
+             coalesce(e.status, 'Unknown') AS status, e.output, i.created_at, i.updated_at,
              i.parent_instance_id
          FROM {schema}.instances i
          LEFT JOIN {schema}.executions e
@@ -88,14 +88,14 @@ pub(crate) async fn instance_info(store: &Store, instance: &str) -> Result<Insta
     let row = rows.first().ok_or_else(|| not_found(instance))?;
     Ok(InstanceInfo {
         instance_id: instance.to_owned(),
-        orchestration_name: from_stored(row.get(0)),
-        orchestration_version: from_stored(row.get(1)),
-        current_execution_id: from_db(row.get(2)),
-        status: from_stored(row.get(3)),
-        output: row.get::<_, Option<String>>(4).map(from_stored),
-        created_at: from_db(row.get(5)),
-        updated_at: from_db(row.get(6)),
-        parent_instance_id: row.get::<_, Option<String>>(7).map(from_stored),
+        orchestration_name: from_stored(row.get("orchestration_name")),
+        orchestration_version: from_stored(row.get("orchestration_version")),
+        current_execution_id: from_db(row.get("current_execution_id")),
+        status: from_stored(row.get("status")),
+        output: row.get::<_, Option<String>>("output").map(from_stored),
+        created_at: from_db(row.get("created_at")),
+        updated_at: from_db(row.get("updated_at")),
+        parent_instance_id: row.get::<_, Option<String>>("parent_instance_id").map(from_stored),
     })
 }
 
@@ -106,7 +106,8 @@ pub(crate) async fn execution_info(
     execution_id: u64,
 ) -> Result<ExecutionInfo, JobError> {
     let sql = "SELECT status, output, started_at, completed_at,
-             (SELECT count(*) FROM {schema}.history WHERE instance_id = $1 AND execution_id = $2)
+             (SELECT count(*) FROM {schema}.history
+              WHERE instance_id = $1 AND execution_id = $2) AS events
          FROM {schema}.executions WHERE instance_id = $1 AND execution_id = $2";
     let rows = store.query(sql, &[&to_stored(instance), &to_db(execution_id)]).await?;
     let row = rows.first().ok_or_else(|| {
@@ -117,55 +118,62 @@ pub(crate) async fn execution_info(
     })?;
     Ok(ExecutionInfo {
         execution_id,
-        status: from_stored(row.get(0)),
-        output: row.get::<_, Option<String>>(1).map(from_stored),
-        started_at: from_db(row.get(2)),
-        completed_at: row.get::<_, Option<i64>>(3).map(from_db),
-        event_count: count(row.get(4)),
+        status: from_stored(row.get("status")),
+        output: row.get::<_, Option<String>>("output").map(from_stored),
+        started_at: from_db(row.get("started_at")),
+        completed_at: row.get::<_, Option<i64>>("completed_at").map(from_db),
+        event_count: count(row.get("events")),
     })
 }
 
 /// Totals over the store.
 pub(crate) async fn system_metrics(store: &Store) -> Result<SystemMetrics, JobError> {
-    let sql = "SELECT (SELECT count(*) FROM {schema}.instances),
-             (SELECT count(*) FROM {schema}.executions),
-             count(*) FILTER (WHERE e.status = 'Running'),
-             count(*) FILTER (WHERE e.status = 'Completed'),
-             count(*) FILTER (WHERE e.status = 'Failed'),
-             (SELECT count(*) FROM {schema}.history)
+    let sql = "SELECT (SELECT count(*) FROM {schema}.instances) AS instances,
+             (SELECT count(*) FROM {schema}.executions) AS executions,
+             count(*) FILTER (WHERE e.status = 'Running') AS running,
+             count(*) FILTER (WHERE e.status = 'Completed') AS completed,
+             count(*) FILTER (WHERE e.status = 'Failed') AS failed,
+             (SELECT count(*) FROM {schema}.history) AS events
          FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id";
     let rows = store.query(sql, &[]).await?;
-    let number = |column| rows.first().map_or(0, |row| from_db(row.get(column)));
+    let number = |column: &str| rows.first().map_or(0, |row| from_db(row.get(column)));
     Ok(SystemMetrics {
-        total_instances: number(0),
-        total_executions: number(1),
-        running_instances: number(2),
-        completed_instances: number(3),
-        failed_instances: number(4),
-        total_events: number(5),
+        total_instances: number("instances"),
+        total_executions: number("executions"),
+        running_instances: number("running"),
+        completed_instances: number("completed"),
+        failed_instances: number("failed"),
+        total_events: number("events"),
     })
 }
 
 /// Every row of the queues: leased, hidden and parked ones wait as well.
 pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError> {
-    let sql = "SELECT (SELECT count(*) FROM {schema}.orchestrator_queue),
-             (SELECT count(*) FROM {schema}.worker_queue)";
+    let sql = "SELECT (SELECT count(*) FROM {schema}.orchestrator_queue) AS messages,
+             (SELECT count(*) FROM {schema}.worker_queue) AS activities";
     let rows = store.query(sql, &[]).await?;
-    let number = |column| rows.first().map_or(0, |row| count(row.get(column)));
-    Ok(QueueDepths { orchestrator_queue: number(0), worker_queue: number(1), timer_queue: 0 })
+    let number = |column: &str| rows.first().map_or(0, |row| count(row.get(column)));
+    Ok(QueueDepths {
+        orchestrator_queue: number("messages"),
+        worker_queue: number("activities"),
+        timer_queue: 0,
+    })
 }
 
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64>, JobError> {
-    let sql = "SELECT e.duroxide_version, count(*) FROM {schema}.instances i
+    let sql = "SELECT e.duroxide_version, count(*) AS instances FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE e.status = 'Running' AND e.duroxide_version IS NOT NULL
          GROUP BY e.duroxide_version";
     let rows = store.query(sql, &[]).await?;
-    Ok(rows.iter().map(|row| (row.get(0), from_db(row.get(1)))).collect())
+    Ok(rows
+        .iter()
+        .map(|row| (row.get("duroxide_version"), from_db(row.get("instances"))))
+        .collect())
 }
 
 /// Messages that wait for an instance that does not exist, oldest first.
@@ -176,9 +184,9 @@ pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessag
     Ok(rows
         .iter()
         .map(|row| ParkedMessage {
-            instance_id: from_stored(row.get(0)),
-            kind: variant_name(row.get(1)).to_owned(),
-            enqueued_at: from_db(row.get(2)),
+            instance_id: from_stored(row.get("instance_id")),
+            kind: variant_name(row.get("work_item")).to_owned(),
+            enqueued_at: from_db(row.get("created_at")),
         })
         .collect())
 }
@@ -197,17 +205,21 @@ pub(crate) async fn custom_status(
     let sql = "SELECT custom_status, custom_status_version FROM {schema}.instances
          WHERE instance_id = $1 AND custom_status_version > $2";
     let rows = store.query(sql, &[&to_stored(instance), &to_db(last_seen)]).await?;
-    let status =
-        |row: &Row| (row.get::<_, Option<String>>(0).map(from_stored), from_db(row.get(1)));
+    let status = |row: &Row| {
+        (
+            row.get::<_, Option<String>>("custom_status").map(from_stored),
+            from_db(row.get("custom_status_version")),
+        )
+    };
     Ok(rows.first().map(status))
 }
 
 /// Size of an instance.
 pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<SystemStats>, JobError> {
-    let sql = "SELECT h.events, h.bytes, kv.keys, kv.bytes, (
+    let sql = "SELECT h.events, h.bytes, kv.keys, kv.bytes AS kv_bytes, (
              SELECT f.event_data FROM {schema}.history f
              WHERE f.instance_id = $1 AND f.execution_id = i.current_execution_id
-             ORDER BY f.event_id LIMIT 1)
+             ORDER BY f.event_id LIMIT 1) AS first
          FROM {schema}.instances i
          CROSS JOIN LATERAL (
              SELECT count(*) AS events, coalesce(sum(length(event_data)), 0)::BIGINT AS bytes
@@ -227,11 +239,11 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
     let Some(row) = rows.first() else { return Ok(None) };
     Ok(Some(SystemStats {
-        history_event_count: from_db(row.get(0)),
-        history_size_bytes: from_db(row.get(1)),
-        queue_pending_count: carried_messages(row.get(4))?,
-        kv_user_key_count: from_db(row.get(2)),
-        kv_total_value_bytes: from_db(row.get(3)),
+        history_event_count: from_db(row.get("events")),
+        history_size_bytes: from_db(row.get("bytes")),
+        queue_pending_count: carried_messages(row.get("first"))?,
+        kv_user_key_count: from_db(row.get("keys")),
+        kv_total_value_bytes: from_db(row.get("kv_bytes")),
     }))
 }
 
@@ -258,18 +270,20 @@ impl PostgresProvider {
 }
 
 async fn dump(store: &Store) -> Result<String, JobError> {
-    let sql = "SELECT tablename::TEXT FROM pg_tables WHERE schemaname = $1 ORDER BY 1";
+    let sql = "SELECT tablename::TEXT AS name FROM pg_tables WHERE schemaname = $1 ORDER BY 1";
     let tables = store.query(sql, &[&store.schema.name()]).await?;
     let mut out = String::new();
     for table in tables {
-        let table: String = table.get(0);
+        let table: String = table.get("name");
         out.push_str(&format!("== {table} ==\n"));
         // Our own names: they need no quotes.
-        let sql =
-            format!("SELECT to_json(t)::TEXT FROM {}.{table} t LIMIT $1", store.schema.quoted());
+        let sql = format!(
+            "SELECT to_json(t)::TEXT AS row FROM {}.{table} t LIMIT $1",
+            store.schema.quoted()
+        );
         let client = store.client().await?;
         for row in client.query(&sql, &[&limits::DUMP_ROWS_MAX]).await? {
-            let text: String = row.get(0);
+            let text: String = row.get("row");
             out.extend(text.chars().take(limits::DUMP_TEXT_MAX));
             out.push('\n');
         }
@@ -283,5 +297,5 @@ async fn strings(
     params: Params<'_>,
 ) -> Result<Vec<String>, JobError> {
     let rows = store.query(sql, params).await?;
-    Ok(rows.iter().map(|row| from_stored(row.get(0))).collect())
+    Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
 }

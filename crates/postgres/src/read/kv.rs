@@ -50,7 +50,7 @@ pub(crate) async fn value(
             &[&to_stored(instance), &to_stored(key)],
         )
         .await?;
-    Ok(rows.first().and_then(|row| row.get::<_, Option<String>>(0)).map(from_stored))
+    Ok(rows.first().and_then(|row| row.get::<_, Option<String>>("value")).map(from_stored))
 }
 
 /// All live values.
@@ -69,5 +69,8 @@ pub(crate) async fn values(
             &[&to_stored(instance)],
         )
         .await?;
-    Ok(rows.iter().map(|row| (from_stored(row.get(0)), from_stored(row.get(1)))).collect())
+    Ok(rows
+        .iter()
+        .map(|row| (from_stored(row.get("key")), from_stored(row.get("value"))))
+        .collect())
 }

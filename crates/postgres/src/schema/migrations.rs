@@ -1,9 +1,11 @@
-//! Brings a schema to the current tables. The numbered files are the only source of the schema.
+//! Brings a schema up to date: numbered migrations make the tables, and then the functions of this
+//! build are installed. These texts are the only source of the schema.
 
 use deadpool_postgres::Object;
 use tokio_postgres::GenericClient;
 
 use crate::PostgresError;
+use crate::schema::functions;
 use crate::schema::namespace::Schema;
 
 struct Migration {
@@ -17,16 +19,23 @@ macro_rules! migration {
     };
 }
 
-/// Number n is the n-th file. A released file is never changed: nodes of the release before go on
-/// while the next one migrates.
-const MIGRATIONS: [Migration; 7] = [
+/// A step that made functions before these had files and versions of their own. A new schema
+/// records it and does nothing, so that the numbers mean the same in every schema.
+const fn retired(name: &'static str) -> Migration {
+    Migration { name, sql: "" }
+}
+
+/// Number n is the n-th step. A released file never changes: nodes of the previous release continue
+/// while a node of the next one migrates.
+const MIGRATIONS: [Migration; 8] = [
     migration!("0001_tables"),
-    migration!("0002_messages"),
-    migration!("0003_turns"),
-    migration!("0004_commit"),
-    migration!("0005_work"),
-    migration!("0006_retention"),
-    migration!("0007_step"),
+    retired("0002_messages"),
+    retired("0003_turns"),
+    retired("0004_commit"),
+    retired("0005_work"),
+    retired("0006_retention"),
+    retired("0007_step"),
+    migration!("0008_function_versions"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (
@@ -35,45 +44,60 @@ const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (
     applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
 );";
 
-/// Number of the newest step.
+/// The number of the newest step.
 pub(crate) fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
-/// Applies what is missing, all or nothing. Any number of nodes may do this at once.
+/// Applies what is missing, all or nothing. Any number of nodes may do this at once. A node that
+/// finds everything applied needs no right to change the schema.
 pub(crate) async fn run(client: &mut Object, schema: &Schema) -> Result<(), PostgresError> {
-    if version(&***client, schema).await? == newest() {
+    if State::read(&***client, schema).await?.is_current() {
         return Ok(());
     }
     let transaction = client.transaction().await?;
-    // Held until the end of the transaction; whoever comes second finds everything done.
+    // Held until the transaction ends; the next node then finds everything applied.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock_key(schema)]).await?;
     transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
-    let done = version(&*transaction, schema).await?;
-    transaction.batch_execute(&text_after(schema, done)).await?;
+    let state = State::read(&*transaction, schema).await?;
+    transaction.batch_execute(&text_after(schema, state)).await?;
     transaction.commit().await?;
     Ok(())
 }
 
-/// Refuses a schema that is not at the current version, without changing it.
+/// Refuses a schema that is not up to date, without changing it.
 pub(crate) async fn check(client: &Object, schema: &Schema) -> Result<(), PostgresError> {
-    let found = version(&***client, schema).await?;
-    if found == newest() {
-        return Ok(());
+    let state = State::read(&***client, schema).await?;
+    let name = schema.name().to_owned();
+    if state.tables < newest() {
+        return Err(PostgresError::OlderSchema {
+            schema: name,
+            found: state.tables,
+            known: newest(),
+        });
     }
-    Err(PostgresError::OlderSchema { schema: schema.name().to_owned(), found, known: newest() })
+    if !state.functions {
+        let version = functions::version().to_owned();
+        return Err(PostgresError::MissingFunctions { schema: name, version });
+    }
+    Ok(())
 }
 
-/// All statements that a new schema needs, to be run by somebody who may.
+/// All statements that a new schema needs, for an administrator to run.
 pub(crate) fn text(schema: &Schema) -> String {
-    format!("BEGIN;\n{}COMMIT;\n", text_after(schema, 0))
+    format!("BEGIN;\n{}COMMIT;\n", text_after(schema, State::default()))
 }
 
-fn text_after(schema: &Schema, done: i64) -> String {
+/// The statements that install this build's functions in a schema that has all tables.
+pub(crate) fn functions_text(schema: &Schema) -> String {
+    format!("BEGIN;\n{}COMMIT;\n", functions::text(schema))
+}
+
+fn text_after(schema: &Schema, state: State) -> String {
     let quoted = schema.quoted();
     let mut text = String::new();
-    if done == 0 {
-        // Asked first: who may not make schemas may still fill one that was made for them.
+    if state.tables == 0 {
+        // Checked first: a role that may not create schemas may still fill an existing one.
         let (quote, name) = (do_quote(quoted), literal(schema.name()));
         text.push_str(&format!(
             "DO {quote} BEGIN\n    IF NOT EXISTS (\n        \
@@ -81,18 +105,21 @@ fn text_after(schema: &Schema, done: i64) -> String {
              THEN\n        CREATE SCHEMA {quoted};\n    END IF;\nEND {quote};\n",
         ));
     }
-    text.push_str(&schema.migration(RECORD));
+    text.push_str(&schema.definition(RECORD));
     text.push('\n');
     for (number, migration) in (1..).zip(&MIGRATIONS) {
-        if number <= done {
+        if number <= state.tables {
             continue;
         }
         text.push_str(&format!("\n-- {}\n", migration.name));
-        text.push_str(&schema.migration(migration.sql));
+        text.push_str(&schema.definition(migration.sql));
         text.push_str(&format!(
             "INSERT INTO {quoted}.duroxide_migrations (version, name) VALUES ({number}, '{}');\n",
             migration.name
         ));
+    }
+    if !state.functions {
+        text.push_str(&functions::text(schema));
     }
     text
 }
@@ -110,19 +137,51 @@ fn literal(text: &str) -> String {
     format!("E'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
 }
 
-/// The number of steps that a schema has behind it.
-async fn version(client: &impl GenericClient, schema: &Schema) -> Result<i64, PostgresError> {
-    // By the tables of the catalogue: its functions may answer from before we waited for a lock.
+/// What a schema has already.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// The number of the last migration.
+    tables: i64,
+    /// Whether the functions of this build are installed.
+    functions: bool,
+}
+
+impl State {
+    fn is_current(self) -> bool {
+        self.tables == newest() && self.functions
+    }
+
+    async fn read(client: &impl GenericClient, schema: &Schema) -> Result<Self, PostgresError> {
+        let tables = last_migration(client, schema).await?;
+        if tables < newest() {
+            return Ok(Self { tables, functions: false });
+        }
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM {}.duroxide_functions WHERE version = $1) AS installed",
+            schema.quoted()
+        );
+        let row = client.query_one(&sql, &[&functions::version()]).await?;
+        Ok(Self { tables, functions: row.get("installed") })
+    }
+}
+
+async fn last_migration(
+    client: &impl GenericClient,
+    schema: &Schema,
+) -> Result<i64, PostgresError> {
+    // From the catalogue's tables: its functions may return a state from before the lock wait.
     let sql = "SELECT EXISTS (
              SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations')";
-    let known = client.query_one(sql, &[&schema.name()]).await?;
-    if !known.get::<_, bool>(0) {
+             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations') AS recorded";
+    let row = client.query_one(sql, &[&schema.name()]).await?;
+    if !row.get::<_, bool>("recorded") {
         return Ok(0);
     }
-    let sql =
-        format!("SELECT coalesce(max(version), 0) FROM {}.duroxide_migrations", schema.quoted());
-    let found: i64 = client.query_one(&sql, &[]).await?.get(0);
+    let sql = format!(
+        "SELECT coalesce(max(version), 0) AS version FROM {}.duroxide_migrations",
+        schema.quoted()
+    );
+    let found: i64 = client.query_one(&sql, &[]).await?.get("version");
     if found > newest() {
         let schema = schema.name().to_owned();
         return Err(PostgresError::NewerSchema { schema, found, known: newest() });
@@ -130,7 +189,7 @@ async fn version(client: &impl GenericClient, schema: &Schema) -> Result<i64, Po
     Ok(found)
 }
 
-/// Apart from the keys of instances, which are made by the same numbers.
+/// Differs from the keys of instances, which come from the same numbers.
 fn lock_key(schema: &Schema) -> i64 {
     schema.key() ^ 0x6d69_6772_6174_6521
 }

@@ -1,5 +1,8 @@
-//! The schema: its migrations, and how values are stored in it.
+//! The schema: tables, functions and their calls, and how values are stored.
 
+pub(crate) mod call;
+pub(crate) mod codes;
+pub(crate) mod functions;
 pub(crate) mod migrations;
 pub(crate) mod namespace;
 pub(crate) mod number;

@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::PostgresError;
+use crate::schema::functions;
 
-/// Longest name that the server keeps; it would cut a longer one in silence.
+/// The longest name that the server keeps; it truncates a longer one silently.
 const NAME_BYTES_MAX: usize = 63;
 
-/// Stands for the quoted name in SQL texts.
-const PLACEHOLDER: &str = "{schema}";
-const SEED_PLACEHOLDER: &str = "{seed}";
+// What the SQL texts write for the quoted schema, the version of the functions, and the seed of the
+// advisory locks.
+const SCHEMA: &str = "{schema}";
+const VERSION: &str = "{v}";
+const SEED: &str = "{seed}";
 const BODY: &str = "$body$";
 
 /// A schema and the statements of this crate in it.
@@ -18,12 +21,12 @@ const BODY: &str = "$body$";
 pub(crate) struct Schema {
     name: String,
     quoted: String,
-    /// Texts are made once: the key is the template, which is static.
+    /// The finished texts by their static templates or functions.
     texts: Mutex<HashMap<&'static str, Arc<str>>>,
 }
 
 impl Schema {
-    /// Takes a name as it is, whatever it contains.
+    /// Accepts a name as it is, whatever it contains, if the server does.
     pub(crate) fn new(name: &str) -> Result<Self, PostgresError> {
         let reason = if name.is_empty() {
             "it is empty"
@@ -40,7 +43,7 @@ impl Schema {
         Err(PostgresError::InvalidSchema { name: name.to_owned(), reason: reason.to_owned() })
     }
 
-    /// The name as it was given.
+    /// The name as given.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -52,40 +55,58 @@ impl Schema {
 
     /// A statement in this schema.
     pub(crate) fn sql(&self, template: &'static str) -> Arc<str> {
-        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        Arc::clone(
-            texts
-                .entry(template)
-                .or_insert_with(|| template.replace(PLACEHOLDER, &self.quoted).into()),
-        )
+        self.text(template, || self.fill_in(template))
     }
 
-    /// The text of a migration in this schema.
-    pub(crate) fn migration(&self, template: &str) -> String {
-        // The name stands within function bodies, so that their quotes must not occur in it.
+    /// The call of a function, its arguments in the order of the declaration.
+    pub(crate) fn call(&self, function: &'static str) -> Arc<str> {
+        self.text(function, || {
+            let parameters = functions::find(function).map_or(0, |it| it.parameters.len());
+            let places: Vec<String> = (1..=parameters).map(|place| format!("${place}")).collect();
+            let template =
+                format!("SELECT * FROM {SCHEMA}.{function}{VERSION}({})", places.join(", "));
+            self.fill_in(&template)
+        })
+    }
+
+    fn text(&self, key: &'static str, make: impl FnOnce() -> String) -> Arc<str> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(texts.entry(key).or_insert_with(|| make().into()))
+    }
+
+    // The name comes last: it may itself contain what looks like a placeholder.
+    fn fill_in(&self, template: &str) -> String {
+        let version = format!("_{}", functions::version());
+        template.replace(VERSION, &version).replace(SCHEMA, &self.quoted)
+    }
+
+    /// The text of a migration or a function in this schema.
+    pub(crate) fn definition(&self, template: &str) -> String {
+        // Function bodies contain the name, so that their quotes must not occur in it.
         let mut quote = BODY.to_owned();
         while self.quoted.contains(&quote) {
             quote.insert(1, 'x');
         }
-        template
-            .replace(BODY, &quote)
-            .replace(SEED_PLACEHOLDER, &self.key().to_string())
-            .replace(PLACEHOLDER, &self.quoted)
+        let template = template.replace(BODY, &quote).replace(SEED, &self.key().to_string());
+        self.fill_in(&template)
     }
 
     /// A number for locks that concern this schema only.
     pub(crate) fn key(&self) -> i64 {
-        // FNV-1a: every node must come to the same number, whatever it was compiled with.
-        let hash = self.name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        });
-        hash.cast_signed()
+        fnv1a(self.name.bytes()).cast_signed()
     }
 
-    /// The channel on which nodes tell each other of changes.
+    /// The channel on which nodes notify each other of changes.
     pub(crate) fn channel(&self) -> String {
         format!("duroxide_{:016x}", self.key())
     }
+}
+
+/// A hash that every build computes alike, whatever compiled it.
+pub(crate) fn fnv1a(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 #[cfg(test)]
@@ -102,7 +123,7 @@ mod tests {
     #[test]
     fn a_name_cannot_end_the_body_of_a_function() {
         let schema = Schema::new("a$body$b").unwrap();
-        let text = schema.migration("AS $body$ SELECT {schema}.t $body$");
+        let text = schema.definition("AS $body$ SELECT {schema}.t $body$");
         assert_eq!(text, "AS $xbody$ SELECT \"a$body$b\".t $xbody$");
     }
 

@@ -85,14 +85,14 @@ impl<'a> Group<'a> {
     /// Preparing takes a round trip, and would let what is sent after it overtake it.
     async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
         let (_, commits) = unzip(&self.commits);
-        let statements = [
-            (self.commits.is_empty(), turn_commit::statement(&commits)),
-            (self.finished.is_empty(), worker_queue::FINISH_SQL),
-            (self.messages.is_empty(), orchestrator_queue::INSERT_SQL),
-            (self.activities.is_empty(), worker_queue::INSERT_SQL),
+        let functions = [
+            (self.commits.is_empty(), turn_commit::function(&commits)),
+            (self.finished.is_empty(), worker_queue::COMPLETE_WORK),
+            (self.messages.is_empty(), orchestrator_queue::ENQUEUE_MESSAGES),
+            (self.activities.is_empty(), worker_queue::ENQUEUE_WORK),
         ];
-        for (_, template) in statements.iter().filter(|(empty, _)| !empty) {
-            client.prepare_cached(&store.schema.sql(template)).await?;
+        for (_, function) in functions.iter().filter(|(empty, _)| !empty) {
+            client.prepare_cached(&store.schema.call(function)).await?;
         }
         Ok(())
     }

@@ -119,13 +119,36 @@ async fn a_newer_schema_is_refused_by_migrate_and_verify() {
     }
 }
 
+#[tokio::test]
+async fn the_functions_that_it_prints_complete_a_schema() {
+    let store = Store::live();
+    drop(store.node().await);
+    let sql = store.sql().await;
+    sql.run("DELETE FROM $.duroxide_functions").await;
+    let verify = ["verify", "--schema", &store.schema, "--url", &store.url];
+    let missing = complaint(run(&verify), FAILED);
+    assert!(missing.contains("duroxide-pg functions"), "{missing}");
+    let text = printed(run(&["functions", "--schema", &store.schema]));
+    admin(&store).await.batch_execute(&text).await.unwrap();
+    printed(run(&verify));
+}
+
 #[test]
 fn help_names_every_command_and_option() {
     let asked: [&[&str]; 5] = [&[], &["help"], &["--help"], &["-h"], &["schema", "--help"]];
     for args in asked {
         let text = printed(run(args));
         assert!(text.starts_with("usage: duroxide-pg "), "{args:?}: {text}");
-        for word in ["schema", "migrate", "verify", "help", "--schema", "--url", "DATABASE_URL"] {
+        for word in [
+            "schema",
+            "functions",
+            "migrate",
+            "verify",
+            "help",
+            "--schema",
+            "--url",
+            "DATABASE_URL",
+        ] {
             assert!(text.contains(word), "{args:?} does not speak of {word}");
         }
     }

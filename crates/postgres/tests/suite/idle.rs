@@ -29,7 +29,10 @@ async fn an_idle_node_sends_less_than_one_query_a_second() {
     let orchestrations = OrchestrationRegistry::builder().build();
     let runtime = Runtime::start_with_store(node, activities, orchestrations).await;
     // It has begun to wait when it has looked into both queues.
-    while !(server.log().contains("fetch_turns($1") && server.log().contains("fetch_work($1")) {
+    let sql = store.sql().await;
+    let turns = format!("{}($1", sql.function("fetch_turns").await);
+    let work = format!("{}($1", sql.function("fetch_work").await);
+    while !(server.log().contains(&turns) && server.log().contains(&work)) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
     tokio::time::sleep(Duration::from_millis(500)).await;

@@ -126,3 +126,49 @@ async fn a_role_without_any_right_but_to_use_the_tables_can_work() {
     let any = duroxide_core::providers::TagFilter::Any;
     assert!(node.fetch_work_item(LEASE, NOW, None, &any).await.unwrap().is_some());
 }
+
+#[tokio::test]
+async fn a_schema_from_before_the_function_versions_is_migrated() {
+    let store = Store::live();
+    drop(store.node().await);
+    let sql = store.sql().await;
+    sql.run("DROP TABLE $.duroxide_functions; DELETE FROM $.duroxide_migrations WHERE version > 7")
+        .await;
+    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");
+    let node = store.node().await;
+    create(&*node, "a").await;
+    assert_eq!(node.read("a").await.unwrap().len(), 1);
+}
+
+/// As if another build had installed its functions.
+#[tokio::test]
+async fn the_functions_of_two_builds_live_side_by_side() {
+    let store = Store::live();
+    drop(store.node().await);
+    let sql = store.sql().await;
+    let ours = sql.function("now_ms").await.replace("now_ms_", "");
+    sql.run("UPDATE $.duroxide_functions SET version = 'other'").await;
+    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    let missing =
+        matches!(&error, PostgresError::MissingFunctions { version, .. } if *version == ours);
+    assert!(missing && error.to_string().contains("duroxide-pg functions"), "{error}");
+    let node = store.node().await;
+    create(&*node, "a").await;
+    assert_eq!(store.count("SELECT count(*) FROM $.duroxide_functions").await, 2);
+}
+
+#[tokio::test]
+async fn the_printed_functions_may_be_installed_again() {
+    let store = Store::live();
+    drop(store.node().await);
+    let text = PostgresProvider::functions_sql(&store.schema).unwrap();
+    let sql = store.sql().await;
+    let functions = "SELECT count(*) FROM pg_proc WHERE pronamespace = '$'::regnamespace";
+    let before = store.count(functions).await;
+    for _ in 0..2 {
+        sql.run_as_is(&text).await;
+    }
+    assert_eq!(store.count(functions).await, before);
+    drop(store.builder().migrations(Migrations::Verify).open().await.unwrap());
+}

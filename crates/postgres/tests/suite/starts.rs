@@ -38,7 +38,7 @@ async fn a_start_brings_its_turn_without_a_fetch() {
     let sql = store.sql().await;
     let sent = async {
         // From now on no fetch can find anything.
-        sql.run("DROP FUNCTION $.fetch_turns").await;
+        sql.run(&format!("DROP FUNCTION $.{}", sql.function("fetch_turns").await)).await;
         send(&*node, "a").await;
     };
     let turns = fetch_during(&*node, 4, sent).await;

@@ -80,9 +80,21 @@ impl Sql {
         self.client.batch_execute(&sql.replace('$', &self.schema)).await.unwrap();
     }
 
+    /// Runs a text that already names its schema.
+    pub(crate) async fn run_as_is(&self, sql: &str) {
+        self.client.batch_execute(sql).await.unwrap();
+    }
+
     pub(crate) async fn count(&self, sql: &str) -> i64 {
         let row = self.client.query_one(&sql.replace('$', &self.schema), &[]).await.unwrap();
         row.get(0)
+    }
+
+    /// The name that a function of this build has in the schema.
+    pub(crate) async fn function(&self, name: &str) -> String {
+        let sql = format!("SELECT version FROM {}.duroxide_functions", self.schema);
+        let row = self.client.query_one(&sql, &[]).await.unwrap();
+        format!("{name}_{}", row.get::<_, &str>("version"))
     }
 
     /// Ends sessions of this database whose last statement holds `word`, but not our own.

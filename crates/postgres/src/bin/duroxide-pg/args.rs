@@ -8,6 +8,7 @@ usage: duroxide-pg COMMAND [OPTION]...
 
 commands:
   schema    print the SQL that makes a new schema
+  functions print the SQL that installs this build's functions beside those of other builds
   migrate   make or migrate a schema
   verify    say whether a schema is up to date, without changing it
   help      show this text
@@ -21,6 +22,7 @@ options:
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
     Schema,
+    Functions,
     Migrate { url: String },
     Verify { url: String },
     Help,
@@ -55,6 +57,7 @@ impl Args {
         };
         let command = match name.as_str() {
             "schema" => Command::Schema,
+            "functions" => Command::Functions,
             "migrate" => Command::Migrate { url: url()? },
             "verify" => Command::Verify { url: url()? },
             "help" | "--help" | "-h" => Command::Help,

@@ -34,6 +34,7 @@ async fn perform(args: Args) -> Result<(), Box<dyn Error>> {
     match args.command {
         Command::Help => print(USAGE),
         Command::Schema => print(&PostgresProvider::schema_sql(&args.schema)?),
+        Command::Functions => print(&PostgresProvider::functions_sql(&args.schema)?),
         Command::Migrate { url } => {
             open(&url, &args.schema, Migrations::Run).await?;
             print(&up_to_date(&args.schema))

@@ -1,9 +1,7 @@
--- Commits one direct turn that hears of one activity and schedules one or none, as `commit_turns`
--- would: the step of a chain, or its end. Without arrays of everything it takes the server half the
--- time. Null for an instance is a rehearsal: every statement is run on nothing.
---
--- `o_code` is 0 if it is committed and 3 if it does not follow what is stored.
-CREATE FUNCTION {schema}.commit_step(
+-- Commits one direct turn that completes one activity and schedules one or none, as `commit_turns`
+-- would: a step of a chain, or its end. Without arrays of every kind it takes the server half the
+-- time. A null instance warms up: every statement runs on no rows.
+CREATE OR REPLACE FUNCTION {schema}.commit_step{v}(
     p_now BIGINT, p_node BIGINT, p_instance TEXT, p_token UUID, p_execution BIGINT, p_name TEXT,
     p_version TEXT, p_status TEXT, p_output TEXT, p_ends BOOLEAN, p_custom_set BOOLEAN,
     p_custom TEXT, d_incarnation BIGINT, d_execution BIGINT, d_event BIGINT,
@@ -19,13 +17,13 @@ SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
-    v_rehearsal BOOLEAN := p_instance IS NULL;
+    v_warm_up BOOLEAN := p_instance IS NULL;
     v_session TEXT;
 BEGIN
     o_now := v_now;
-    o_code := 3;
-    -- Until the end of the transaction nobody hands the instance out. Somebody who is about to do
-    -- that now comes first.
+    o_code := {NOT_CURRENT};
+    -- Until the transaction ends, no fetch leases the instance. If a fetch holds the lock now, it
+    -- goes first.
     IF NOT pg_try_advisory_xact_lock({schema}.instance_key(p_instance)) THEN
         RETURN;
     END IF;
@@ -54,48 +52,48 @@ BEGIN
             LIMIT 1) IS NULL
     RETURNING i.incarnation, i.custom_status, i.custom_status_version
     INTO o_incarnation, o_custom, o_custom_version;
-    IF NOT FOUND AND NOT v_rehearsal THEN
+    IF NOT FOUND AND NOT v_warm_up THEN
         RETURN;
     END IF;
     DELETE FROM {schema}.worker_queue q
     WHERE q.id = f_id AND q.lock_token = f_token AND q.locked_until > v_now
     RETURNING q.session_id INTO v_session;
-    IF NOT FOUND AND NOT v_rehearsal THEN
+    IF NOT FOUND AND NOT v_warm_up THEN
         RAISE EXCEPTION 'a finished activity is gone or its lease has run out'
             USING ERRCODE = 'DX001';
     END IF;
     IF v_session IS NOT NULL THEN
-        PERFORM {schema}.touch_sessions(v_now, ARRAY[v_session]);
+        PERFORM {schema}.touch_sessions{v}(v_now, ARRAY[v_session]);
     END IF;
-    IF p_status IS NOT NULL OR v_rehearsal THEN
+    IF p_status IS NOT NULL OR v_warm_up THEN
         INSERT INTO {schema}.executions
             (instance_id, execution_id, status, output, started_at, completed_at)
-        SELECT p_instance, p_execution, p_status, p_output, v_now, v_now WHERE NOT v_rehearsal
+        SELECT p_instance, p_execution, p_status, p_output, v_now, v_now WHERE NOT v_warm_up
         ON CONFLICT (instance_id, execution_id) DO UPDATE SET
             status = excluded.status, output = excluded.output,
             completed_at = excluded.completed_at;
     END IF;
-    -- One by one is quicker than all at once while they are few.
-    FOR v_place IN 1..greatest(cardinality(e_id), v_rehearsal::INTEGER) LOOP
+    -- For a few events, single inserts are faster than one insert of all.
+    FOR v_place IN 1..greatest(cardinality(e_id), v_warm_up::INTEGER) LOOP
         INSERT INTO {schema}.history
             (instance_id, execution_id, event_id, event_type, event_data, created_at)
         SELECT p_instance, p_execution, e_id[v_place], e_type[v_place], e_data[v_place], v_now
-        WHERE NOT v_rehearsal;
+        WHERE NOT v_warm_up;
     END LOOP;
     IF p_ends AND (
         SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = p_instance LIMIT 1) = 1
     THEN
-        PERFORM {schema}.merge_values(ARRAY[1], ARRAY[p_instance], ARRAY[TRUE]);
+        PERFORM {schema}.merge_kv{v}(ARRAY[1], ARRAY[p_instance], ARRAY[TRUE]);
     END IF;
-    IF w_item IS NOT NULL OR v_rehearsal THEN
+    IF w_item IS NOT NULL OR v_warm_up THEN
         INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id, execution_id,
             activity_id, session_id, route, lock_token, locked_until, attempt_count, start_by)
         SELECT w_item, v_now, w_instance, w_execution, w_activity, w_session, w_route, w_token,
             v_now + w_lock_for, (w_token IS NOT NULL)::INTEGER,
             CASE WHEN w_token IS NULL THEN v_now + w_limit END
-        WHERE NOT v_rehearsal
+        WHERE NOT v_warm_up
         RETURNING worker_queue.id INTO o_work_id;
     END IF;
-    o_code := 0;
+    o_code := {COMMITTED};
 END
 $body$;

@@ -1,16 +1,16 @@
--- Hands out turns. Reads the queue in order, takes the lease of each instance, and returns all that
--- a turn needs; the last row has no instance and says the time, when to look again and whether
--- something was passed over that may be free by now. For no turns at all it is a rehearsal: its
--- statements are run on nothing, so that their plans are made before they are needed.
-CREATE FUNCTION {schema}.fetch_turns(
+-- Leases turns. Reads the queue in order, leases each instance, and returns all that a turn needs.
+-- The last row has no instance: it carries the server's time, the time of the next poll, whether
+-- the call passed over something that may be free by now, and which messages it set aside. With
+-- `p_turns_max` 0 it warms up: its statements run on no rows, which makes their plans.
+CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     p_now BIGINT,
     p_turns_max INTEGER,
     p_lock_for BIGINT,
-    -- Ranges of versions that the caller replays; null means all.
+    -- Ranges of versions that the caller can replay; null means all.
     p_from BYTEA[],
     p_to BYTEA[],
     p_node BIGINT,
-    -- How long an instance is left to the node that it is warm on.
+    -- How long other nodes leave an instance to the node that holds its history in memory.
     p_grace BIGINT,
     p_inline_events_max BIGINT
 ) RETURNS TABLE (
@@ -30,7 +30,10 @@ CREATE FUNCTION {schema}.fetch_turns(
     o_kv_times BIGINT[],
     o_now BIGINT,
     o_due BIGINT,
-    o_unfinished BOOLEAN
+    o_unfinished BOOLEAN,
+    o_aside_instances TEXT[],
+    o_aside_counts BIGINT[],
+    o_aside_dropped BOOLEAN[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -47,10 +50,10 @@ DECLARE
     v_unfinished BOOLEAN := TRUE;
     v_row RECORD;
 BEGIN
-    -- Another round is needed only when messages were set aside that stood before others.
+    -- Another round is needed only if messages were set aside that came before others.
     FOR v_round IN 1..64 LOOP
         v_chosen := '{}';
-        -- Those whose lease ran out come first: their work is late already.
+        -- Instances with expired leases come first: their messages are late already.
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
             FOR v_row IN
                 SELECT l.instance_id FROM {schema}.instance_locks l
@@ -74,7 +77,7 @@ BEGIN
                 END IF;
             END LOOP;
             IF cardinality(v_chosen) > 0 THEN
-                PERFORM {schema}.count_expired_attempts(v_now, v_chosen);
+                PERFORM {schema}.count_expired_attempts{v}(v_now, v_chosen);
             END IF;
         END IF;
         FOR v_row IN
@@ -105,9 +108,9 @@ BEGIN
             v_unfinished := FALSE;
             EXIT;
         END IF;
-        -- Leases need not survive a crash of the server: whoever held them asks again.
+        -- A lease need not survive a crash of the server: its holder fetches again.
         PERFORM set_config('synchronous_commit', 'off', TRUE);
-        -- Leases those that exist or are about to be started.
+        -- Leases the chosen instances that exist or have a start.
         RETURN QUERY
         WITH wanted AS MATERIALIZED (
             SELECT c.instance_id, c.place, gen_random_uuid() AS token,
@@ -119,9 +122,9 @@ BEGIN
             FROM unnest(v_chosen) WITH ORDINALITY AS c (instance_id, place)
             LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
             CROSS JOIN LATERAL (
-                -- The index gives them in order.
+                -- The index returns them in order.
                 SELECT array_agg(o.id) AS ids, array_agg(o.work_item) AS texts,
-                    max(o.attempt_count) + 1 AS attempts, bool_or(o.kind = 1) AS starts
+                    max(o.attempt_count) + 1 AS attempts, bool_or(o.kind = {KIND_START}) AS starts
                 FROM (
                     SELECT q.id, q.work_item, q.attempt_count, q.kind
                     FROM {schema}.orchestrator_queue q
@@ -129,7 +132,7 @@ BEGIN
                     ORDER BY q.id
                 ) AS o
             ) AS m
-            -- Someone may have taken and even committed the turn since it was chosen.
+            -- Another node may have leased and even committed the turn since it was chosen.
             WHERE m.ids IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
         ), locked AS (
@@ -139,14 +142,15 @@ BEGIN
             ON CONFLICT DO NOTHING
             RETURNING instance_locks.instance_id
         )
-        SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version, w.execution_id,
-            w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
+        SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version,
+            w.execution_id, w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
             CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
                 THEN (
                     SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
                     WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
             END,
-            kv.keys, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN
+            kv.keys, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN,
+            NULL::TEXT[], NULL::BIGINT[], NULL::BOOLEAN[]
         FROM locked k
         JOIN wanted w ON w.instance_id = k.instance_id
         LEFT JOIN LATERAL (
@@ -166,8 +170,12 @@ BEGIN
             v_unfinished := FALSE;
             EXIT;
         END IF;
-        PERFORM {schema}.set_aside(v_now, v_chosen);
-        -- Nobody is handed out twice, not even under a lease that ends at once.
+        SELECT o_aside_instances || coalesce(array_agg(a.o_instance), '{}'),
+            o_aside_counts || coalesce(array_agg(a.o_count), '{}'),
+            o_aside_dropped || coalesce(array_agg(a.o_dropped), '{}')
+        INTO o_aside_instances, o_aside_counts, o_aside_dropped
+        FROM {schema}.set_orphans_aside{v}(v_now, v_chosen) AS a;
+        -- One call leases no instance twice, not even under a lease that expires at once.
         v_left := v_left || v_chosen;
     END LOOP;
     IF v_found < p_turns_max OR p_turns_max = 0 THEN
@@ -184,58 +192,5 @@ BEGIN
     o_due := v_due;
     o_unfinished := v_unfinished;
     RETURN NEXT;
-END
-$body$;
-
--- A lease that ran out counts as an attempt of the messages that it held, and is removed.
-CREATE FUNCTION {schema}.count_expired_attempts(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
-LANGUAGE plpgsql AS $body$
-BEGIN
-    WITH expired AS (
-        DELETE FROM {schema}.instance_locks l
-        WHERE l.instance_id = ANY (p_instances) AND l.locked_until <= p_now
-        RETURNING l.instance_id, l.message_ids)
-    UPDATE {schema}.orchestrator_queue q SET attempt_count = q.attempt_count + 1
-    FROM expired
-    WHERE q.instance_id = expired.instance_id AND q.id = ANY (expired.message_ids);
-END
-$body$;
-
--- Deals with messages whose instance does not exist and is not about to be started, so that they
--- are not met again by every fetch. The caller holds the keys of the instances.
-CREATE FUNCTION {schema}.set_aside(p_now BIGINT, p_instances TEXT[]) RETURNS VOID
-LANGUAGE plpgsql AS $body$
-DECLARE
-    v_instance TEXT;
-    v_start BIGINT;
-BEGIN
-    FOREACH v_instance IN ARRAY p_instances LOOP
-        CONTINUE WHEN EXISTS (
-                SELECT 1 FROM {schema}.instances i WHERE i.instance_id = v_instance)
-            OR EXISTS (SELECT 1 FROM {schema}.history h WHERE h.instance_id = v_instance)
-            OR EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = v_instance)
-            OR EXISTS (
-                SELECT 1 FROM {schema}.orchestrator_queue q
-                WHERE q.instance_id = v_instance AND q.kind = 1 AND q.visible_at <= p_now
-                    AND NOT q.parked);
-        SELECT min(q.visible_at) INTO v_start FROM {schema}.orchestrator_queue q
-        WHERE q.instance_id = v_instance AND q.kind = 1 AND q.visible_at > p_now;
-        IF v_start IS NOT NULL THEN
-            -- The start was given back with a delay; its messages wait with it.
-            UPDATE {schema}.orchestrator_queue q SET visible_at = v_start
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
-        ELSIF NOT EXISTS (
-            SELECT 1 FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked
-                AND q.kind <> 2
-        ) THEN
-            -- Nobody reads a queue that was filled before its instance existed.
-            DELETE FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
-        ELSE
-            UPDATE {schema}.orchestrator_queue q SET parked = TRUE, visible_at = p_now
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
-        END IF;
-    END LOOP;
 END
 $body$;

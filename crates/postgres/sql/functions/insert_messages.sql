@@ -1,0 +1,29 @@
+-- Adds messages in order. Each is visible from its own time on, or at once. A start unparks the
+-- messages of its instance.
+CREATE OR REPLACE FUNCTION {schema}.insert_messages{v}(
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_visible_at BIGINT[], m_kind SMALLINT[]
+) RETURNS VOID
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_starts TEXT[];
+BEGIN
+    IF {KIND_START} = ALL (m_kind) THEN
+        v_starts := m_instance;
+    ELSIF {KIND_START} = ANY (m_kind) THEN
+        SELECT array_agg(m.instance_id) INTO v_starts
+        FROM unnest(m_instance, m_kind) AS m (instance_id, kind) WHERE m.kind = {KIND_START};
+    END IF;
+    IF v_starts IS NOT NULL THEN
+        -- A concurrent fetch that parks messages of this instance either sees the start, or this
+        -- call sees the parked messages.
+        PERFORM {schema}.lock_instances{v}(v_starts);
+    END IF;
+    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
+    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind
+    FROM unnest(m_instance, m_item, m_visible_at, m_kind)
+        AS m (instance_id, work_item, visible_at, kind);
+    IF v_starts IS NOT NULL THEN
+        PERFORM {schema}.unpark_messages{v}(v_starts);
+    END IF;
+END
+$body$;

@@ -1,0 +1,19 @@
+-- Extends the live lease of an activity from now on; false if the lease is lost.
+CREATE OR REPLACE FUNCTION {schema}.renew_work{v}(
+    p_now BIGINT, p_id BIGINT, p_token UUID, p_extend_for BIGINT,
+    OUT o_renewed BOOLEAN
+)
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_session TEXT;
+BEGIN
+    UPDATE {schema}.worker_queue q SET locked_until = v_now + p_extend_for
+    WHERE q.id = p_id AND q.lock_token = p_token AND q.locked_until > v_now
+    RETURNING q.session_id INTO v_session;
+    o_renewed := FOUND;
+    IF v_session IS NOT NULL THEN
+        PERFORM {schema}.touch_sessions{v}(v_now, ARRAY[v_session]);
+    END IF;
+END
+$body$;
