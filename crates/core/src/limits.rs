@@ -116,10 +116,10 @@ pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 pub const FINISHED_WAITING_MAX: usize = 1024;
 
 /// Activities that are leased to a node and wait for one of its slots.
-pub const AHEAD_MAX: usize = 1024;
+pub const PREFETCHED_MAX: usize = 1024;
 
 /// How long these wait before other nodes may have them.
-pub const AHEAD_TIME_MAX: Duration = Duration::from_millis(20);
+pub const PREFETCH_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// An activity that usually takes longer does not wait like that: with 64 slots, 1,024 of this
 /// length are done in time.

@@ -45,11 +45,6 @@ impl Event {
 
     /// Whether the event ends its execution.
     pub fn is_terminal(&self) -> bool {
-        matches!(
-            self.kind,
-            EventKind::OrchestrationCompleted { .. }
-                | EventKind::OrchestrationFailed { .. }
-                | EventKind::OrchestrationContinuedAsNew { .. }
-        )
+        self.kind.final_status().is_some()
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ErrorDetails;
+use super::{ErrorDetails, ExecutionStatus};
 
 /// What an [`Event`](super::Event) records. Tags, keys and their order are a stored format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -183,6 +183,38 @@ pub enum EventKind {
 }
 
 impl EventKind {
+    /// The status that this event gives its execution for good, if it is the last event of one.
+    pub(crate) fn final_status(&self) -> Option<ExecutionStatus> {
+        match self {
+            Self::OrchestrationCompleted { .. } => Some(ExecutionStatus::Completed),
+            Self::OrchestrationFailed { .. } => Some(ExecutionStatus::Failed),
+            Self::OrchestrationContinuedAsNew { .. } => Some(ExecutionStatus::ContinuedAsNew),
+            Self::OrchestrationStarted { .. }
+            | Self::ActivityScheduled { .. }
+            | Self::ActivityCompleted { .. }
+            | Self::ActivityFailed { .. }
+            | Self::ActivityCancelRequested { .. }
+            | Self::TimerCreated { .. }
+            | Self::TimerFired { .. }
+            | Self::ExternalSubscribed { .. }
+            | Self::ExternalEvent { .. }
+            | Self::OrchestrationChained { .. }
+            | Self::SubOrchestrationScheduled { .. }
+            | Self::SubOrchestrationCompleted { .. }
+            | Self::SubOrchestrationFailed { .. }
+            | Self::SubOrchestrationCancelRequested { .. }
+            | Self::OrchestrationCancelRequested { .. }
+            | Self::ExternalSubscribedCancelled { .. }
+            | Self::QueueSubscribed { .. }
+            | Self::QueueEventDelivered { .. }
+            | Self::QueueSubscriptionCancelled { .. }
+            | Self::CustomStatusUpdated { .. }
+            | Self::KeyValueSet { .. }
+            | Self::KeyValueCleared { .. }
+            | Self::KeyValuesCleared => None,
+        }
+    }
+
     /// The `type` tag of the stored form.
     pub fn type_tag(&self) -> &'static str {
         match self {

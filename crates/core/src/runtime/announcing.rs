@@ -1,4 +1,4 @@
-//! Says which activities this node takes, so that work that nobody serves can be seen.
+//! Announces which activities this node serves, so that clients can find work that no node serves.
 
 use std::sync::Arc;
 
@@ -21,23 +21,23 @@ async fn keep(node: Arc<Node>) {
     let announcement = announcement(&node);
     loop {
         if let Err(error) = node.provider.announce_worker(&announcement).await {
-            warn!(target: "duroxide::runtime", %error, "the node could not be announced");
+            warn!(target: "duroxide::runtime", %error, "could not announce the node; retrying at the next interval");
         }
-        // A failed one is repeated in time too: a node outlives two missed announcements.
+        // Also after a failure: an announcement stays valid while two in a row fail.
         if node.tasks.unless_stopped(sleep(WORKER_ANNOUNCEMENT_INTERVAL)).await.is_none() {
             break;
         }
     }
     if let Err(error) = node.provider.withdraw_worker(&announcement.node_id).await {
-        debug!(target: "duroxide::runtime", %error, "the node will expire instead");
+        debug!(target: "duroxide::runtime", %error, "could not withdraw the announcement of the node; it will expire");
     }
 }
 
 fn announcement(node: &Node) -> WorkerAnnouncement {
-    let mut activities = node.activities.list_names();
+    let mut activities = node.handlers.activity_names();
     activities.sort_unstable();
     WorkerAnnouncement {
-        // Unique for each start: what a node of the same name left behind is not this node.
+        // Unique for each start: an earlier node of the same name is another node.
         node_id: match &node.options.worker_node_id {
             Some(name) => format!("{name}-{}", node.unique_id),
             None => node.unique_id.clone(),

@@ -1,4 +1,4 @@
-//! Gauges that are read from the store from time to time.
+//! Gauges that the node reads from the store at an interval.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::limits::BACKGROUND_INTERVAL_MIN;
 use crate::panics;
 use crate::providers::ProviderError;
 
-/// Reads the gauges and keeps them up to date until the node stops. A store without a management
-/// side has none.
+/// Reads the gauges, and updates them at an interval until the node stops. A store without a
+/// management side has none.
 ///
-/// To be awaited before the node takes its first turn: what it then starts and ends is counted from
-/// there, and would be lost in a number that was read earlier and set later.
+/// Await this before the node takes its first turn: turns count up and down from the value that is
+/// read here, and a later assignment would overwrite their counts.
 pub(crate) async fn start(node: &Arc<Node>) {
     if node.provider.as_management_capability().is_none() {
         return;
@@ -36,7 +36,7 @@ async fn refresh(node: &Node) {
         Ok(Err(error)) => error.to_string(),
         Err(panic) => panic,
     };
-    debug!(target: "duroxide::runtime", error, "gauges could not be read");
+    debug!(target: "duroxide::runtime", error, "could not read the gauges; retrying at the next interval");
 }
 
 async fn read(node: &Node) -> Result<(), ProviderError> {

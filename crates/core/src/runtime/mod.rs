@@ -1,11 +1,15 @@
 //! Moves work between the provider, the engine and the activities.
 
+mod activities;
 mod activity_context;
 mod activity_handler;
 mod announcing;
+mod builtin;
 mod descriptor;
 pub(crate) mod dispatchers;
+mod fast_path;
 mod gauges;
+mod handlers;
 mod kind_of;
 mod lease;
 mod node;
@@ -16,12 +20,12 @@ pub mod registry;
 mod runtime;
 mod slots;
 mod start_facts;
-mod system_activities;
+mod storage_retry;
 mod tasks;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
+mod turns;
 mod unregistered_backoff;
-mod warm_cache;
 
 pub use crate::context::{FnOrchestration, OrchestrationHandler};
 pub use crate::limits;

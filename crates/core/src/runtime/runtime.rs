@@ -6,13 +6,14 @@ use std::time::Duration;
 use tracing::info;
 use uuid::Uuid;
 
-use super::dispatchers::worker::{Ahead, FinishedWork, Pace, RunningActivities, SessionCount};
+use super::activities::Activities;
+use super::fast_path::FastPath;
+use super::handlers::Handlers;
 use super::lease::Leases;
-use super::node::{Node, capabilities};
-use super::slots::Slots;
+use super::node::Node;
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
-use super::warm_cache::WarmCache;
+use super::turns::Turns;
 use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
     dispatchers, gauges,
@@ -23,7 +24,7 @@ use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::providers::Provider;
 use crate::providers::instrumented::InstrumentedProvider;
 
-/// Digits by which logs tell nodes apart.
+/// Digits of the id of a node in logs.
 const RUNTIME_ID_DIGITS: usize = 4;
 
 /// A running node: fetches turns and activities from a store and runs them.
@@ -31,6 +32,7 @@ const RUNTIME_ID_DIGITS: usize = 4;
 /// Dropping the last handle does not stop it; [`shutdown`](Self::shutdown) does.
 pub struct Runtime {
     node: Arc<Node>,
+    turns: Arc<Turns>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -70,42 +72,37 @@ impl Runtime {
         };
         let metrics = Arc::clone(observability.metrics_provider());
         let unique_id = Uuid::new_v4().simple().to_string();
+        let clock = history_store.clock();
         let node = Arc::new(Node {
-            clock: history_store.clock(),
             provider: Arc::new(InstrumentedProvider::new(history_store, Some(metrics))),
-            orchestrations: orchestration_registry,
-            activities: activity_registry,
+            handlers: Handlers::new(Arc::clone(&clock), orchestration_registry, activity_registry),
+            clock,
             observability,
-            capabilities: capabilities(&options),
-            warm: Arc::new(WarmCache::new(options.warm_cache.clone())),
-            running: RunningActivities::default(),
-            worker_slots: Slots::new(options.worker_concurrency),
-            ahead: Ahead::default(),
-            pace: Pace::default(),
-            finished: FinishedWork::default(),
-            sessions: SessionCount::new(options.max_sessions_per_runtime),
             leases: Leases::new(),
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
             options,
         });
-        log_start(&node);
+        let turns = Arc::new(Turns::new(Arc::clone(&node)));
+        let activities = Arc::new(Activities::new(Arc::clone(&node), turns.known_starts()));
+        let fast_path = Arc::new(FastPath::new(Arc::clone(&turns), Arc::clone(&activities)));
+        log_start(&turns);
         gauges::start(&node).await;
-        dispatchers::orchestration::start(&node);
-        dispatchers::worker::start(&node);
-        dispatchers::worker::start_sweeping(&node);
+        dispatchers::orchestration::start(&fast_path);
+        dispatchers::worker::start(&activities, &fast_path);
+        dispatchers::worker::start_sweeping(&activities, &fast_path);
         announcing::start(&node);
-        Arc::new(Self { node })
+        Arc::new(Self { node, turns })
     }
 
-    /// Stops the node: no new work is taken, work in hand is finished within the grace and aborted
-    /// after it. `None` means one second, `Some(0)` aborts at once. May be called again.
+    /// Stops the node. It fetches no more work, completes running work within the grace period and
+    /// aborts the rest. `None` means one second, `Some(0)` aborts at once. May be called again.
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         let grace = timeout_ms.map_or(SHUTDOWN_GRACE_DEFAULT, Duration::from_millis);
         self.node.tasks.shutdown(grace).await;
         self.node.leases.stop();
-        self.node.warm.clear();
+        self.turns.warm.clear();
     }
 
     /// Name, version and parent of an instance; `None` if it is unknown or cannot be read.
@@ -123,7 +120,7 @@ impl Runtime {
         })
     }
 
-    /// What this node has counted so far.
+    /// The counters of this node.
     pub fn metrics_snapshot(&self) -> Option<MetricsSnapshot> {
         Some(self.node.observability.metrics_snapshot())
     }
@@ -134,16 +131,17 @@ impl Runtime {
     }
 }
 
-fn log_start(node: &Node) {
+fn log_start(turns: &Turns) {
+    let provider = &turns.node.provider;
     info!(
         target: "duroxide::runtime",
         "duroxide runtime ({BUILD_VERSION}) starting with provider {} ({})",
-        node.provider.name(),
-        node.provider.version()
+        provider.name(),
+        provider.version()
     );
     info!(
         target: "duroxide::runtime",
-        supported_range = node.supported_range(),
+        supported_range = turns.supported_range(),
         "Orchestration dispatcher capability filter configured"
     );
 }

@@ -1,6 +1,14 @@
-//! What a start event pins down.
+//! The facts of a start event.
+
+use std::sync::Arc;
 
 use crate::model::{Event, EventKind};
+
+/// Knows how instances that are in memory were started.
+pub(crate) trait KnownStarts: Send + Sync {
+    /// The start of an instance; `None` if only the store knows it.
+    fn facts(&self, instance: &str) -> Option<Arc<StartFacts>>;
+}
 
 /// The parts of a start event that later turns need.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -36,7 +36,7 @@ async fn a_history_that_is_no_json_fails_its_instance_only() {
     .await;
     let expected = "poison: orchestration no-json history deserialization failed after 3 attempts";
     assert!(failure.starts_with(expected), "{failure}");
-    assert!(logs::hold(&["no-json", "history cannot be read; the turn is given back"]));
+    assert!(logs::hold(&["no-json", "history cannot be read; releasing the turn"]));
 }
 
 #[tokio::test]

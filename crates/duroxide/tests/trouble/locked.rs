@@ -33,7 +33,10 @@ async fn a_file_locked_by_others_for_a_while_loses_nothing() {
     assert!(refused.is_retryable());
     // Readers are not held up.
     stand.client.get_orchestration_status("held-0").await.unwrap();
-    until("the node meets the lock", || logs::hold(&["Database locked", "tried again"])).await;
+    until("the node meets the lock", || {
+        logs::hold(&["Database locked", "storage operation failed; retrying"])
+    })
+    .await;
     other.execute_batch("ROLLBACK").unwrap();
 
     for number in 0..WORKFLOWS {

@@ -1,6 +1,5 @@
-//! Move work: from the queues to the engine and the activities, and back.
+//! Poll the queues: one dispatcher for turns, one for activities. Neither knows the other.
 
 pub(crate) mod orchestration;
 mod pacing;
-mod returning;
 pub(crate) mod worker;

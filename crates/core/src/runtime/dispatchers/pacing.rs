@@ -1,4 +1,4 @@
-//! How fast a dispatcher asks for work.
+//! How often a dispatcher polls for work.
 
 use std::time::Duration;
 
@@ -27,24 +27,24 @@ impl Pacing {
         self.failures = 0;
     }
 
-    /// Nothing was found: a provider that cannot wait is not asked again at once. A watch that was
-    /// made before asking ends the pause when there is reason to ask.
-    pub(super) async fn idle(&self, asked: Instant, changes: Option<ChangeWatch>, tasks: &Tasks) {
-        // Never none at all: who asks without end lets nothing else run. Yielding is not enough, it
-        // leaves us to our thread, which code of a user may keep for long.
-        let left = self.interval_min.saturating_sub(asked.elapsed()).max(FETCH_PAUSE_MIN);
+    /// Pauses after a poll that found nothing, for providers that cannot wait. A watch that was made
+    /// before the poll ends the pause when something changes.
+    pub(super) async fn idle(&self, polled: Instant, changes: Option<ChangeWatch>, tasks: &Tasks) {
+        // There is always a pause: polling in a loop would starve other tasks. Yielding is not
+        // enough, because this task would stay on a thread that user code may block for long.
+        let left = self.interval_min.saturating_sub(polled.elapsed()).max(FETCH_PAUSE_MIN);
         let changed = async {
             match changes {
                 Some(mut changes) => changes.changed().await,
                 None => std::future::pending().await,
             }
         };
-        // Both a change and the end of the pause are reasons to ask.
+        // Both a change and the end of the pause are reasons to poll.
         let pause = tokio::time::timeout(left, changed);
         tasks.unless_stopped(pause).await.unwrap_or(Ok(())).unwrap_or_default();
     }
 
-    /// The fetch failed: wait longer each time, as long as the trouble is a passing one.
+    /// Pauses after a failed fetch; longer after each retryable error.
     pub(super) async fn failed(&mut self, error: &ProviderError, tasks: &Tasks) {
         let pause = if error.is_retryable() {
             self.failures = self.failures.saturating_add(1);
@@ -53,7 +53,7 @@ impl Pacing {
             warn!(
                 target: "duroxide::runtime",
                 dispatcher = self.dispatcher, %error, ?pause,
-                "fetch failed and is tried again"
+                "fetch failed; retrying"
             );
             pause
         } else {
@@ -61,7 +61,7 @@ impl Pacing {
             error!(
                 target: "duroxide::runtime",
                 dispatcher = self.dispatcher, %error,
-                "fetch failed"
+                "fetch failed permanently; polling again"
             );
             FETCH_RETRY_STEP
         };

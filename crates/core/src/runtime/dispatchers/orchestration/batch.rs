@@ -1,68 +1,76 @@
-//! The messages of a turn, sorted by what they mean.
+//! The messages of a turn, classified.
 
 use tracing::warn;
 
-use super::standing::{Ended, Standing};
+use super::instance_state::{Ended, InstanceState};
 use crate::model::WorkItem;
 use crate::runtime::start_facts::ParentCall;
 
-/// One batch, sorted.
+/// The messages of one turn, classified.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Batch {
-    /// The message that begins an execution in this turn.
+    /// The message that starts an execution in this turn.
     pub(super) start: Option<WorkItem>,
     /// Everything else, in order; messages carried by the start come first.
     pub(super) inbox: Vec<WorkItem>,
-    /// Parents whose child start met an existing instance.
+    /// Parents whose child start found an existing instance.
     pub(super) collisions: Vec<ParentCall>,
 }
 
 impl Batch {
-    /// Sorts the messages of `instance`.
-    pub(super) fn sort(instance: &str, messages: Vec<WorkItem>, standing: &Standing) -> Self {
+    /// Classifies the messages of `instance`.
+    pub(super) fn classify(instance: &str, messages: Vec<WorkItem>, state: &InstanceState) -> Self {
         let mut batch = Self::default();
         // An existing instance can only be continued, and a continuation wins over any start.
-        let exists = standing.facts.is_some();
+        let exists = state.facts.is_some();
         let continues =
             messages.iter().any(|message| matches!(message, WorkItem::ContinueAsNew { .. }));
-        let mut own_parent = standing.facts.as_ref().and_then(|facts| facts.parent.clone());
+        let mut own_parent = state.facts.as_ref().and_then(|facts| facts.parent.clone());
         for message in messages {
-            let begins = match &message {
+            let starts = match &message {
                 WorkItem::ContinueAsNew { .. } => batch.start.is_none(),
                 WorkItem::StartOrchestration { .. } => {
                     batch.start.is_none() && !exists && !continues
                 }
-                _not_a_start => {
+                WorkItem::ActivityExecute { .. }
+                | WorkItem::ActivityCompleted { .. }
+                | WorkItem::ActivityFailed { .. }
+                | WorkItem::TimerFired { .. }
+                | WorkItem::ExternalRaised { .. }
+                | WorkItem::SubOrchCompleted { .. }
+                | WorkItem::SubOrchFailed { .. }
+                | WorkItem::CancelInstance { .. }
+                | WorkItem::QueueMessage { .. } => {
                     batch.inbox.push(message);
                     continue;
                 }
             };
-            if begins {
+            if starts {
                 own_parent = own_parent.or_else(|| parent_of(&message));
                 batch.start = Some(message);
             } else {
-                batch.refuse(instance, &message, own_parent.as_ref(), standing);
+                batch.refuse(instance, &message, own_parent.as_ref(), state);
             }
         }
         batch.unpack_carried();
         batch
     }
 
-    /// A second start changes nothing; a parent that waits for it has to know.
+    /// A second start changes nothing. A parent that waits for it is notified of the collision.
     fn refuse(
         &mut self,
         instance: &str,
         message: &WorkItem,
         own_parent: Option<&ParentCall>,
-        standing: &Standing,
+        state: &InstanceState,
     ) {
         warn!(
             target: "duroxide::runtime",
             instance_id = instance,
-            "a start for an existing instance is ignored"
+            "ignored a start for an existing instance"
         );
         let Some(caller) = parent_of(message) else { return };
-        let finished = standing.ended == Some(Ended::Finished);
+        let finished = state.ended == Some(Ended::Finished);
         let is_redelivered = own_parent.is_some_and(|own| {
             own.instance == caller.instance
                 && own.id == caller.id

@@ -1,25 +1,21 @@
-//! Makes a turn durable.
+//! Commits a fetched turn.
 
 use std::sync::Arc;
 
 use tracing::{error, warn};
 
 use super::failing::{Failing, failing_turn, parent_of_facts};
-use super::process::InHand;
-use super::report::{Summary, report};
-use crate::engine::{Turn, TurnResult};
-use crate::model::{ErrorDetails, Event, ExecutionStatus, WorkItem};
-use crate::providers::{
-    CommittedTurn, ExecutionMetadata, ProviderError, ScheduledActivityIdentifier, StartLimit,
-    TurnCommit,
-};
-use crate::runtime::dispatchers::returning::{log_unreturned, persist};
-use crate::runtime::dispatchers::worker::{Begins, Handover, cancel};
-use crate::runtime::node::Node;
+use super::process::LeasedTurn;
+use crate::engine::Turn;
+use crate::model::{Event, WorkItem};
+use crate::providers::{CommittedTurn, ProviderError, TurnCommit};
+use crate::runtime::fast_path::{LeasePlan, LeasedActivities};
 use crate::runtime::start_facts::StartFacts;
+use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+use crate::runtime::turns::{TurnSummary, report, turn_commit, warn_of_ignored_limits};
 
-/// Removes the messages and does nothing else, but for `notices`.
-pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
+/// Removes the messages and sends `notices`.
+pub(super) async fn drain(turn: LeasedTurn<'_>, notices: Vec<WorkItem>) {
     let commit = TurnCommit {
         lock_token: turn.lock_token.clone(),
         execution_id: turn.item.execution_id,
@@ -27,44 +23,44 @@ pub(super) async fn drain(turn: InHand<'_>, notices: Vec<WorkItem>) {
         ..TurnCommit::default()
     };
     if let Err(error) = submit(&turn, Arc::new(commit)).await {
-        give_up(&turn, &error).await;
+        release_uncommitted(&turn, &error).await;
     }
 }
 
 /// A stored turn.
 pub(super) struct Committed {
-    /// Incarnation of the instance, if the store has one.
+    /// The incarnation of the instance, if the store has one.
     pub(super) incarnation: Option<u64>,
-    /// Messages wait that the turn has not seen.
+    /// Messages wait that are not part of this turn.
     pub(super) more_waits: bool,
-    /// Activities that begin here at once.
-    pub(super) begins: Begins,
+    /// Activities that this node starts at once.
+    pub(super) leased: LeasedActivities,
 }
 
-/// Commits what the engine decided. `None` means that it is not known to be stored; the error is
-/// dealt with.
+/// Commits what the engine decided. Handles all errors; `None` means that the turn is not known to
+/// be stored.
 pub(super) async fn commit(
-    turn: &InHand<'_>,
+    turn: &LeasedTurn<'_>,
     facts: &StartFacts,
     execution_id: u64,
     decided: Turn,
 ) -> Option<Committed> {
     let mut commit = assemble(turn, facts, execution_id, decided);
-    warn_of_unkept_limits(turn.node, &turn.item.instance, &commit);
-    let handover = Handover::plan(turn.node, &mut commit, None);
+    warn_of_ignored_limits(turn.node, &turn.item.instance, &commit);
+    let plan = LeasePlan::plan(turn.fast_path, &mut commit, None);
     let commit = Arc::new(commit);
     match submit(turn, Arc::clone(&commit)).await {
         Ok(committed) => {
-            cancel(turn.node, &commit.cancelled_activities);
-            let begins = handover.assign(turn.node, &commit, &committed.leased);
+            turn.fast_path.cancel(&commit.cancelled_activities);
+            let leased = plan.assign(turn.fast_path, &commit, &committed.leased);
             Some(Committed {
                 incarnation: committed.incarnation,
                 more_waits: committed.more_waits,
-                begins,
+                leased,
             })
         }
         Err(error) if error.is_retryable() || lease_is_lost(turn).await => {
-            give_up(turn, &error).await;
+            release_uncommitted(turn, &error).await;
             None
         }
         Err(error) => {
@@ -75,52 +71,32 @@ pub(super) async fn commit(
     }
 }
 
-/// What is sent to the store for a turn.
+/// The commit of a fetched turn.
 pub(super) fn assemble(
-    turn: &InHand<'_>,
+    turn: &LeasedTurn<'_>,
     facts: &StartFacts,
     execution_id: u64,
     decided: Turn,
 ) -> TurnCommit {
-    let changes = changes(&turn.item.instance, facts, execution_id, decided);
-    TurnCommit { lock_token: turn.lock_token.clone(), ..changes }
+    let commit = turn_commit(&turn.item.instance, facts, execution_id, decided);
+    TurnCommit { lock_token: turn.lock_token.clone(), ..commit }
 }
 
-/// What a turn changes, whatever proves that it may.
-pub(super) fn changes(
-    instance: &str,
-    facts: &StartFacts,
-    execution_id: u64,
-    decided: Turn,
-) -> TurnCommit {
-    TurnCommit {
-        lock_token: String::new(),
-        execution_id,
-        metadata: metadata(facts, &decided),
-        cancelled_activities: identify(instance, execution_id, &decided),
-        start_limits: start_limits(&decided),
-        history_delta: decided.events,
-        worker_items: decided.worker_items,
-        orchestrator_items: decided.orchestrator_items,
-        lease_work: None,
-    }
-}
-
-/// Stores a commit, repeating it while the lease lasts.
+/// Stores a commit, with retries while the lease is held.
 pub(super) async fn submit(
-    turn: &InHand<'_>,
+    turn: &LeasedTurn<'_>,
     commit: Arc<TurnCommit>,
 ) -> Result<CommittedTurn, ProviderError> {
     let length = turn.node.options.orchestrator_lock_timeout;
-    persist("ack_orchestration_item", &turn.lease, length, || {
+    retry_while_leased("ack_orchestration_item", &turn.lease, length, || {
         turn.node.provider.commit_turn(Arc::clone(&commit))
     })
     .await
 }
 
-/// The store refuses the turn for good: the instance fails with the reason, if it can.
+/// The store refused the turn permanently: fails the instance with the reason.
 async fn fail_instead(
-    turn: &InHand<'_>,
+    turn: &LeasedTurn<'_>,
     facts: &StartFacts,
     execution_id: u64,
     start: Option<Event>,
@@ -129,7 +105,7 @@ async fn fail_instead(
     error!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance, execution_id, error = %refusal,
-        "the store refuses this turn; the instance fails"
+        "the store refused a turn permanently; failing the instance"
     );
     let stored = start.as_ref().map_or(turn.last_event_id, |event| event.event_id);
     let failing = Failing {
@@ -140,17 +116,17 @@ async fn fail_instead(
         parent: parent_of_facts(turn, facts).await,
     };
     let decided = failing_turn(turn, failing).await;
-    let summary = Summary::without_code(execution_id, facts, &decided, turn.now_ms);
+    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
     let commit = Arc::new(assemble(turn, facts, execution_id, decided));
     match submit(turn, commit).await {
-        Ok(_committed) => report(&turn.taken(), &summary),
-        Err(error) => give_up(turn, &error).await,
+        Ok(_committed) => report(&turn.report_context(), &summary),
+        Err(error) => release_uncommitted(turn, &error).await,
     }
 }
 
-/// Whether someone else may have the turn by now. A refusal for that reason is no failure of the
+/// Whether another node may hold the turn by now. A refusal for that reason is no failure of the
 /// instance.
-async fn lease_is_lost(turn: &InHand<'_>) -> bool {
+async fn lease_is_lost(turn: &LeasedTurn<'_>) -> bool {
     if turn.lease.lost().is_cancelled() {
         return true;
     }
@@ -158,78 +134,20 @@ async fn lease_is_lost(turn: &InHand<'_>) -> bool {
     turn.node.provider.renew_orchestration_item_lock(&turn.lock_token, length).await.is_err()
 }
 
-/// Leaves the turn to be redelivered.
-pub(super) async fn give_up(turn: &InHand<'_>, error: &ProviderError) {
+/// Releases a turn that could not be committed, so that it is redelivered.
+pub(super) async fn release_uncommitted(turn: &LeasedTurn<'_>, error: &ProviderError) {
     warn!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance, %error,
-        "a turn could not be committed and will be taken again"
+        "could not commit a turn; releasing it for redelivery"
     );
     if turn.lease.lost().is_cancelled() {
         return;
     }
     let length = turn.node.options.orchestrator_lock_timeout;
-    let result = persist("abandon_orchestration_item", &turn.lease, length, || {
+    let result = retry_while_leased("abandon_orchestration_item", &turn.lease, length, || {
         turn.node.provider.abandon_orchestration_item(&turn.lock_token, None, false)
     })
     .await;
-    log_unreturned("turn", result);
-}
-
-fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledActivityIdentifier> {
-    decided
-        .cancelled_activities
-        .iter()
-        .map(|id| ScheduledActivityIdentifier {
-            instance: instance.to_owned(),
-            execution_id,
-            activity_id: *id,
-        })
-        .collect()
-}
-
-fn start_limits(decided: &Turn) -> Vec<StartLimit> {
-    let limits = decided.start_limits.iter();
-    limits.map(|&(activity_id, limit)| StartLimit { activity_id, limit }).collect()
-}
-
-/// Says that limits are ignored, if the store does not keep them.
-pub(super) fn warn_of_unkept_limits(node: &Node, instance: &str, commit: &TurnCommit) {
-    if !commit.start_limits.is_empty() && !node.provider.keeps_start_limits() {
-        warn!(
-            target: "duroxide::runtime",
-            instance_id = instance,
-            "the store keeps no schedule-to-start limits: activities wait without one"
-        );
-    }
-}
-
-fn metadata(facts: &StartFacts, decided: &Turn) -> ExecutionMetadata {
-    let (status, output) = match &decided.result {
-        TurnResult::Continue => (None, None),
-        TurnResult::Completed(output) => (Some(ExecutionStatus::Completed), Some(output.clone())),
-        TurnResult::Failed(details) => {
-            (Some(ExecutionStatus::Failed), Some(details.display_message()))
-        }
-        TurnResult::Cancelled { reason } => {
-            (Some(ExecutionStatus::Failed), Some(ErrorDetails::cancelled(reason).display_message()))
-        }
-        TurnResult::ContinueAsNew { input } => {
-            (Some(ExecutionStatus::ContinuedAsNew), Some(input.clone()))
-        }
-    };
-    // The pin is told once, with the start event, and belongs to this execution alone.
-    let pinned = decided
-        .events
-        .iter()
-        .find(|event| event.is_start())
-        .and_then(|start| semver::Version::parse(&start.duroxide_version).ok());
-    ExecutionMetadata {
-        status: status.map(|status| status.as_str().to_owned()),
-        output,
-        orchestration_name: Some(facts.name.clone()),
-        orchestration_version: Some(facts.version.clone()),
-        parent_instance_id: facts.parent.as_ref().map(|parent| parent.instance.clone()),
-        pinned_duroxide_version: pinned,
-    }
+    log_unreleased("turn", result);
 }

@@ -3,14 +3,14 @@
 use semver::Version;
 
 use super::batch::Batch;
-use super::standing::{Ended, Standing};
+use super::instance_state::{Ended, InstanceState};
 use crate::model::WorkItem;
 use crate::providers::DispatcherCapabilityFilter;
 
 /// What the decision depends on.
 #[derive(Debug)]
 pub(super) struct Facts<'a> {
-    pub(super) standing: &'a Standing,
+    pub(super) state: &'a InstanceState,
     pub(super) batch: &'a Batch,
     pub(super) history_error: Option<&'a str>,
     pub(super) attempt_count: u32,
@@ -22,57 +22,57 @@ pub(super) struct Facts<'a> {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Decision {
     /// This node cannot replay the execution; another one may.
-    GiveBackIncompatible { pin: Version },
-    /// History cannot be read; perhaps a node with newer code can.
-    GiveBackUnreadable { error: String },
-    /// The next execution's start is not here yet; everything waits for it.
-    GiveBackUntilSuccessor,
-    /// The history cannot be read and was tried often enough.
+    ReleaseIncompatible { pin: Version },
+    /// This node cannot read the history; a node with newer code may.
+    ReleaseUnreadable { error: String },
+    /// The start of the next execution has not arrived yet; all messages wait for it.
+    ReleaseUntilSuccessor,
+    /// The history cannot be read, and the turn was fetched too often.
     FailUnreadable { error: String },
-    /// The messages were tried often enough.
+    /// The messages were fetched too often.
     FailPoisoned,
-    /// The instance is over: late messages are swallowed.
+    /// The instance has finished: remove late messages.
     Drain,
-    /// Messages for nobody.
+    /// The instance does not exist: remove its messages.
     Discard,
-    /// Take the turn.
+    /// Run the code.
     Run,
 }
 
 pub(super) fn decide(facts: &Facts<'_>) -> Decision {
-    let standing = facts.standing;
+    let state = facts.state;
     let poisoned = facts.attempt_count > facts.attempts_max;
-    // Only a provider that ignores the filter hands out such an execution; it must not go round
-    // for ever.
+    // Only a provider that ignores the filter returns such an execution. It must not be released and
+    // fetched for ever.
     if let Some(pin) = incompatible_pin(facts).filter(|_| !poisoned) {
-        return Decision::GiveBackIncompatible { pin };
+        return Decision::ReleaseIncompatible { pin };
     }
     if let Some(error) = facts.history_error {
         let error = error.to_owned();
         return match poisoned {
             true => Decision::FailUnreadable { error },
-            false => Decision::GiveBackUnreadable { error },
+            false => Decision::ReleaseUnreadable { error },
         };
     }
-    // Checked before poison: what is over must not fail afterwards.
-    if standing.ended == Some(Ended::Finished) {
+    // Before the check for poison: a finished instance must not fail afterwards.
+    if state.ended == Some(Ended::Finished) {
         return Decision::Drain;
     }
-    if standing.facts.is_none() && facts.batch.start.is_none() {
+    if state.facts.is_none() && facts.batch.start.is_none() {
         return Decision::Discard;
     }
     if poisoned {
         return Decision::FailPoisoned;
     }
     let continues = matches!(facts.batch.start, Some(WorkItem::ContinueAsNew { .. }));
-    if standing.ended == Some(Ended::ContinuedAsNew) && !continues {
-        return Decision::GiveBackUntilSuccessor;
+    if state.ended == Some(Ended::ContinuedAsNew) && !continues {
+        return Decision::ReleaseUntilSuccessor;
     }
     Decision::Run
 }
 
-/// The pin, if this node cannot replay it. No pin and an unreadable one pass.
+/// The pin, if this node cannot replay it. A missing or unreadable pin is compatible.
 fn incompatible_pin(facts: &Facts<'_>) -> Option<Version> {
-    let pin = Version::parse(&facts.standing.facts.as_ref()?.pin).ok()?;
+    let pin = Version::parse(&facts.state.facts.as_ref()?.pin).ok()?;
     (!facts.capabilities.is_compatible(&pin)).then_some(pin)
 }

@@ -1,7 +1,7 @@
 //! Failures that the dispatcher records without running the code.
 
 use super::parent::{collision_notices, failure_notice, resolve};
-use super::process::InHand;
+use super::process::LeasedTurn;
 use crate::engine::{Parent, Turn, TurnResult};
 use crate::model::event::BUILD_VERSION;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
@@ -18,8 +18,8 @@ pub(super) struct Failing {
     pub(super) parent: Option<Parent>,
 }
 
-/// The turn that records a failure, tells the parent, and refuses colliding starts.
-pub(super) async fn failing_turn(turn: &InHand<'_>, failing: Failing) -> Turn {
+/// The turn that records a failure, notifies the parent, and refuses colliding starts.
+pub(super) async fn failing_turn(turn: &LeasedTurn<'_>, failing: Failing) -> Turn {
     let Failing { execution_id, start, event_id, details, parent } = failing;
     let kind = EventKind::OrchestrationFailed { details: details.clone() };
     let failed = event(turn, execution_id, event_id, kind);
@@ -35,8 +35,13 @@ pub(super) async fn failing_turn(turn: &InHand<'_>, failing: Failing) -> Turn {
     }
 }
 
-/// An event made by this dispatcher now.
-pub(super) fn event(turn: &InHand<'_>, execution_id: u64, event_id: u64, kind: EventKind) -> Event {
+/// An event that this dispatcher records in the current turn.
+pub(super) fn event(
+    turn: &LeasedTurn<'_>,
+    execution_id: u64,
+    event_id: u64,
+    kind: EventKind,
+) -> Event {
     Event {
         event_id,
         source_event_id: None,
@@ -48,8 +53,8 @@ pub(super) fn event(turn: &InHand<'_>, execution_id: u64, event_id: u64, kind: E
     }
 }
 
-/// Who waits for the execution that these facts describe.
-pub(super) async fn parent_of_facts(turn: &InHand<'_>, facts: &StartFacts) -> Option<Parent> {
+/// The parent that waits for the execution of these facts.
+pub(super) async fn parent_of_facts(turn: &LeasedTurn<'_>, facts: &StartFacts) -> Option<Parent> {
     match facts.parent.clone() {
         Some(call) => Some(resolve(turn.node, call).await),
         None => None,

@@ -4,55 +4,58 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::direct::{go_on, lead};
 use super::process::process;
 use crate::limits::ITEMS_PER_FETCH_MAX;
 use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
-use crate::runtime::node::Node;
+use crate::runtime::fast_path::FastPath;
 use crate::runtime::slots::Slots;
+use crate::runtime::turns::Turns;
 
 /// Starts the dispatcher, unless the node takes no turns.
-pub(crate) fn start(node: &Arc<Node>) {
+pub(crate) fn start(fast_path: &Arc<FastPath>) {
+    let node = &fast_path.turns().node;
     if node.options.orchestration_concurrency == 0 {
         return;
     }
-    // Made once: a dispatcher that is begun again must not forget what is taken.
+    // Made once: a dispatcher that restarts after a panic must know which slots are in use.
     let slots = Slots::new(node.options.orchestration_concurrency);
     node.tasks.supervise("orchestration dispatcher", {
-        let node = Arc::clone(node);
-        move || dispatch(Arc::clone(&node), slots.clone())
+        let fast_path = Arc::clone(fast_path);
+        move || dispatch(Arc::clone(&fast_path), slots.clone())
     });
 }
 
-async fn dispatch(node: Arc<Node>, slots: Slots) {
+async fn dispatch(fast_path: Arc<FastPath>, slots: Slots) {
+    let turns = fast_path.turns();
+    let node = &turns.node;
     let mut pacing = Pacing::new("orchestration", node.options.dispatcher_min_poll_interval);
     while let Some(mut free) = node.tasks.unless_stopped(slots.take(ITEMS_PER_FETCH_MAX)).await {
-        let asked = Instant::now();
+        let polled = Instant::now();
         let changes = node.provider.watch(ChangeScope::OrchestratorQueue);
-        let Some(fetched) = node.tasks.unless_stopped(fetch(&node, free.len())).await else {
+        let Some(fetched) = node.tasks.unless_stopped(fetch(turns, free.len())).await else {
             return;
         };
         match fetched {
-            Ok(turns) if turns.is_empty() => {
+            Ok(fetched) if fetched.is_empty() => {
                 pacing.succeeded();
                 drop(free);
-                pacing.idle(asked, changes, &node.tasks).await;
+                pacing.idle(polled, changes, &node.tasks).await;
             }
-            Ok(turns) => {
+            Ok(fetched) => {
                 pacing.succeeded();
-                node.metrics().record_orch_dispatcher_items_fetched(turns.len() as u64);
-                for turn in turns {
-                    // A provider that returns more than was asked for makes us run over the number.
+                node.metrics().record_orch_dispatcher_items_fetched(fetched.len() as u64);
+                for turn in fetched {
+                    // None is left if the provider returns more turns than requested.
                     let slot = free.pop();
-                    let node = Arc::clone(&node);
-                    let tasks = node.tasks.clone();
-                    tasks.spawn_work("turn", async move {
-                        let leading = lead(&node, &turn.item.instance);
-                        process(&node, slot.as_ref().map_or(0, |slot| slot.index), turn).await;
+                    let fast_path = Arc::clone(&fast_path);
+                    node.tasks.spawn_work("turn", async move {
+                        let leader = fast_path.lead(&turn.item.instance);
+                        let index = slot.as_ref().map_or(0, |slot| slot.index);
+                        process(&fast_path, index, turn).await;
                         drop(slot);
-                        if let Some(leading) = leading {
-                            go_on(&node, leading).await;
+                        if let Some(leader) = leader {
+                            fast_path.follow_up(leader).await;
                         }
                     });
                 }
@@ -65,14 +68,15 @@ async fn dispatch(node: Arc<Node>, slots: Slots) {
     }
 }
 
-async fn fetch(node: &Node, turns_max: usize) -> Result<Vec<FetchedTurn>, ProviderError> {
-    let known: Arc<dyn KnownHistory> = Arc::clone(&node.warm) as _;
+async fn fetch(turns: &Turns, turns_max: usize) -> Result<Vec<FetchedTurn>, ProviderError> {
+    let options = &turns.node.options;
+    let known: Arc<dyn KnownHistory> = Arc::clone(&turns.warm) as _;
     let request = TurnFetch {
         turns_max,
-        lock_timeout: node.options.orchestrator_lock_timeout,
-        poll_timeout: node.options.dispatcher_long_poll_timeout,
-        filter: Some(&node.capabilities),
-        known: node.options.warm_cache.enabled.then_some(known),
+        lock_timeout: options.orchestrator_lock_timeout,
+        poll_timeout: options.dispatcher_long_poll_timeout,
+        filter: Some(&turns.capabilities),
+        known: options.warm_cache.enabled.then_some(known),
     };
-    node.provider.fetch_orchestration_items(request).await
+    turns.node.provider.fetch_orchestration_items(request).await
 }

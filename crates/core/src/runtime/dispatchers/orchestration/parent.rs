@@ -1,7 +1,7 @@
-//! Who waits for an instance, and what it is told.
+//! The parent that waits for an instance, and the messages that it receives.
 
-use super::process::InHand;
-use super::standing::Ended;
+use super::instance_state::Ended;
+use super::process::LeasedTurn;
 use crate::engine::Parent;
 use crate::model::{
     ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
@@ -27,14 +27,14 @@ async fn latest_execution(node: &Node, instance: &str) -> u64 {
             tracing::warn!(
                 target: "duroxide::runtime",
                 instance_id = instance, %error,
-                "the execution of a waiting parent cannot be read; its first one is assumed"
+                "could not read the execution of a waiting parent; assuming its first one"
             );
             INITIAL_EXECUTION_ID
         }
     }
 }
 
-/// The message that tells a parent of a failure.
+/// The message that notifies a parent of a failure.
 pub(super) fn failure_notice(parent: Parent, details: ErrorDetails) -> WorkItem {
     WorkItem::SubOrchFailed {
         parent_instance: parent.instance,
@@ -44,10 +44,10 @@ pub(super) fn failure_notice(parent: Parent, details: ErrorDetails) -> WorkItem 
     }
 }
 
-/// Tells every parent whose child start met an existing instance.
-pub(super) async fn collision_notices(turn: &InHand<'_>) -> Vec<WorkItem> {
+/// The messages for all parents whose child start found an existing instance.
+pub(super) async fn collision_notices(turn: &LeasedTurn<'_>) -> Vec<WorkItem> {
     let id = &turn.item.instance;
-    let text = match turn.standing.ended {
+    let text = match turn.state.ended {
         Some(Ended::Finished) => {
             format!("sub-orchestration instance id '{id}' already exists and is terminal")
         }
@@ -73,16 +73,14 @@ pub(super) async fn find_for_unreadable(node: &Node, instance: &str) -> Option<P
     let admin = node.provider.as_management_capability()?;
     let parent = admin.get_parent_id(instance).await.ok().flatten()?;
     let history = node.provider.read(&parent).await.ok()?;
-    history.into_iter().rev().find_map(|event| match &event.kind {
-        EventKind::SubOrchestrationScheduled { instance: child, .. }
-            if build_child_instance_id(&parent, child) == instance =>
-        {
-            Some(Parent {
-                instance: parent.clone(),
-                execution_id: event.execution_id,
-                id: event.event_id,
-            })
-        }
-        _other => None,
+    history.into_iter().rev().find_map(|event| {
+        let EventKind::SubOrchestrationScheduled { instance: child, .. } = &event.kind else {
+            return None;
+        };
+        (build_child_instance_id(&parent, child) == instance).then(|| Parent {
+            instance: parent.clone(),
+            execution_id: event.execution_id,
+            id: event.event_id,
+        })
     })
 }

@@ -1,4 +1,4 @@
-//! Instances that are given up.
+//! Failures of instances that cannot make progress.
 
 use std::sync::Arc;
 
@@ -6,28 +6,28 @@ use tracing::error;
 
 use super::commit;
 use super::failing::{Failing, event, failing_turn, parent_of_facts};
+use super::instance_state::Ended;
 use super::parent::find_for_unreadable;
-use super::process::InHand;
-use super::report::{Summary, report};
-use super::standing::Ended;
+use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
 use crate::limits::UNREADABLE_HISTORY_EVENT_ID;
 use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType};
 use crate::runtime::start_facts::StartFacts;
+use crate::runtime::turns::{TurnSummary, report};
 
-/// Version in a start event that was made only to record a failure.
+/// The version in a start event that exists only to record a failure.
 const VERSION_UNKNOWN: &str = "unknown";
 
 /// Fails an instance whose messages were fetched too often. The failure belongs to the execution
 /// that the messages are for, which may be one that never started.
-pub(super) async fn fail_poisoned(turn: InHand<'_>) {
+pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
     let start = missing_start(&turn);
     let (facts, execution_id, event_id) = match &start {
         Some(start) => {
             let facts = StartFacts::of(start).map(Arc::new);
             (facts, start.execution_id, INITIAL_EVENT_ID + 1)
         }
-        None => (turn.standing.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
+        None => (turn.state.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
     };
     let Some(facts) = facts else { return commit::drain(turn, Vec::new()).await };
     let details = ErrorDetails::Poison {
@@ -44,18 +44,18 @@ pub(super) async fn fail_poisoned(turn: InHand<'_>) {
     commit_poison(turn, &facts, failing).await;
 }
 
-/// The start event that has to be made up for an execution that never started.
-fn missing_start(turn: &InHand<'_>) -> Option<Event> {
+/// The start event of an execution that never started, if there is none in history.
+fn missing_start(turn: &LeasedTurn<'_>) -> Option<Event> {
     if let Some(start) = &turn.batch.start {
         let version = wanted(start).and_then(|wanted| wanted.version);
         let version = version.unwrap_or(VERSION_UNKNOWN).to_owned();
         return start_event(turn, start, version);
     }
-    if turn.standing.ended != Some(Ended::ContinuedAsNew) {
+    if turn.state.ended != Some(Ended::ContinuedAsNew) {
         return None;
     }
     // The successor's own start is lost: it keeps the name and the parent of its predecessor.
-    let facts = turn.standing.facts.as_ref()?;
+    let facts = turn.state.facts.as_ref()?;
     let kind = EventKind::OrchestrationStarted {
         name: facts.name.clone(),
         version: VERSION_UNKNOWN.to_owned(),
@@ -70,7 +70,7 @@ fn missing_start(turn: &InHand<'_>) -> Option<Event> {
 }
 
 /// Fails an instance whose history cannot be read.
-pub(super) async fn fail_unreadable(turn: InHand<'_>, error: String) {
+pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
     let execution_id = turn.item.execution_id;
     let details = ErrorDetails::Poison {
         attempt_count: turn.attempt_count,
@@ -95,7 +95,7 @@ pub(super) async fn fail_unreadable(turn: InHand<'_>, error: String) {
     commit_poison(turn, &facts, failing).await;
 }
 
-async fn commit_poison(turn: InHand<'_>, facts: &StartFacts, failing: Failing) {
+async fn commit_poison(turn: LeasedTurn<'_>, facts: &StartFacts, failing: Failing) {
     error!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance,
@@ -103,21 +103,21 @@ async fn commit_poison(turn: InHand<'_>, facts: &StartFacts, failing: Failing) {
         attempt_count = turn.attempt_count,
         max_attempts = turn.node.options.max_attempts,
         error = failing.details.display_message(),
-        "instance failed: its messages were tried too often"
+        "the messages of an instance were fetched too often; failing the instance"
     );
     let execution_id = failing.execution_id;
     let decided = failing_turn(&turn, failing).await;
-    let summary = Summary::without_code(execution_id, facts, &decided, turn.now_ms);
+    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
     let mut commit = commit::assemble(&turn, facts, execution_id, decided);
-    // A start that was made up says nothing about who can replay it.
+    // A start event that exists only to record a failure pins no version.
     commit.metadata.pinned_duroxide_version = None;
     match commit::submit(&turn, Arc::new(commit)).await {
         Ok(_committed) => {
             turn.node.metrics().record_orchestration_poison();
-            report(&turn.taken(), &summary);
+            report(&turn.report_context(), &summary);
         }
-        Err(error) if error.is_retryable() => commit::give_up(&turn, &error).await,
-        // The failure cannot be recorded; without this the messages would come back for ever.
+        Err(error) if error.is_retryable() => commit::release_uncommitted(&turn, &error).await,
+        // The failure cannot be recorded. If the messages stayed, they would be fetched for ever.
         Err(_refused) => commit::drain(turn, Vec::new()).await,
     }
 }

@@ -1,4 +1,4 @@
-//! Runs the code for one turn.
+//! Runs the code of a fetched turn.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,8 +9,7 @@ use tracing::warn;
 use super::commit;
 use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::parent::{collision_notices, resolve};
-use super::process::InHand;
-use super::report;
+use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
 use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
@@ -18,36 +17,36 @@ use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::providers::HistoryMark;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::warm_cache::Warm;
+use crate::runtime::turns::{TurnSummary, WarmExecution, report};
 
-/// "No version" in histories of long ago.
+/// "No version" in very old histories.
 const VERSION_NONE: &str = "0.0.0";
 
-/// The code of an execution, and the start event if this turn begins it.
+/// The code of an execution, and its start event if this turn is its first.
 struct Resolved {
     handler: Arc<dyn OrchestrationHandler>,
     start: Option<Event>,
 }
 
-/// An execution ready for its turn.
+/// An execution that is up to date with its history.
 struct Ready {
     execution: Execution,
     facts: Arc<StartFacts>,
-    /// Known if the execution was kept.
+    /// Known if the execution was in memory.
     incarnation: Option<u64>,
 }
 
-/// Takes the turn: brings the execution up to date, advances it, commits, keeps it warm.
-pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Event]) {
+/// Brings the execution up to date, advances it, commits the turn, and keeps the execution in memory.
+pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, history: &[Event]) {
     let ready = match warm {
         Some(mut warm) if turn.batch.start.is_none() => {
             warm.execution.replay(history);
             let incarnation = Some(warm.mark.incarnation);
             Ready { execution: warm.execution, facts: warm.facts, incarnation }
         }
-        _not_kept => {
+        Some(_) | None => {
             let Some(resolved) = resolve_code(&turn) else {
-                return give_back_unregistered(turn).await;
+                return release_unregistered(turn).await;
             };
             match open(&mut turn, resolved, history).await {
                 Ok(ready) => ready,
@@ -58,67 +57,67 @@ pub(super) async fn run(mut turn: InHand<'_>, warm: Option<Warm>, history: &[Eve
     advance(turn, ready).await;
 }
 
-async fn advance(mut turn: InHand<'_>, ready: Ready) {
+async fn advance(mut turn: LeasedTurn<'_>, ready: Ready) {
     let Ready { mut execution, facts, incarnation } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
     decided.orchestrator_items.extend(collision_notices(&turn).await);
-    let summary = report::Summary::of(&execution, &facts, &decided, now_ms);
+    let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);
     let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
     let mark = |incarnation| HistoryMark { incarnation, execution_id, event_id };
-    // Until the end of this turn: the next one may be fetched before the answer is here.
+    // Until this turn is over: the next one may be fetched before the store has responded.
     let committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
         let instance = turn.item.instance.clone();
-        turn.node.warm.commit_begins(instance, mark(incarnation), Arc::clone(&facts))
+        turn.turns.warm.commit_started(instance, mark(incarnation), Arc::clone(&facts))
     });
     let Some(committed) = commit::commit(&turn, &facts, execution_id, decided).await else {
         return;
     };
-    report::report(&turn.taken(), &summary);
+    report(&turn.report_context(), &summary);
     if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
-        let warm =
-            Warm { execution, facts, mark: mark(incarnation), is_behind: committed.more_waits };
-        turn.node.warm.put(turn.item.instance.clone(), warm);
+        let (mark, is_behind) = (mark(incarnation), committed.more_waits);
+        let warm = WarmExecution { execution, facts, mark, is_behind };
+        turn.turns.warm.put(turn.item.instance.clone(), warm);
     }
     drop(committing);
-    // Not before: what ends at once finds its instance warm.
-    committed.begins.begin(turn.node);
+    // Not earlier: an activity that completes at once must find its execution in memory.
+    committed.leased.start(turn.fast_path);
 }
 
-/// Finds the code. A message or history that names a version wants exactly that one.
-fn resolve_code(turn: &InHand<'_>) -> Option<Resolved> {
-    let registry = &turn.node.orchestrations;
+/// Resolves the code. If the message or the history names a version, exactly that one.
+fn resolve_code(turn: &LeasedTurn<'_>) -> Option<Resolved> {
+    let handlers = &turn.node.handlers;
     let exact = |name: &str, version: &str| {
         let version = Version::parse(version).ok()?;
-        let handler = registry.resolve_handler_exact(name, &version)?;
+        let handler = handlers.orchestration_version(name, &version)?;
         Some((version, handler))
     };
     if let Some(start) = &turn.batch.start {
         let wanted = wanted(start)?;
         let (version, handler) = match wanted.version {
             Some(version) => exact(wanted.name, version)?,
-            None => registry.resolve_handler(wanted.name)?,
+            None => handlers.orchestration(wanted.name)?,
         };
         let start = start_event(turn, start, version.to_string())?;
         return Some(Resolved { handler, start: Some(start) });
     }
-    let facts = turn.standing.facts.as_ref()?;
+    let facts = turn.state.facts.as_ref()?;
     let (_version, handler) = match facts.version.as_str() {
-        VERSION_NONE => registry.resolve_handler(&facts.name)?,
+        VERSION_NONE => handlers.orchestration(&facts.name)?,
         version => exact(&facts.name, version)?,
     };
     Some(Resolved { handler, start: None })
 }
 
 async fn open(
-    turn: &mut InHand<'_>,
+    turn: &mut LeasedTurn<'_>,
     resolved: Resolved,
     history: &[Event],
 ) -> Result<Ready, ErrorDetails> {
     let facts = match &resolved.start {
         Some(start) => StartFacts::of(start).map(Arc::new),
-        None => turn.standing.facts.clone(),
+        None => turn.state.facts.clone(),
     };
     let Some(facts) = facts else {
         return Err(ErrorDetails::nondeterminism("corrupted history: empty"));
@@ -142,8 +141,8 @@ async fn open(
     Ok(Ready { execution, facts, incarnation: None })
 }
 
-/// Makes the instance take a turn in which the engine reports the foreign wake-up; without it, an
-/// instance that waits for nothing durable would hang for ever.
+/// Sends the instance a message, so that it takes a turn in which the engine reports the foreign
+/// wake-up. Without it, an instance that awaits nothing durable would hang for ever.
 fn report_foreign_wake(
     node: &Arc<Node>,
     instance: &str,
@@ -168,18 +167,18 @@ fn report_foreign_wake(
             if let Err(error) = node.provider.enqueue_for_orchestrator(message, None).await {
                 warn!(
                     target: "duroxide::runtime", %error,
-                    "a foreign wake-up could not be reported to its instance"
+                    "could not report a foreign wake-up to its instance"
                 );
             }
         });
     })
 }
 
-async fn give_back_unregistered(turn: InHand<'_>) {
+async fn release_unregistered(turn: LeasedTurn<'_>) {
     let options = &turn.node.options;
     let delay = options.unregistered_backoff.delay(turn.attempt_count);
     let asked = turn.batch.start.as_ref().and_then(wanted);
-    let known = turn.standing.facts.as_ref();
+    let known = turn.state.facts.as_ref();
     let name = asked
         .as_ref()
         .map_or_else(|| known.map_or("", |facts| facts.name.as_str()), |wanted| wanted.name);
@@ -195,14 +194,14 @@ async fn give_back_unregistered(turn: InHand<'_>) {
         max_attempts = options.max_attempts,
         remaining_attempts = options.max_attempts.saturating_sub(turn.attempt_count),
         backoff_secs = delay.as_secs_f64(),
-        "orchestration is not registered on this node; the turn is given back"
+        "orchestration is not registered on this node; releasing the turn"
     );
-    turn.give_back(delay).await;
+    turn.release(delay).await;
 }
 
-/// The stored history cannot be a history: the instance fails and says so.
-async fn fail_corrupted(turn: InHand<'_>, details: ErrorDetails) {
-    let Some(facts) = turn.standing.facts.clone() else {
+/// Fails an instance whose stored history is not a valid one.
+async fn fail_corrupted(turn: LeasedTurn<'_>, details: ErrorDetails) {
+    let Some(facts) = turn.state.facts.clone() else {
         return commit::drain(turn, Vec::new()).await;
     };
     let failing = Failing {
@@ -214,8 +213,8 @@ async fn fail_corrupted(turn: InHand<'_>, details: ErrorDetails) {
     };
     let execution_id = failing.execution_id;
     let decided: Turn = failing_turn(&turn, failing).await;
-    let summary = report::Summary::without_code(execution_id, &facts, &decided, turn.now_ms);
+    let summary = TurnSummary::without_code(execution_id, &facts, &decided, turn.now_ms);
     if commit::commit(&turn, &facts, execution_id, decided).await.is_some() {
-        report::report(&turn.taken(), &summary);
+        report(&turn.report_context(), &summary);
     }
 }

@@ -1,10 +1,10 @@
 //! Start events.
 
 use super::failing::event;
-use super::process::InHand;
+use super::process::LeasedTurn;
 use crate::model::{Event, EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, WorkItem};
 
-/// What a start message asks for.
+/// The code that a start message asks for.
 pub(super) struct Wanted<'a> {
     pub(super) name: &'a str,
     pub(super) version: Option<&'a str>,
@@ -17,12 +17,24 @@ pub(super) fn wanted(start: &WorkItem) -> Option<Wanted<'_>> {
         | WorkItem::ContinueAsNew { orchestration, version, .. } => {
             Some(Wanted { name: orchestration, version: version.as_deref() })
         }
-        _not_a_start => None,
+        WorkItem::ActivityExecute { .. }
+        | WorkItem::ActivityCompleted { .. }
+        | WorkItem::ActivityFailed { .. }
+        | WorkItem::TimerFired { .. }
+        | WorkItem::ExternalRaised { .. }
+        | WorkItem::SubOrchCompleted { .. }
+        | WorkItem::SubOrchFailed { .. }
+        | WorkItem::CancelInstance { .. }
+        | WorkItem::QueueMessage { .. } => None,
     }
 }
 
-/// The first event of the execution that a message begins, under the resolved version.
-pub(super) fn start_event(turn: &InHand<'_>, start: &WorkItem, version: String) -> Option<Event> {
+/// The first event of the execution that a message starts, with the resolved version.
+pub(super) fn start_event(
+    turn: &LeasedTurn<'_>,
+    start: &WorkItem,
+    version: String,
+) -> Option<Event> {
     let (execution_id, kind) = match start.clone() {
         WorkItem::StartOrchestration {
             orchestration,
@@ -67,7 +79,15 @@ pub(super) fn start_event(turn: &InHand<'_>, start: &WorkItem, version: String) 
             };
             (turn.item.execution_id + 1, kind)
         }
-        _not_a_start => return None,
+        WorkItem::ActivityExecute { .. }
+        | WorkItem::ActivityCompleted { .. }
+        | WorkItem::ActivityFailed { .. }
+        | WorkItem::TimerFired { .. }
+        | WorkItem::ExternalRaised { .. }
+        | WorkItem::SubOrchCompleted { .. }
+        | WorkItem::SubOrchFailed { .. }
+        | WorkItem::CancelInstance { .. }
+        | WorkItem::QueueMessage { .. } => return None,
     };
     Some(event(turn, execution_id, INITIAL_EVENT_ID, kind))
 }

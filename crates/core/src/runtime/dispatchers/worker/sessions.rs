@@ -1,4 +1,4 @@
-//! Keeps the sessions of this node, and sweeps those that nobody keeps.
+//! Renews the sessions of this node, and removes orphaned ones.
 
 use std::sync::Arc;
 
@@ -6,16 +6,17 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::limits::BACKGROUND_INTERVAL_MIN;
-use crate::runtime::node::Node;
+use crate::runtime::activities::Activities;
 use crate::runtime::options::lease_renewal_interval;
 
-/// Renews and sweeps until the node stops.
-pub(super) fn start(node: &Arc<Node>) {
-    let kept = Arc::clone(node);
-    node.tasks.supervise("keeper of sessions", move || keep(Arc::clone(&kept)));
+/// Renews and removes until the node stops.
+pub(super) fn start(activities: &Arc<Activities>) {
+    let kept = Arc::clone(activities);
+    activities.node.tasks.supervise("session renewal", move || keep(Arc::clone(&kept)));
 }
 
-async fn keep(node: Arc<Node>) {
+async fn keep(activities: Arc<Activities>) {
+    let node = &activities.node;
     let interval = lease_renewal_interval(node.options.session_lock_timeout);
     let mut swept = Instant::now();
     loop {
@@ -25,18 +26,22 @@ async fn keep(node: Arc<Node>) {
         if node.tasks.unless_stopped(tokio::time::sleep(pause)).await.is_none() {
             return;
         }
-        renew(&node).await;
+        renew(&activities).await;
         if swept.elapsed() >= node.options.session_cleanup_interval {
             swept = Instant::now();
-            sweep(&node).await;
+            remove_orphaned(&activities).await;
         }
     }
 }
 
-async fn renew(node: &Node) {
+async fn renew(activities: &Activities) {
+    let node = &activities.node;
     let owners: Vec<String> = match &node.options.worker_node_id {
         Some(owner) => vec![owner.clone()],
-        None => (0..node.options.worker_concurrency).map(|slot| node.session_owner(slot)).collect(),
+        None => {
+            let slots = 0..node.options.worker_concurrency;
+            slots.map(|slot| activities.session_owner(slot)).collect()
+        }
     };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
     let options = &node.options;
@@ -45,17 +50,18 @@ async fn renew(node: &Node) {
         .renew_session_lock(&owners, options.session_lock_timeout, options.session_idle_timeout)
         .await;
     if let Err(error) = renewed {
-        warn!(target: "duroxide::runtime", %error, "sessions could not be renewed");
+        warn!(target: "duroxide::runtime", %error, "could not renew the sessions; retrying at the next interval");
     }
 }
 
-async fn sweep(node: &Node) {
+async fn remove_orphaned(activities: &Activities) {
+    let node = &activities.node;
     let idle = node.options.session_idle_timeout;
     match node.provider.cleanup_orphaned_sessions(idle).await {
         Ok(0) => {}
-        Ok(removed) => debug!(target: "duroxide::runtime", removed, "orphaned sessions removed"),
+        Ok(removed) => debug!(target: "duroxide::runtime", removed, "removed orphaned sessions"),
         Err(error) => {
-            warn!(target: "duroxide::runtime", %error, "orphaned sessions could not be removed");
+            warn!(target: "duroxide::runtime", %error, "could not remove orphaned sessions; retrying later");
         }
     }
 }

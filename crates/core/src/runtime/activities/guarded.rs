@@ -1,4 +1,4 @@
-//! Running foreign code so that its panics stay its own.
+//! Runs user code and turns its panics into values.
 
 use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,7 +13,7 @@ type Code<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A future whose panics are values, also those of its destructors.
 pub(super) struct Guarded<'a, T> {
-    /// `None` once it has ended.
+    /// `None` once it has returned or panicked.
     code: Option<Code<'a, T>>,
 }
 
@@ -49,7 +49,7 @@ impl<T> Drop for Guarded<'_, T> {
     }
 }
 
-/// Drops code. What it came to is decided by then, so a panic of a destructor is only reported.
+/// Drops code. Its outcome is known by then, so a panic of a destructor is only logged.
 fn discard<T>(code: Option<Code<'_, T>>) {
     let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(code))) else { return };
     warn!(
@@ -60,7 +60,7 @@ fn discard<T>(code: Option<Code<'_, T>>) {
     panics::discard(panic);
 }
 
-/// What is recorded about a panic; the words are those of tokio, which histories are full of.
+/// The recorded text of a panic. Stored histories contain these words, which are those of tokio.
 pub(super) fn describe(panic: Panic) -> String {
     let task = tokio::task::try_id().map_or_else(|| "?".to_owned(), |id| id.to_string());
     let described = match panics::text(panic.as_ref()) {
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_panic_of_an_abandoned_future_goes_nowhere() {
+    async fn a_panic_while_a_future_is_dropped_is_contained() {
         let held = PanicsInDrop;
         drop(Guarded::new(async move {
             let _held = &held;

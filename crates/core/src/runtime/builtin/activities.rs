@@ -6,12 +6,12 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{ActivityContext, ActivityHandler};
 use crate::clock::Clock;
 use crate::model::syscall;
+use crate::runtime::{ActivityContext, ActivityHandler};
 
-/// The handler of a system activity; `None` for every other name.
-pub(crate) fn resolve_system_activity(
+/// The handler of a built-in activity; `None` for every other name.
+pub(crate) fn builtin_activity(
     name: &str,
     clock: &Arc<dyn Clock>,
 ) -> Option<Arc<dyn ActivityHandler>> {
@@ -19,7 +19,7 @@ pub(crate) fn resolve_system_activity(
         syscall::NEW_GUID => Some(Arc::new(NewGuid)),
         syscall::UTC_NOW_MS => Some(Arc::new(UtcNow { clock: Arc::clone(clock) })),
         syscall::GET_KV_VALUE => Some(Arc::new(GetKvValue)),
-        _not_ours => None,
+        _not_builtin => None,
     }
 }
 
@@ -45,7 +45,7 @@ impl ActivityHandler for UtcNow {
 
 struct GetKvValue;
 
-/// Input of a read; a stored format.
+/// Input of `get_kv_value`. A stored format.
 #[derive(Deserialize)]
 struct KvAddress {
     instance_id: String,
@@ -74,14 +74,14 @@ mod tests {
 
     async fn run(name: &str, ctx: ActivityContext, input: &str) -> Result<String, String> {
         let clock: Arc<dyn Clock> = Arc::new(ManualClock::new(FAKE_NOW_MS));
-        resolve_system_activity(name, &clock).unwrap().invoke(ctx, input.to_owned()).await
+        builtin_activity(name, &clock).unwrap().invoke(ctx, input.to_owned()).await
     }
 
     #[test]
-    fn other_names_are_not_system_activities() {
+    fn other_names_are_not_builtin() {
         let clock = FakeProvider::watching().clock();
-        assert!(resolve_system_activity("Charge", &clock).is_none());
-        assert!(resolve_system_activity("__duroxide_syscall:unknown", &clock).is_none());
+        assert!(builtin_activity("Charge", &clock).is_none());
+        assert!(builtin_activity("__duroxide_syscall:unknown", &clock).is_none());
     }
 
     #[tokio::test]
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn utc_now_reads_the_clock_it_was_given() {
+    async fn utc_now_reads_the_clock_of_the_store() {
         let text = run("__duroxide_syscall:utc_now_ms", context(), "").await.unwrap();
         assert_eq!(text, FAKE_NOW_MS.to_string());
     }

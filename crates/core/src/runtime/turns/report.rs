@@ -1,4 +1,4 @@
-//! Counts and logs what a turn came to.
+//! Counts and logs the result of a turn.
 
 use tracing::{debug, error, warn};
 
@@ -7,19 +7,19 @@ use crate::model::{ErrorDetails, Event};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
-/// Who took a turn of which instance.
-pub(super) struct Taken<'a> {
-    pub(super) node: &'a Node,
-    pub(super) instance: &'a str,
-    pub(super) worker_id: &'a str,
+/// Which node ran a turn of which instance.
+pub(crate) struct ReportContext<'a> {
+    pub(crate) node: &'a Node,
+    pub(crate) instance: &'a str,
+    pub(crate) worker_id: &'a str,
 }
 
-/// What is worth saying about a turn.
-pub(super) struct Summary {
+/// What metrics and logs say about a turn.
+pub(crate) struct TurnSummary {
     name: String,
     version: String,
     execution_id: u64,
-    /// Why the execution began, if it began in this turn.
+    /// What started the execution, if this turn is its first.
     initiated_by: Option<&'static str>,
     result: TurnResult,
     duration_seconds: f64,
@@ -27,9 +27,9 @@ pub(super) struct Summary {
     history_events: u64,
 }
 
-impl Summary {
-    /// Of a turn that the code took.
-    pub(super) fn of(
+impl TurnSummary {
+    /// Of a turn in which the code ran.
+    pub(crate) fn of(
         execution: &Execution,
         facts: &StartFacts,
         decided: &Turn,
@@ -43,14 +43,14 @@ impl Summary {
     }
 
     /// Of a turn that the dispatcher decided itself.
-    pub(super) fn without_code(
+    pub(crate) fn without_code(
         execution_id: u64,
         facts: &StartFacts,
         decided: &Turn,
         now_ms: u64,
     ) -> Self {
-        let began = decided.events.first().is_some_and(Event::is_start);
-        let initiated_by = match (began, execution_id, &facts.parent) {
+        let started = decided.events.first().is_some_and(Event::is_start);
+        let initiated_by = match (started, execution_id, &facts.parent) {
             (false, _, _) => None,
             (true, 2.., _) => Some("continueAsNew"),
             (true, _, Some(_)) => Some("subOrchestration"),
@@ -69,14 +69,14 @@ impl Summary {
         }
     }
 
-    pub(super) fn is_terminal(&self) -> bool {
+    pub(crate) fn is_terminal(&self) -> bool {
         self.result.is_terminal()
     }
 }
 
-/// Counts each thing once, after it is durable.
-pub(super) fn report(taken: &Taken<'_>, summary: &Summary) {
-    let metrics = taken.node.metrics();
+/// Counts and logs a turn. Call it once, after the commit is durable.
+pub(crate) fn report(context: &ReportContext<'_>, summary: &TurnSummary) {
+    let metrics = context.node.metrics();
     if let Some(initiated_by) = summary.initiated_by {
         metrics.record_orchestration_start(&summary.name, &summary.version, initiated_by);
         if initiated_by != "continueAsNew" {
@@ -84,11 +84,11 @@ pub(super) fn report(taken: &Taken<'_>, summary: &Summary) {
         }
         debug!(
             target: "duroxide::runtime",
-            instance_id = %taken.instance,
+            instance_id = %context.instance,
             execution_id = summary.execution_id,
             orchestration_name = %summary.name,
             orchestration_version = %summary.version,
-            worker_id = %taken.worker_id,
+            worker_id = %context.worker_id,
             initiated_by,
             "orchestration started"
         );
@@ -96,37 +96,37 @@ pub(super) fn report(taken: &Taken<'_>, summary: &Summary) {
     match &summary.result {
         TurnResult::Continue => {}
         TurnResult::Completed(output) => {
-            ended(taken, summary, "success");
+            finished(context, summary, "success");
             debug!(
                 target: "duroxide::runtime",
-                instance_id = %taken.instance,
+                instance_id = %context.instance,
                 execution_id = summary.execution_id,
                 orchestration_name = %summary.name,
                 orchestration_version = %summary.version,
-                worker_id = %taken.worker_id,
+                worker_id = %context.worker_id,
                 history_events = summary.history_events,
                 result_size = output.len(),
                 "orchestration completed"
             );
         }
-        TurnResult::Failed(details) => failed(taken, summary, details),
+        TurnResult::Failed(details) => failed(context, summary, details),
         TurnResult::Cancelled { reason } => {
-            failed(taken, summary, &ErrorDetails::cancelled(reason));
+            failed(context, summary, &ErrorDetails::cancelled(reason));
         }
         TurnResult::ContinueAsNew { .. } => {
             metrics.record_continue_as_new(&summary.name, summary.execution_id);
-            completion(taken, summary, "continuedAsNew");
+            completion(context, summary, "continuedAsNew");
         }
     }
 }
 
-fn ended(taken: &Taken<'_>, summary: &Summary, status: &str) {
-    completion(taken, summary, status);
-    taken.node.metrics().decrement_active_orchestrations();
+fn finished(context: &ReportContext<'_>, summary: &TurnSummary, status: &str) {
+    completion(context, summary, status);
+    context.node.metrics().decrement_active_orchestrations();
 }
 
-fn completion(taken: &Taken<'_>, summary: &Summary, status: &str) {
-    taken.node.metrics().record_orchestration_completion(
+fn completion(context: &ReportContext<'_>, summary: &TurnSummary, status: &str) {
+    context.node.metrics().record_orchestration_completion(
         &summary.name,
         &summary.version,
         status,
@@ -136,30 +136,30 @@ fn completion(taken: &Taken<'_>, summary: &Summary, status: &str) {
     );
 }
 
-fn failed(taken: &Taken<'_>, summary: &Summary, details: &ErrorDetails) {
-    ended(taken, summary, "failed");
+fn failed(context: &ReportContext<'_>, summary: &TurnSummary, details: &ErrorDetails) {
+    finished(context, summary, "failed");
     let error_type = match details {
         ErrorDetails::Application { .. } => "app_error",
         ErrorDetails::Infrastructure { .. } => "infrastructure_error",
         ErrorDetails::Configuration { .. } => "config_error",
         ErrorDetails::Poison { .. } => "unknown",
     };
-    taken.node.metrics().record_orchestration_failure(
+    context.node.metrics().record_orchestration_failure(
         &summary.name,
         &summary.version,
         error_type,
         details.category(),
     );
     let message = details.display_message();
-    macro_rules! say {
+    macro_rules! log_failure {
         ($level:ident) => {
             $level!(
                 target: "duroxide::runtime",
-                instance_id = %taken.instance,
+                instance_id = %context.instance,
                 execution_id = summary.execution_id,
                 orchestration_name = %summary.name,
                 orchestration_version = %summary.version,
-                worker_id = %taken.worker_id,
+                worker_id = %context.worker_id,
                 history_events = summary.history_events,
                 error_type,
                 error = %message,
@@ -168,9 +168,9 @@ fn failed(taken: &Taken<'_>, summary: &Summary, details: &ErrorDetails) {
         };
     }
     match details {
-        ErrorDetails::Application { .. } => say!(warn),
+        ErrorDetails::Application { .. } => log_failure!(warn),
         ErrorDetails::Infrastructure { .. }
         | ErrorDetails::Configuration { .. }
-        | ErrorDetails::Poison { .. } => say!(error),
+        | ErrorDetails::Poison { .. } => log_failure!(error),
     }
 }

@@ -17,28 +17,28 @@ pub(crate) struct RunningActivities {
 #[derive(Debug, Default)]
 struct Running {
     runs: HashMap<ScheduledActivityIdentifier, Run>,
-    /// Tells a redelivered activity from its earlier run, which may still be ending here.
+    /// Distinguishes a redelivered activity from its earlier run, which may not have returned yet.
     run_next: u64,
-    /// Cancelled when they were not running here: perhaps fetched a moment ago.
+    /// Cancelled before they were registered here; perhaps they are fetched but not yet started.
     missed: VecDeque<ScheduledActivityIdentifier>,
 }
 
 #[derive(Debug)]
 struct Run {
     number: u64,
-    /// Proof of its lease.
+    /// The token of its lease.
     lock_token: String,
     unwanted: CancellationToken,
 }
 
-/// A registered activity; dropping it ends the registration.
+/// A registered activity. Dropping it removes the registration.
 #[derive(Debug)]
 pub(crate) struct Registered {
     id: ScheduledActivityIdentifier,
     run: u64,
-    /// Fires when nobody wants the activity any more: a turn has given it up, or its lease is lost.
+    /// Fires when the result becomes unwanted: a turn cancelled the activity, or its lease is lost.
     pub(crate) unwanted: CancellationToken,
-    /// A turn may have cancelled it before it was registered; the lease tells.
+    /// A turn may have cancelled it before it was registered; a renewal of its lease will show.
     pub(crate) doubtful: bool,
     shared: Arc<Mutex<Running>>,
 }
@@ -57,8 +57,8 @@ impl RunningActivities {
         let mut running = self.lock();
         let run = running.run_next;
         running.run_next += 1;
-        let begun = Run { number: run, lock_token, unwanted: unwanted.clone() };
-        running.runs.insert(id.clone(), begun);
+        let registered = Run { number: run, lock_token, unwanted: unwanted.clone() };
+        running.runs.insert(id.clone(), registered);
         let missed = running.missed.iter().position(|missed| *missed == id);
         if let Some(position) = missed {
             running.missed.remove(position);
@@ -67,7 +67,7 @@ impl RunningActivities {
         Registered { id, run, unwanted, doubtful, shared: Arc::clone(&self.shared) }
     }
 
-    /// Tells activities that a committed turn no longer wants them.
+    /// Cancels activities that a committed turn no longer wants.
     pub(crate) fn cancel(&self, ids: &[ScheduledActivityIdentifier]) {
         if ids.is_empty() {
             return;
@@ -85,13 +85,13 @@ impl RunningActivities {
         }
     }
 
-    /// Proofs of the leases of everything that runs here.
+    /// The tokens of the leases of all registered activities.
     pub(crate) fn lock_tokens(&self) -> Vec<String> {
         self.lock().runs.values().map(|run| run.lock_token.clone()).collect()
     }
 
-    /// Tells activities that their lease is gone.
-    pub(crate) fn lose(&self, lock_tokens: &[String]) {
+    /// Cancels the activities that hold these lost leases.
+    pub(crate) fn cancel_lost(&self, lock_tokens: &[String]) {
         for run in self.lock().runs.values() {
             if lock_tokens.contains(&run.lock_token) {
                 run.unwanted.cancel();
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_of_an_earlier_run_does_not_unregister_the_next() {
+    fn an_earlier_run_does_not_unregister_the_next() {
         let running = RunningActivities::default();
         let first = running.register(id(), "lock".to_owned());
         let second = running.register(id(), "lock".to_owned());
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancellation_that_came_before_the_registration_makes_it_doubtful_once() {
+    fn a_cancellation_before_the_registration_makes_it_doubtful_once() {
         let running = RunningActivities::default();
         running.cancel(&[id()]);
         assert!(running.register(id(), "lock".to_owned()).doubtful);

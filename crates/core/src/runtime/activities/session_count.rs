@@ -13,11 +13,20 @@ pub(crate) struct SessionCount {
     freed: Arc<Notify>,
 }
 
-/// One activity of a session; dropping it ends the use.
+/// One running activity of a session. Dropping it ends the use.
 #[derive(Debug)]
 pub(crate) struct SessionUse {
     session: String,
     in_use: Arc<Mutex<HashMap<String, usize>>>,
+}
+
+/// Whether an activity of a session may run on this node.
+#[derive(Debug)]
+pub(crate) enum Admission {
+    /// It may, and counts until this is dropped.
+    Admitted { _counted: SessionUse },
+    /// Its session would be one more than this node may serve.
+    OverLimit,
 }
 
 impl SessionCount {
@@ -33,25 +42,26 @@ impl SessionCount {
         self.lock().len() >= self.sessions_max
     }
 
-    /// Says that the slot of a session's activity is free again.
+    /// Notifies the dispatcher that the slot of a session's activity is free again.
     pub(crate) fn note_freed(&self) {
         self.freed.notify_one();
     }
 
-    /// Ends when the slot of a session's activity has become free since the last call. For one
-    /// caller at a time.
+    /// Returns when the slot of a session's activity has become free since the last call. One caller
+    /// at a time.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }
 
-    /// Counts an activity of a session; `None` if that would be one session too many.
-    pub(crate) fn enter(&self, session: &str) -> Option<SessionUse> {
+    /// Counts an activity of a session.
+    pub(crate) fn enter(&self, session: &str) -> Admission {
         let mut in_use = self.lock();
         if !in_use.contains_key(session) && in_use.len() >= self.sessions_max {
-            return None;
+            return Admission::OverLimit;
         }
         *in_use.entry(session.to_owned()).or_insert(0) += 1;
-        Some(SessionUse { session: session.to_owned(), in_use: Arc::clone(&self.in_use) })
+        let in_use = Arc::clone(&self.in_use);
+        Admission::Admitted { _counted: SessionUse { session: session.to_owned(), in_use } }
     }
 }
 
@@ -71,16 +81,20 @@ impl Drop for SessionUse {
 mod tests {
     use super::*;
 
+    fn is_admitted(admission: &Admission) -> bool {
+        matches!(admission, Admission::Admitted { .. })
+    }
+
     #[test]
-    fn a_session_counts_once_and_until_its_last_activity_ends() {
+    fn a_session_counts_once_until_its_last_activity_completes() {
         let sessions = SessionCount::new(1);
         let first = sessions.enter("a");
         let second = sessions.enter("a");
-        assert!(first.is_some() && second.is_some());
-        assert!(sessions.enter("b").is_none());
+        assert!(is_admitted(&first) && is_admitted(&second));
+        assert!(!is_admitted(&sessions.enter("b")));
         drop(first);
         assert!(sessions.is_full());
         drop(second);
-        assert!(sessions.enter("b").is_some());
+        assert!(is_admitted(&sessions.enter("b")));
     }
 }

@@ -1,4 +1,4 @@
-//! Runs a handler until it ends or nobody wants it any more.
+//! Runs a handler until it returns or its result is unwanted.
 
 use std::sync::Arc;
 
@@ -6,10 +6,9 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::debug;
 
-use super::finished::Finished;
 use super::guarded::{Guarded, describe};
-use super::process::{InHand, Work};
-use super::report;
+use super::leased_activity::{LeasedActivity, Work};
+use super::{Ended, report};
 use crate::client::Client;
 use crate::clock::millis;
 use crate::panics::Payload;
@@ -21,73 +20,72 @@ use crate::runtime::{ActivityContext, ActivityHandler};
 /// Name and version of an instance that has no start event.
 const UNKNOWN: &str = "unknown";
 
-/// How a handler ended.
+/// The outcome of a handler.
 pub(super) enum Outcome {
     Returned(Result<String, String>),
     /// With the text of the panic.
     Panicked(String),
-    /// Nobody wants the result.
+    /// The result is unwanted: a turn cancelled the activity, or its lease is lost.
     Cancelled,
 }
 
-/// Runs the handler; `None` if nobody is to be told what it came to.
+/// Runs the handler.
 pub(super) async fn run(
-    in_hand: InHand,
+    leased: LeasedActivity,
     mut work: Work,
     handler: Arc<dyn ActivityHandler>,
-) -> Option<Finished> {
-    let began = Instant::now();
-    // Fired by others, so that code that does not yield sees it too. A child: what the code does to
-    // its own token must not look like a cancellation.
-    let unwanted = in_hand.registered.unwanted.clone();
-    let context = context(&in_hand, &work, unwanted.child_token()).await;
+) -> Ended {
+    let started = Instant::now();
+    // Other tasks cancel this token, so a handler that does not yield sees the cancellation too. The
+    // handler gets a child: a handler that cancels its own token does not cancel the activity.
+    let unwanted = leased.registered.unwanted.clone();
+    let context = context(&leased, &work, unwanted.child_token()).await;
     let input = std::mem::take(&mut work.input);
     let mut code = Guarded::new(async move { handler.invoke(context, input).await });
     let outcome = tokio::select! {
         biased;
-        ended = &mut code => match outcome_of(ended) {
-            // It was told and has ended before we got round to it.
+        returned = &mut code => match outcome_of(returned) {
+            // The handler saw the cancellation and returned before this task noticed it.
             _discarded if unwanted.is_cancelled() => Outcome::Cancelled,
             wanted => wanted,
         },
         () = unwanted.cancelled() => {
-            let grace = in_hand.node.options.activity_cancellation_grace_period;
+            let grace = leased.node().options.activity_cancellation_grace_period;
             match timeout(grace, &mut code).await {
-                Ok(ended) => drop(outcome_of(ended)),
+                Ok(returned) => drop(outcome_of(returned)),
                 Err(_elapsed) => debug!(
                     target: "duroxide::runtime",
                     instance_id = %work.id.instance,
                     activity_name = %work.name,
                     activity_id = work.id.activity_id,
-                    "cancelled activity did not end within its grace and was aborted"
+                    "cancelled activity did not return within its grace period; aborting it"
                 ),
             }
             Outcome::Cancelled
         }
     };
     drop(code);
-    let elapsed = began.elapsed();
-    in_hand.node.pace.note(&work.name, elapsed);
-    in_hand.node.metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
-    report::judge(in_hand, work, outcome, elapsed)
+    let elapsed = started.elapsed();
+    leased.node().metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
+    report::conclude(leased, work, outcome, elapsed)
 }
 
-fn outcome_of(ended: Result<Result<String, String>, Payload>) -> Outcome {
-    match ended {
+fn outcome_of(returned: Result<Result<String, String>, Payload>) -> Outcome {
+    match returned {
         Ok(result) => Outcome::Returned(result),
         Err(panic) => Outcome::Panicked(describe(panic)),
     }
 }
 
 async fn context(
-    in_hand: &InHand,
+    leased: &LeasedActivity,
     work: &Work,
     cancellation: CancellationToken,
 ) -> ActivityContext {
-    let node = &in_hand.node;
-    let facts = match node.warm.facts(&work.id.instance) {
+    let (activities, node) = (&leased.activities, leased.node());
+    let facts = match activities.starts.facts(&work.id.instance) {
         Some(facts) => Some(facts),
-        None => read_facts(in_hand, &work.id.instance).await.map(Arc::new),
+        None => read_facts(leased, &work.id.instance).await.map(Arc::new),
     };
     let (name, version) = facts
         .as_ref()
@@ -99,14 +97,14 @@ async fn context(
         orchestration_version: version.to_owned(),
         activity_name: work.name.clone(),
         activity_id: work.id.activity_id,
-        attempt: in_hand.attempt_count,
-        worker_id: in_hand.worker_id.clone(),
+        attempt: leased.attempt_count,
+        worker_id: leased.worker_id.clone(),
         session_id: work.session_id.clone(),
         tag: work.tag.clone(),
-        last_progress: in_hand.progress.clone(),
+        last_progress: leased.progress.clone(),
         reporter: ProgressReporter::new(
             Arc::clone(&node.provider),
-            in_hand.lock_token.clone(),
+            leased.lock_token.clone(),
             node.options.worker_lock_timeout,
         ),
         cancellation,
@@ -114,14 +112,14 @@ async fn context(
     })
 }
 
-async fn read_facts(in_hand: &InHand, instance: &str) -> Option<StartFacts> {
-    match in_hand.node.provider.read_start_event(instance).await {
+async fn read_facts(leased: &LeasedActivity, instance: &str) -> Option<StartFacts> {
+    match leased.node().provider.read_start_event(instance).await {
         Ok(start) => start.as_ref().and_then(StartFacts::of),
         Err(error) => {
             debug!(
                 target: "duroxide::runtime",
                 instance_id = instance, %error,
-                "the orchestration of an activity cannot be read; it shows as unknown"
+                "could not read the orchestration of an activity; the activity sees it as unknown"
             );
             None
         }

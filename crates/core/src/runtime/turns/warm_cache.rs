@@ -1,8 +1,9 @@
-//! Executions kept between turns, so that the next turn needs no history and no replay.
+//! Executions that stay in memory between turns, so that the next turn needs no history and no
+//! replay.
 //!
-//! A turn's commit can be seen by the next fetch before its answer has come back here. What that
-//! commit will have stored is therefore known while it is on the way; whoever fetches the next turn
-//! in that time waits for the answer, and only relies on the execution if the commit succeeded.
+//! The next fetch can see a commit before the store has responded to the committer. The cache
+//! therefore knows what a pending commit will have stored. A fetch that arrives in that time waits
+//! for the response, and uses the execution only if the commit succeeded.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,37 +11,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use lru::LruCache;
 use tokio_util::sync::CancellationToken;
 
-use super::options::WarmCacheOptions;
-use super::start_facts::StartFacts;
 use crate::engine::Execution;
 use crate::providers::{HistoryMark, KnownHistory};
+use crate::runtime::WarmCacheOptions;
+use crate::runtime::start_facts::{KnownStarts, StartFacts};
 
-/// A kept execution.
-pub(crate) struct Warm {
+/// An execution in memory.
+pub(crate) struct WarmExecution {
     pub(crate) execution: Execution,
     pub(crate) facts: Arc<StartFacts>,
-    /// What is stored of it, and of which incarnation of the instance.
+    /// The last stored event of it, and the incarnation of the instance.
     pub(crate) mark: HistoryMark,
-    /// Messages wait in the queue: the next turn is a fetched one.
+    /// Messages wait in the queue, so the next turn must be a fetched one.
     pub(crate) is_behind: bool,
 }
 
-/// Least recently used executions go first when a bound is reached.
+/// Drops the least recently used executions when a bound is reached.
 pub(crate) struct WarmCache {
     options: WarmCacheOptions,
     kept: Mutex<Kept>,
 }
 
 struct Kept {
-    by_instance: LruCache<String, (Warm, usize)>,
+    by_instance: LruCache<String, (WarmExecution, usize)>,
     bytes: usize,
-    /// At most one for each turn that is being committed.
-    committing: HashMap<String, OnTheWay>,
-    /// Commits so far, to tell them apart.
+    /// Pending commits by instance.
+    committing: HashMap<String, PendingCommit>,
+    /// The number of the last commit.
     commits: u64,
 }
 
-struct OnTheWay {
+struct PendingCommit {
     mark: HistoryMark,
     facts: Arc<StartFacts>,
     settled: CancellationToken,
@@ -48,25 +49,25 @@ struct OnTheWay {
 }
 
 impl Kept {
-    fn pop(&mut self, instance: &str) -> Option<Warm> {
+    fn pop(&mut self, instance: &str) -> Option<WarmExecution> {
         let (warm, bytes) = self.by_instance.pop(instance)?;
         self.bytes -= bytes;
         Some(warm)
     }
 }
 
-/// A commit on its way. Dropping it says that the answer is here, good or bad.
-pub(crate) struct Committing {
+/// Marks a commit as pending until it is dropped, whether the commit succeeds or fails.
+pub(crate) struct CommitGuard {
     cache: Arc<WarmCache>,
     instance: String,
     settled: CancellationToken,
     number: u64,
 }
 
-impl Drop for Committing {
+impl Drop for CommitGuard {
     fn drop(&mut self) {
         let mut kept = self.cache.kept();
-        // A later turn of the instance may have begun if our lease was lost.
+        // If our lease was lost, the entry may belong to a later turn of the instance.
         if kept.committing.get(&self.instance).is_some_and(|other| other.number == self.number) {
             kept.committing.remove(&self.instance);
         }
@@ -89,37 +90,39 @@ impl WarmCache {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says what a commit will have stored. Keep the answer until the execution is put back.
-    pub(crate) fn commit_begins(
+    /// Announces what a commit will have stored. The caller keeps the guard until it has put the
+    /// execution back.
+    pub(crate) fn commit_started(
         self: &Arc<Self>,
         instance: String,
         mark: HistoryMark,
         facts: Arc<StartFacts>,
-    ) -> Committing {
+    ) -> CommitGuard {
         let settled = CancellationToken::new();
         let mut kept = self.kept();
         kept.commits += 1;
         let number = kept.commits;
-        let on_the_way = OnTheWay { mark, facts, settled: settled.clone(), number };
-        kept.committing.insert(instance.clone(), on_the_way);
+        let pending = PendingCommit { mark, facts, settled: settled.clone(), number };
+        kept.committing.insert(instance.clone(), pending);
         drop(kept);
-        Committing { cache: Arc::clone(self), instance, settled, number }
+        CommitGuard { cache: Arc::clone(self), instance, settled, number }
     }
 
-    /// Takes an execution out once its commit, if one is on the way, has been answered.
-    pub(crate) async fn take_settled(&self, instance: &str) -> Option<Warm> {
-        let on_the_way = self.kept().committing.get(instance).map(|commit| commit.settled.clone());
-        if let Some(settled) = on_the_way {
-            // Bounded: a commit is given up when its lease has run out.
+    /// Removes an execution, after its pending commit, if there is one, has succeeded or failed.
+    pub(crate) async fn take_settled(&self, instance: &str) -> Option<WarmExecution> {
+        let pending = self.kept().committing.get(instance).map(|commit| commit.settled.clone());
+        if let Some(settled) = pending {
+            // Bounded: the committer stops retrying when its lease expires.
             settled.cancelled().await;
         }
         self.take(instance)
     }
 
-    /// Takes an execution out, if it is kept and none of its commits is on the way.
-    pub(crate) fn take_quiet(&self, instance: &str, execution_id: u64) -> Option<Warm> {
+    /// Removes an execution for a direct turn, if it can take one: it is in memory, up to date with
+    /// the queue, and has no pending commit.
+    pub(crate) fn take_idle(&self, instance: &str, execution_id: u64) -> Option<WarmExecution> {
         let mut kept = self.kept();
-        let fits = |warm: &Warm| !warm.is_behind && warm.mark.execution_id == execution_id;
+        let fits = |warm: &WarmExecution| !warm.is_behind && warm.mark.execution_id == execution_id;
         if kept.committing.contains_key(instance)
             || !kept.by_instance.peek(instance).is_some_and(|(warm, _)| fits(warm))
         {
@@ -128,18 +131,18 @@ impl WarmCache {
         kept.pop(instance)
     }
 
-    /// Whether an execution is kept that can take a direct turn.
+    /// Whether an execution in memory is up to date with the queue, so that it can take a direct turn.
     pub(crate) fn is_ready(&self, instance: &str) -> bool {
         self.kept().by_instance.peek(instance).is_some_and(|(warm, _)| !warm.is_behind)
     }
 
-    /// Takes an execution out, whatever its mark.
-    fn take(&self, instance: &str) -> Option<Warm> {
+    /// Removes an execution, whatever its mark.
+    fn take(&self, instance: &str) -> Option<WarmExecution> {
         self.kept().pop(instance)
     }
 
-    /// Keeps an execution, and drops others that no longer fit.
-    pub(crate) fn put(&self, instance: String, warm: Warm) {
+    /// Adds an execution, and drops others that no longer fit.
+    pub(crate) fn put(&self, instance: String, warm: WarmExecution) {
         if !self.options.enabled {
             return;
         }
@@ -164,14 +167,6 @@ impl WarmCache {
         drop(evicted);
     }
 
-    /// The start of a kept execution.
-    pub(crate) fn facts(&self, instance: &str) -> Option<Arc<StartFacts>> {
-        let kept = self.kept();
-        let on_the_way = kept.committing.get(instance).map(|commit| Arc::clone(&commit.facts));
-        on_the_way
-            .or_else(|| kept.by_instance.peek(instance).map(|(warm, _)| Arc::clone(&warm.facts)))
-    }
-
     /// Drops everything.
     pub(crate) fn clear(&self) {
         let all = {
@@ -186,8 +181,16 @@ impl WarmCache {
 impl KnownHistory for WarmCache {
     fn mark(&self, instance: &str) -> Option<HistoryMark> {
         let kept = self.kept();
-        let on_the_way = kept.committing.get(instance).map(|commit| commit.mark);
-        on_the_way.or_else(|| kept.by_instance.peek(instance).map(|(warm, _)| warm.mark))
+        let pending = kept.committing.get(instance).map(|commit| commit.mark);
+        pending.or_else(|| kept.by_instance.peek(instance).map(|(warm, _)| warm.mark))
+    }
+}
+
+impl KnownStarts for WarmCache {
+    fn facts(&self, instance: &str) -> Option<Arc<StartFacts>> {
+        let kept = self.kept();
+        let pending = kept.committing.get(instance).map(|commit| Arc::clone(&commit.facts));
+        pending.or_else(|| kept.by_instance.peek(instance).map(|(warm, _)| Arc::clone(&warm.facts)))
     }
 }
 
@@ -210,9 +213,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_a_commit_stores_is_known_until_it_is_answered() {
+    async fn a_pending_commit_is_known_until_it_is_settled() {
         let cache = Arc::new(WarmCache::new(WarmCacheOptions::default()));
-        let committing = cache.commit_begins("i".to_owned(), mark(3), facts());
+        let committing = cache.commit_started("i".to_owned(), mark(3), facts());
         assert_eq!(cache.mark("i"), Some(mark(3)));
         assert!(cache.facts("i").is_some());
         drop(committing);
@@ -221,9 +224,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn taking_an_execution_waits_for_the_answer_of_its_commit() {
+    async fn removing_an_execution_waits_for_its_pending_commit() {
         let cache = Arc::new(WarmCache::new(WarmCacheOptions::default()));
-        let committing = cache.commit_begins("i".to_owned(), mark(3), facts());
+        let committing = cache.commit_started("i".to_owned(), mark(3), facts());
         let taking = tokio::spawn({
             let cache = Arc::clone(&cache);
             async move { cache.take_settled("i").await.is_none() }
@@ -236,10 +239,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_answer_of_an_older_commit_does_not_settle_a_newer_one() {
+    async fn an_older_commit_does_not_settle_a_newer_one() {
         let cache = Arc::new(WarmCache::new(WarmCacheOptions::default()));
-        let older = cache.commit_begins("i".to_owned(), mark(3), facts());
-        let newer = cache.commit_begins("i".to_owned(), mark(5), facts());
+        let older = cache.commit_started("i".to_owned(), mark(3), facts());
+        let newer = cache.commit_started("i".to_owned(), mark(5), facts());
         drop(older);
         assert_eq!(cache.mark("i"), Some(mark(5)));
         drop(newer);

@@ -1,0 +1,189 @@
+//! An activity under a lease of this node.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tracing::{error, warn};
+
+use super::Activities;
+use super::report::{self, Stored};
+use super::running::Registered;
+use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
+use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
+use crate::runtime::kind_of;
+use crate::runtime::lease::{Lease, Leased, NewLease};
+use crate::runtime::node::Node;
+use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+
+/// What is to be run.
+#[derive(Debug, Clone)]
+pub(crate) struct Work {
+    pub(super) id: ScheduledActivityIdentifier,
+    pub(super) name: String,
+    pub(super) input: String,
+    pub(super) session_id: Option<String>,
+    pub(super) tag: Option<String>,
+}
+
+/// An activity under a lease of this node.
+pub(crate) struct LeasedActivity {
+    pub(super) activities: Arc<Activities>,
+    pub(super) worker_id: String,
+    pub(super) lease: Lease,
+    pub(super) lock_token: String,
+    pub(super) attempt_count: u32,
+    /// The last progress that an earlier attempt reported.
+    pub(super) progress: Option<String>,
+    pub(super) registered: Registered,
+}
+
+/// Registers a fetched activity and renews its lease from now on. A message that is not an activity
+/// is removed, and the result is `None`.
+pub(crate) async fn claim(
+    activities: &Arc<Activities>,
+    worker_id: String,
+    fetched: FetchedWork,
+) -> Option<(LeasedActivity, Work)> {
+    let work = match Work::of(fetched.item) {
+        Ok(work) => work,
+        Err(message) => {
+            remove_foreign(&activities.node, &fetched.lock_token, &message).await;
+            return None;
+        }
+    };
+    let registered = activities.running.register(work.id.clone(), fetched.lock_token.clone());
+    let lease = activities.node.keep(NewLease {
+        leased: Leased::Activity,
+        token: fetched.lock_token.clone(),
+        length: activities.node.options.worker_lock_timeout,
+        // A lost lease and a cancellation have the same effect: the result is unwanted.
+        lost: registered.unwanted.clone(),
+        doubtful: registered.doubtful,
+    });
+    let leased = LeasedActivity {
+        activities: Arc::clone(activities),
+        worker_id,
+        lease,
+        lock_token: fetched.lock_token,
+        attempt_count: fetched.attempt_count,
+        progress: fetched.progress,
+        registered,
+    };
+    Some((leased, work))
+}
+
+/// Removes a message that cannot be run. The queue would otherwise redeliver it for ever.
+async fn remove_foreign(node: &Node, lock_token: &str, message: &WorkItem) {
+    error!(
+        target: "duroxide::runtime",
+        message = kind_of(message),
+        instance_id = message.target_instance(),
+        "the worker queue holds a message that is not an activity; removing it"
+    );
+    log_unreleased("message", node.provider.ack_work_item(lock_token, None).await);
+}
+
+impl LeasedActivity {
+    pub(super) fn node(&self) -> &Node {
+        &self.activities.node
+    }
+
+    /// Releases an activity whose handler has run.
+    pub(super) async fn release(&self, delay: Duration, ignore_attempt: bool) {
+        let (provider, token) = (&self.node().provider, &self.lock_token);
+        self.release_by("abandon_work_item", || {
+            provider.abandon_work_item(token, Some(delay), ignore_attempt)
+        })
+        .await;
+    }
+
+    /// Releases an activity whose handler has not run.
+    pub(super) async fn release_unstarted(&self, delay: Duration, ignore_attempt: bool) {
+        let (provider, token) = (&self.node().provider, &self.lock_token);
+        self.release_by("return_unstarted_work_item", || {
+            provider.return_unstarted_work_item(token, Some(delay), ignore_attempt)
+        })
+        .await;
+    }
+
+    async fn release_by<F>(&self, operation: &'static str, call: impl FnMut() -> F)
+    where
+        F: Future<Output = Result<(), ProviderError>>,
+    {
+        let length = self.node().options.worker_lock_timeout;
+        let released = retry_while_leased(operation, &self.lease, length, call).await;
+        log_unreleased("activity", released);
+    }
+
+    pub(super) async fn release_unregistered(&self, work: &Work) {
+        let options = &self.node().options;
+        let delay = options.unregistered_backoff.delay(self.attempt_count);
+        warn!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            worker_id = %self.worker_id,
+            attempt_count = self.attempt_count,
+            max_attempts = options.max_attempts,
+            remaining_attempts = options.max_attempts.saturating_sub(self.attempt_count),
+            backoff_secs = delay.as_secs_f64(),
+            "activity is not registered on this node; releasing it"
+        );
+        self.release_unstarted(delay, false).await;
+    }
+
+    pub(super) async fn poison(&self, work: Work) {
+        let max_attempts = self.node().options.max_attempts;
+        error!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            attempt_count = self.attempt_count,
+            max_attempts,
+            "activity was fetched too often; failing it"
+        );
+        let details = ErrorDetails::Poison {
+            attempt_count: self.attempt_count,
+            max_attempts,
+            message_type: PoisonMessageType::Activity {
+                instance: work.id.instance.clone(),
+                execution_id: work.id.execution_id,
+                activity_name: work.name.clone(),
+                activity_id: work.id.activity_id,
+            },
+            message: work.as_json(),
+        };
+        if report::store(self, report::failed(&work, details)).await == Stored::Durable {
+            self.node().metrics().record_activity_poison();
+        }
+    }
+}
+
+impl Work {
+    fn of(message: WorkItem) -> Result<Self, Box<WorkItem>> {
+        let WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag } =
+            message
+        else {
+            return Err(Box::new(message));
+        };
+        let id = ScheduledActivityIdentifier { instance, execution_id, activity_id: id };
+        Ok(Self { id, name, input, session_id, tag })
+    }
+
+    /// The message that it came from.
+    fn as_json(&self) -> String {
+        let message = WorkItem::ActivityExecute {
+            instance: self.id.instance.clone(),
+            execution_id: self.id.execution_id,
+            id: self.id.activity_id,
+            name: self.name.clone(),
+            input: self.input.clone(),
+            session_id: self.session_id.clone(),
+            tag: self.tag.clone(),
+        };
+        serde_json::to_string(&message).unwrap_or_else(|error| error.to_string())
+    }
+}

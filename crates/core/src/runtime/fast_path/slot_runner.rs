@@ -1,0 +1,68 @@
+//! Runs activities one after another in a slot, and delivers their results.
+
+use std::sync::Arc;
+
+use super::completions::Offered;
+use super::{Assignment, FastPath, Streak};
+use crate::runtime::activities::{Ended, FinishedActivity, Processed, process};
+use crate::runtime::slots::Slot;
+
+impl FastPath {
+    /// Runs an activity in its slot, and then those that follow from it or wait for a slot.
+    pub(crate) fn start(self: &Arc<Self>, assignment: Assignment) {
+        let fast_path = Arc::clone(self);
+        let tasks = self.node().tasks.clone();
+        tasks.spawn_work("activity", async move {
+            let mut next = Some(assignment);
+            while let Some(assignment) = next {
+                next = fast_path.run(assignment).await;
+            }
+            // In a task of its own: this task may have started others that stay on this thread.
+            if let Some(next) = fast_path.next_prefetched(None) {
+                fast_path.start(next);
+            }
+        });
+    }
+
+    /// Runs one activity; returns what the same slot runs next.
+    async fn run(self: &Arc<Self>, assignment: Assignment) -> Option<Assignment> {
+        let Assignment { slot, fetched, streak } = assignment;
+        let Processed { ended, session } = process(&self.activities, &slot, fetched).await?;
+        if let Some((name, took)) = ended.as_ref().and_then(Ended::handler_time) {
+            self.durations.record(name, took);
+        }
+        let finished = match ended {
+            Some(Ended::Finished(finished)) => Some(finished),
+            Some(Ended::Unwanted { .. }) | None => None,
+        };
+        if session.is_none() {
+            return self.complete(finished?, Some((slot, streak))).await;
+        }
+        let next = match finished {
+            Some(finished) => self.complete(finished, None).await,
+            None => None,
+        };
+        drop((session, slot));
+        self.activities.sessions.note_freed();
+        next
+    }
+
+    /// Delivers the result of an activity to its orchestration: by a direct turn if the instance can
+    /// take one, through the queue otherwise. `own` is the slot of the caller, if it has one; returns
+    /// what that slot runs next.
+    pub(crate) async fn complete(
+        self: &Arc<Self>,
+        finished: FinishedActivity,
+        own: Option<(Slot, Streak)>,
+    ) -> Option<Assignment> {
+        let may_lead = self.may_lead(finished.instance());
+        match self.completions.offer(finished, may_lead) {
+            Offered::Lead(leader) => self.take_direct_turns(leader, own).await,
+            Offered::Joined => self.next_prefetched(own),
+            Offered::Declined(finished) => {
+                finished.enqueue().await;
+                self.next_prefetched(own)
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The code that a node can run. Built-in code comes before the user's.
+
+use std::sync::Arc;
+
+use semver::Version;
+
+use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, builtin};
+use crate::clock::Clock;
+use crate::context::OrchestrationHandler;
+
+/// All handlers of a node.
+pub(crate) struct Handlers {
+    /// The clock of the built-in activities.
+    clock: Arc<dyn Clock>,
+    builtin_orchestrations: OrchestrationRegistry,
+    orchestrations: OrchestrationRegistry,
+    activities: ActivityRegistry,
+}
+
+impl Handlers {
+    /// The built-in handlers and those of a user.
+    pub(crate) fn new(
+        clock: Arc<dyn Clock>,
+        orchestrations: OrchestrationRegistry,
+        activities: ActivityRegistry,
+    ) -> Self {
+        let builtin_orchestrations = builtin::orchestrations();
+        Self { clock, builtin_orchestrations, orchestrations, activities }
+    }
+
+    /// The code of an activity.
+    pub(crate) fn activity(&self, name: &str) -> Option<Arc<dyn ActivityHandler>> {
+        builtin::activity(name, &self.clock)
+            .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
+    }
+
+    /// The names of the user's activities.
+    pub(crate) fn activity_names(&self) -> Vec<String> {
+        self.activities.list_names()
+    }
+
+    /// The code of an orchestration in the version that the registry chooses.
+    pub(crate) fn orchestration(
+        &self,
+        name: &str,
+    ) -> Option<(Version, Arc<dyn OrchestrationHandler>)> {
+        self.registry_of(name).resolve_handler(name)
+    }
+
+    /// The code of an orchestration in exactly this version.
+    pub(crate) fn orchestration_version(
+        &self,
+        name: &str,
+        version: &Version,
+    ) -> Option<Arc<dyn OrchestrationHandler>> {
+        self.registry_of(name).resolve_handler_exact(name, version)
+    }
+
+    /// A built-in name never resolves to the user's code, whatever the version.
+    fn registry_of(&self, name: &str) -> &OrchestrationRegistry {
+        if self.builtin_orchestrations.has(name) {
+            &self.builtin_orchestrations
+        } else {
+            &self.orchestrations
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::OrchestrationContext;
+    use crate::providers::Provider;
+    use crate::providers::fake::FakeProvider;
+
+    fn registry(names: &[&str], version: &str) -> OrchestrationRegistry {
+        let code = |_ctx: OrchestrationContext, input: String| async move { Ok(input) };
+        let registered = names.iter().fold(OrchestrationRegistry::builder(), |builder, name| {
+            builder.register_versioned(*name, version, code)
+        });
+        registered.build()
+    }
+
+    #[test]
+    fn a_builtin_orchestration_comes_before_one_of_the_user() {
+        let handlers = Handlers {
+            clock: FakeProvider::watching().clock(),
+            builtin_orchestrations: registry(&["shared"], "1.0.0"),
+            orchestrations: registry(&["shared", "own"], "2.0.0"),
+            activities: ActivityRegistry::default(),
+        };
+        let version = |name| handlers.orchestration(name).map(|(version, _)| version.to_string());
+        assert_eq!(version("shared").as_deref(), Some("1.0.0"));
+        assert_eq!(version("own").as_deref(), Some("2.0.0"));
+        assert_eq!(version("unknown"), None);
+        let second = Version::new(2, 0, 0);
+        assert!(handlers.orchestration_version("shared", &second).is_none());
+        assert!(handlers.orchestration_version("own", &second).is_some());
+    }
+}

@@ -1,0 +1,51 @@
+//! What the turns of one node share.
+
+use std::sync::Arc;
+
+use super::WarmCache;
+use crate::providers::{DispatcherCapabilityFilter, SemverRange};
+use crate::runtime::RuntimeOptions;
+use crate::runtime::node::Node;
+use crate::runtime::start_facts::KnownStarts;
+
+/// The owner of turns.
+pub(crate) struct Turns {
+    pub(crate) node: Arc<Node>,
+    pub(crate) warm: Arc<WarmCache>,
+    /// The versions that this node replays.
+    pub(crate) capabilities: DispatcherCapabilityFilter,
+}
+
+impl Turns {
+    pub(crate) fn new(node: Arc<Node>) -> Self {
+        let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
+        let capabilities = capabilities(&node.options);
+        Self { node, warm, capabilities }
+    }
+
+    /// What activities may know of the instances that scheduled them.
+    pub(crate) fn known_starts(&self) -> Arc<dyn KnownStarts> {
+        Arc::clone(&self.warm) as _
+    }
+
+    /// The versions that this node replays, for logs.
+    pub(crate) fn supported_range(&self) -> String {
+        let ranges = self.capabilities.supported_duroxide_versions.iter();
+        let ranges: Vec<String> =
+            ranges.map(|range| format!(">={}, <={}", range.min, range.max)).collect();
+        ranges.join(" | ")
+    }
+
+    /// The name of a slot of the orchestration dispatcher.
+    pub(crate) fn orchestrator_id(&self, slot: usize) -> String {
+        format!("orch-{slot}-{}", self.node.id)
+    }
+}
+
+fn capabilities(options: &RuntimeOptions) -> DispatcherCapabilityFilter {
+    let range = options
+        .supported_replay_versions
+        .clone()
+        .unwrap_or_else(SemverRange::default_for_current_build);
+    DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] }
+}
