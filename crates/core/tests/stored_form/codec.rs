@@ -1,4 +1,4 @@
-//! How typed values become text: strings as they are, everything else as compact JSON.
+//! How typed values become text: strings unchanged, everything else as compact JSON.
 
 use std::collections::BTreeMap;
 
@@ -13,13 +13,13 @@ struct Order {
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
-enum Answer {
+enum Reply {
     Yes,
     No { why: String },
 }
 
 #[test]
-fn strings_are_stored_as_they_are() {
+fn strings_are_stored_unchanged() {
     assert_eq!(encode("hello"), Ok("hello".into()));
     assert_eq!(encode(&String::from("")), Ok("".into()));
     assert_eq!(encode("a \"b\" \n c"), Ok("a \"b\" \n c".into()));
@@ -39,16 +39,16 @@ fn other_values_are_stored_as_compact_json() {
 }
 
 #[test]
-fn values_that_are_json_strings_lose_their_quotes_too() {
-    assert_eq!(encode(&Answer::Yes), Ok("Yes".into()));
+fn values_that_encode_to_json_strings_are_stored_without_quotes() {
+    assert_eq!(encode(&Reply::Yes), Ok("Yes".into()));
     assert_eq!(encode(&Some("x")), Ok("x".into()));
-    assert_eq!(decode::<Answer>("Yes"), Ok(Answer::Yes));
-    let no = Answer::No { why: "late".into() };
-    assert_eq!(decode::<Answer>(&encode(&no).unwrap()), Ok(no));
+    assert_eq!(decode::<Reply>("Yes"), Ok(Reply::Yes));
+    let no = Reply::No { why: "late".into() };
+    assert_eq!(decode::<Reply>(&encode(&no).unwrap()), Ok(no));
 }
 
 #[test]
-fn a_text_that_looks_like_json_is_still_a_text() {
+fn a_string_that_looks_like_json_decodes_as_a_string() {
     assert_eq!(decode::<String>("123"), Ok("123".into()));
     assert_eq!(decode::<String>("null"), Ok("null".into()));
     assert_eq!(decode::<String>("{\"a\":1}"), Ok("{\"a\":1}".into()));
@@ -57,12 +57,12 @@ fn a_text_that_looks_like_json_is_still_a_text() {
 }
 
 #[test]
-fn a_quoted_text_is_read_as_json_first() {
+fn a_quoted_string_decodes_as_json_first() {
     assert_eq!(decode::<String>("\"quoted\""), Ok("quoted".into()));
 }
 
 #[test]
-fn what_fits_neither_way_is_an_error() {
+fn text_that_decodes_neither_as_json_nor_as_a_string_is_an_error() {
     assert!(decode::<i64>("twelve").is_err());
     assert!(decode::<Order>("{\"number\":1}").unwrap_err().contains("items"));
 }

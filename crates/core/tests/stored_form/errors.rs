@@ -25,7 +25,7 @@ fn poison(message_type: PoisonMessageType, message: &str) -> ErrorDetails {
     }
 }
 
-/// The failure used wherever any failure will do.
+/// A failure for tests that do not depend on its details.
 pub(crate) fn any_failure() -> ErrorDetails {
     application(AppErrorKind::ActivityFailed, "m")
 }
@@ -81,12 +81,12 @@ fn cases() -> Vec<(&'static str, ErrorDetails)> {
 }
 
 #[test]
-fn failures_have_their_stored_form() {
+fn failures_match_their_stored_form() {
     assert_golden(ERRORS, &cases());
 }
 
 #[test]
-fn failures_have_their_texts() {
+fn failures_have_stable_display_texts() {
     let texts: Vec<String> = cases().iter().map(|(_, value)| value.display_message()).collect();
     let expected = [
         "infrastructure:op: m",

@@ -22,16 +22,16 @@ fn event(source_event_id: Option<u64>, kind: EventKind) -> Event {
     }
 }
 
-fn own(kind: EventKind) -> Event {
+fn without_source(kind: EventKind) -> Event {
     event(None, kind)
 }
 
-fn answer(kind: EventKind) -> Event {
+fn with_source(kind: EventKind) -> Event {
     event(Some(SCHEDULE_ID), kind)
 }
 
 fn scheduled(session_id: Option<&str>, tag: Option<&str>) -> Event {
-    own(EventKind::ActivityScheduled {
+    without_source(EventKind::ActivityScheduled {
         name: "A".into(),
         input: "i".into(),
         session_id: session_id.map(Into::into),
@@ -61,10 +61,16 @@ fn lifecycle() -> Vec<(&'static str, Event)> {
         initial_custom_status: Some("cs".into()),
     };
     vec![
-        ("OrchestrationStarted bare", own(bare)),
-        ("OrchestrationStarted full", own(full)),
-        ("OrchestrationCompleted", own(EventKind::OrchestrationCompleted { output: "out".into() })),
-        ("OrchestrationFailed", own(EventKind::OrchestrationFailed { details: any_failure() })),
+        ("OrchestrationStarted bare", without_source(bare)),
+        ("OrchestrationStarted full", without_source(full)),
+        (
+            "OrchestrationCompleted",
+            without_source(EventKind::OrchestrationCompleted { output: "out".into() }),
+        ),
+        (
+            "OrchestrationFailed",
+            without_source(EventKind::OrchestrationFailed { details: any_failure() }),
+        ),
     ]
 }
 
@@ -76,13 +82,16 @@ fn activities_and_timers() -> Vec<(&'static str, Event)> {
         ("ActivityScheduled session", scheduled(Some("s"), None)),
         ("ActivityScheduled tag", scheduled(None, Some("t"))),
         ("ActivityScheduled full", scheduled(Some("s"), Some("t"))),
-        ("ActivityCompleted", answer(EventKind::ActivityCompleted { result: "r".into() })),
-        ("ActivityFailed", answer(EventKind::ActivityFailed { details: any_failure() })),
-        ("ActivityCancelRequested", answer(EventKind::ActivityCancelRequested { reason })),
-        ("TimerCreated", own(EventKind::TimerCreated { fire_at_ms })),
-        ("TimerFired", answer(EventKind::TimerFired { fire_at_ms })),
-        ("ExternalSubscribed", own(EventKind::ExternalSubscribed { name: "E".into() })),
-        ("ExternalEvent", own(EventKind::ExternalEvent { name: "E".into(), data: "d".into() })),
+        ("ActivityCompleted", with_source(EventKind::ActivityCompleted { result: "r".into() })),
+        ("ActivityFailed", with_source(EventKind::ActivityFailed { details: any_failure() })),
+        ("ActivityCancelRequested", with_source(EventKind::ActivityCancelRequested { reason })),
+        ("TimerCreated", without_source(EventKind::TimerCreated { fire_at_ms })),
+        ("TimerFired", with_source(EventKind::TimerFired { fire_at_ms })),
+        ("ExternalSubscribed", without_source(EventKind::ExternalSubscribed { name: "E".into() })),
+        (
+            "ExternalEvent",
+            without_source(EventKind::ExternalEvent { name: "E".into(), data: "d".into() }),
+        ),
     ]
 }
 
@@ -103,33 +112,36 @@ fn other_orchestrations() -> Vec<(&'static str, Event)> {
     let continued = EventKind::OrchestrationContinuedAsNew { input: "next".into() };
     let cancelled = EventKind::OrchestrationCancelRequested { reason: "stop".into() };
     vec![
-        ("OrchestrationChained", own(chained)),
-        ("SubOrchestrationScheduled", own(child)),
-        ("SubOrchestrationCompleted", answer(completed)),
-        ("SubOrchestrationFailed", answer(failed)),
-        ("SubOrchestrationCancelRequested", answer(dropped)),
-        ("OrchestrationContinuedAsNew", own(continued)),
-        ("OrchestrationCancelRequested", own(cancelled)),
+        ("OrchestrationChained", without_source(chained)),
+        ("SubOrchestrationScheduled", without_source(child)),
+        ("SubOrchestrationCompleted", with_source(completed)),
+        ("SubOrchestrationFailed", with_source(failed)),
+        ("SubOrchestrationCancelRequested", with_source(dropped)),
+        ("OrchestrationContinuedAsNew", without_source(continued)),
+        ("OrchestrationCancelRequested", without_source(cancelled)),
     ]
 }
 
 fn queues_status_and_keys() -> Vec<(&'static str, Event)> {
-    let wait_ended =
+    let wait_cancelled =
         EventKind::ExternalSubscribedCancelled { reason: "orchestration_terminal".into() };
     let delivered = EventKind::QueueEventDelivered { name: "q".into(), data: "d".into() };
     let dequeue_dropped = EventKind::QueueSubscriptionCancelled { reason: "dropped_future".into() };
     let status = Some("half way".into());
     let set = EventKind::KeyValueSet { key: "k".into(), value: "v".into(), last_updated_at_ms: 9 };
     vec![
-        ("ExternalSubscribedCancelled", answer(wait_ended)),
-        ("QueueSubscribed", own(EventKind::QueueSubscribed { name: "q".into() })),
-        ("QueueEventDelivered", own(delivered)),
-        ("QueueSubscriptionCancelled", answer(dequeue_dropped)),
-        ("CustomStatusUpdated set", own(EventKind::CustomStatusUpdated { status })),
-        ("CustomStatusUpdated reset", own(EventKind::CustomStatusUpdated { status: None })),
-        ("KeyValueSet", own(set)),
-        ("KeyValueCleared", own(EventKind::KeyValueCleared { key: "k".into() })),
-        ("KeyValuesCleared", own(EventKind::KeyValuesCleared)),
+        ("ExternalSubscribedCancelled", with_source(wait_cancelled)),
+        ("QueueSubscribed", without_source(EventKind::QueueSubscribed { name: "q".into() })),
+        ("QueueEventDelivered", without_source(delivered)),
+        ("QueueSubscriptionCancelled", with_source(dequeue_dropped)),
+        ("CustomStatusUpdated set", without_source(EventKind::CustomStatusUpdated { status })),
+        (
+            "CustomStatusUpdated reset",
+            without_source(EventKind::CustomStatusUpdated { status: None }),
+        ),
+        ("KeyValueSet", without_source(set)),
+        ("KeyValueCleared", without_source(EventKind::KeyValueCleared { key: "k".into() })),
+        ("KeyValuesCleared", without_source(EventKind::KeyValuesCleared)),
     ]
 }
 
@@ -142,7 +154,7 @@ fn cases() -> Vec<(&'static str, Event)> {
 }
 
 #[test]
-fn events_have_their_stored_form() {
+fn events_match_their_stored_form() {
     assert_golden(EVENTS, &cases());
 }
 
@@ -153,7 +165,7 @@ fn every_kind_of_event_is_in_the_table() {
 }
 
 #[test]
-fn the_tag_of_a_kind_is_the_stored_one() {
+fn type_tag_is_the_stored_type() {
     for (name, event) in cases() {
         let stored = serde_json::to_value(&event).unwrap();
         assert_eq!(stored["type"], event.kind.type_tag(), "{name}");

@@ -17,7 +17,7 @@ pub(crate) fn rows(table: &str) -> Vec<(&str, &str)> {
         .collect()
 }
 
-/// Each value encodes to the text of its row and each text decodes to the value of its row.
+/// Asserts that each value encodes to the text of its row, and that each text decodes to the value.
 pub(crate) fn assert_golden<T>(table: &str, values: &[(&str, T)])
 where
     T: Serialize + DeserializeOwned + PartialEq + Debug,
@@ -25,7 +25,7 @@ where
     let rows = rows(table);
     let names: Vec<&str> = rows.iter().map(|(name, _)| *name).collect();
     let expected: Vec<&str> = values.iter().map(|(name, _)| *name).collect();
-    assert_eq!(names, expected, "the table and the values have different cases");
+    assert_eq!(names, expected, "the table and the values list different cases");
     for ((name, text), (_, value)) in rows.iter().zip(values) {
         assert_eq!(serde_json::to_string(value).unwrap(), *text, "encoding {name}");
         assert_eq!(&serde_json::from_str::<T>(text).unwrap(), value, "decoding {name}");

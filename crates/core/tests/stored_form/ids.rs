@@ -1,4 +1,4 @@
-//! Instance ids: generated ones, and those that are refused.
+//! Instance ids: generated ids, and ids that are refused.
 
 use duroxide_core::model::ids::{
     build_child_instance_id, child_suffix, is_auto_generated_sub_orch_id, refuse_child_id,
@@ -6,14 +6,14 @@ use duroxide_core::model::ids::{
 };
 
 #[test]
-fn generated_suffixes_name_the_event_and_from_the_second_on_the_execution() {
+fn a_generated_suffix_names_the_event_and_any_execution_after_the_first() {
     assert_eq!(child_suffix(1, 15), "sub::15");
     assert_eq!(child_suffix(2, 2), "sub::2_2");
     assert_eq!(child_suffix(10, 7), "sub::10_7");
 }
 
 #[test]
-fn generated_children_stand_below_their_parent() {
+fn a_generated_child_id_extends_the_id_of_its_parent() {
     assert_eq!(build_child_instance_id("mix", &child_suffix(1, 15)), "mix::sub::15");
     assert_eq!(build_child_instance_id("w", &child_suffix(2, 2)), "w::sub::2_2");
     let child = build_child_instance_id("root", &child_suffix(1, 2));
@@ -21,7 +21,7 @@ fn generated_children_stand_below_their_parent() {
 }
 
 #[test]
-fn explicit_child_ids_stay_as_they_are() {
+fn explicit_child_ids_are_used_unchanged() {
     assert_eq!(build_child_instance_id("root", "invoice-7"), "invoice-7");
     assert_eq!(build_child_instance_id("root", "a::sub::b"), "a::sub::b");
     assert!(!is_auto_generated_sub_orch_id("a::sub::b"));
@@ -31,9 +31,9 @@ fn explicit_child_ids_stay_as_they_are() {
 #[test]
 fn only_a_leading_marker_is_refused_for_children() {
     let refused = refuse_child_id("sub::x").unwrap();
-    let begin = "sub-orchestration instance id 'sub::x' starts with the reserved marker 'sub::', \
+    let start = "sub-orchestration instance id 'sub::x' starts with the reserved marker 'sub::', \
                  which ";
-    assert!(refused.starts_with(begin), "{refused}");
+    assert!(refused.starts_with(start), "{refused}");
     assert_eq!(refuse_child_id("a::sub::b"), None);
     assert_eq!(refuse_child_id(""), None);
 }

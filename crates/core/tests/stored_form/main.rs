@@ -1,5 +1,5 @@
-//! The stored form of events and work items, byte for byte. What these tests hold fast is read by
-//! databases that already exist: a change here is a change of the format.
+//! The stored form of events and work items, byte for byte. Existing databases hold this form: a
+//! test that has to change here is a change of the format.
 
 mod codec;
 mod errors;

@@ -1,4 +1,4 @@
-//! What reading forgives and what it refuses. Every case is made from the golden texts.
+//! What decoding tolerates and what it refuses. Every case is derived from the golden texts.
 
 use duroxide_core::model::{ErrorDetails, Event, WorkItem};
 use serde::de::DeserializeOwned;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::golden::{ERRORS, EVENTS, WORK_ITEMS, rows};
 
-// Keys that may be missing or null, and then mean "none".
+// Keys that may be missing or null; both decode to `None`.
 const EVENT_OPTIONS: &[&str] = &[
     "source_event_id",
     "parent_instance",
@@ -27,7 +27,7 @@ const WORK_ITEM_OPTIONS: &[&str] = &[
     "session_id",
     "tag",
 ];
-// In the answers of children these are required.
+// Completions of children require these keys.
 const PARENT_LINK: &[&str] = &["parent_instance", "parent_id", "parent_execution_id"];
 
 fn parse(text: &str) -> Map<String, Value> {
@@ -37,7 +37,7 @@ fn parse(text: &str) -> Map<String, Value> {
     }
 }
 
-// The only key of an externally tagged value, and what is below it.
+// Splits an externally tagged value into its only key and the object below it.
 fn untag(text: &str) -> (String, Map<String, Value>) {
     let mut outer = parse(text).into_iter();
     match outer.next() {
@@ -105,7 +105,7 @@ fn optional_keys_of_events_may_be_missing_or_null() {
 }
 
 #[test]
-fn required_keys_of_events_are_named_when_missing() {
+fn the_error_names_a_missing_key_of_an_event() {
     for (name, text) in rows(EVENTS) {
         let object = parse(text);
         let optional = |key: &str| EVENT_OPTIONS.contains(&key) || key == "last_updated_at_ms";
@@ -116,15 +116,15 @@ fn required_keys_of_events_are_named_when_missing() {
 }
 
 #[test]
-fn the_time_of_an_old_key_value_event_is_zero() {
+fn a_key_value_event_without_a_time_has_time_zero() {
     let (_, text) = rows(EVENTS).into_iter().find(|(name, _)| *name == "KeyValueSet").unwrap();
     let old: Event = read(without(&parse(text), "last_updated_at_ms")).unwrap();
     assert_eq!(serde_json::to_value(old).unwrap()["last_updated_at_ms"], 0);
 }
 
 fn is_optional(variant: &str, key: &str) -> bool {
-    let is_answer = variant.starts_with("SubOrch") && PARENT_LINK.contains(&key);
-    WORK_ITEM_OPTIONS.contains(&key) && !is_answer
+    let is_completion = variant.starts_with("SubOrch") && PARENT_LINK.contains(&key);
+    WORK_ITEM_OPTIONS.contains(&key) && !is_completion
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn optional_keys_of_work_items_may_be_missing_or_null() {
 }
 
 #[test]
-fn required_keys_of_work_items_are_named_when_missing() {
+fn the_error_names_a_missing_key_of_a_work_item() {
     for (name, text) in rows(WORK_ITEMS) {
         let (variant, inner) = untag(text);
         let optional = |key: &str| is_optional(&variant, key) || key == "carry_forward_events";
@@ -151,7 +151,7 @@ fn required_keys_of_work_items_are_named_when_missing() {
 }
 
 #[test]
-fn a_continuation_without_carried_messages_carries_none() {
+fn a_continue_as_new_without_carried_messages_decodes_as_carrying_none() {
     let rows = rows(WORK_ITEMS);
     let (_, text) = rows.iter().find(|(name, _)| *name == "ContinueAsNew bare").unwrap();
     let expected: WorkItem = serde_json::from_str(text).unwrap();
@@ -161,7 +161,7 @@ fn a_continuation_without_carried_messages_carries_none() {
 }
 
 #[test]
-fn required_keys_of_failures_are_named_when_missing() {
+fn the_error_names_a_missing_key_of_a_failure() {
     for (name, text) in rows(ERRORS) {
         let (variant, inner) = untag(text);
         let optional = |key: &str| variant == "Configuration" && key == "message";
@@ -179,7 +179,7 @@ fn a_configuration_failure_may_lack_its_message() {
 }
 
 #[test]
-fn unknown_kinds_and_variants_are_named() {
+fn the_error_names_an_unknown_kind_or_variant() {
     for (name, text) in rows(EVENTS) {
         let unknown = with(&parse(text), "type", json!("FromTheFuture"));
         assert_names(read::<Event>(unknown), "FromTheFuture", name);
@@ -195,7 +195,7 @@ fn unknown_kinds_and_variants_are_named() {
 }
 
 #[test]
-fn renamed_kinds_are_not_read_under_their_rust_names() {
+fn kinds_with_a_stored_name_do_not_decode_under_their_rust_names() {
     for (rust, stored) in [
         ("QueueSubscribed", "ExternalSubscribedPersistent"),
         ("QueueEventDelivered", "ExternalEventPersistent"),

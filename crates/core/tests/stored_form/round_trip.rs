@@ -1,4 +1,4 @@
-//! Any event and any work item that can be written can be read, whatever its content.
+//! Every event and work item that encodes also decodes, whatever its content.
 
 use duroxide_core::model::{
     AppErrorKind, ConfigErrorKind, ErrorDetails, Event, EventKind, PoisonMessageType, WorkItem,
@@ -253,13 +253,13 @@ fn other_item() -> impl Strategy<Value = WorkItem> {
 
 proptest! {
     #[test]
-    fn any_event_survives_storage(event in event()) {
+    fn every_event_round_trips(event in event()) {
         let text = serde_json::to_string(&event).unwrap();
         prop_assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
     }
 
     #[test]
-    fn any_work_item_survives_storage(
+    fn every_work_item_round_trips(
         item in prop_oneof![starting_item(), activity_item(), other_item()],
     ) {
         let text = serde_json::to_string(&item).unwrap();
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn any_text_survives_the_codec_unless_it_is_a_quoted_string(text in any::<String>()) {
+    fn every_string_round_trips_through_the_codec_unless_it_is_quoted(text in any::<String>()) {
         prop_assume!(serde_json::from_str::<String>(&text).is_err());
         let stored = duroxide_core::model::codec::encode(&text).unwrap();
         prop_assert_eq!(duroxide_core::model::codec::decode::<String>(&stored).unwrap(), text);

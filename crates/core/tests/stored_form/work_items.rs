@@ -139,7 +139,7 @@ fn cases() -> Vec<(&'static str, WorkItem)> {
 }
 
 #[test]
-fn work_items_have_their_stored_form() {
+fn work_items_match_their_stored_form() {
     assert_golden(WORK_ITEMS, &cases());
 }
 
@@ -152,16 +152,16 @@ fn every_work_item_is_in_the_table() {
 }
 
 #[test]
-fn messages_go_to_their_instance_and_answers_to_the_parent() {
+fn messages_target_their_instance_and_completions_of_children_the_parent() {
     for (name, item) in cases() {
-        let is_answer_of_child = name.starts_with("SubOrch");
-        let expected = if is_answer_of_child { "p" } else { "i" };
+        let is_completion_of_child = name.starts_with("SubOrch");
+        let expected = if is_completion_of_child { "p" } else { "i" };
         assert_eq!(item.target_instance(), expected, "{name}");
     }
 }
 
 #[test]
-fn the_name_used_before_0_1_19_is_refused() {
+fn the_variant_name_used_before_0_1_19_is_refused() {
     let text = r#"{"ExternalRaisedPersistent":{"instance":"i","name":"q","data":"d"}}"#;
     let error = serde_json::from_str::<WorkItem>(text).unwrap_err().to_string();
     assert!(error.contains("ExternalRaisedPersistent"), "{error}");

@@ -1,4 +1,4 @@
-//! The quickstart in a process of its own.
+//! Runs the quickstart in a process of its own.
 
 use std::ffi::OsStr;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use crate::quickstart;
 
-/// Makes the test executable be the quickstart; one argument per line.
+/// If this variable is set, the test executable runs as the quickstart; one argument per line.
 const ARGS: &str = "DUROXIDE_QUICKSTART_ARGS";
 
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// Not a fact but the child: without its variable it has nothing to do.
+/// Not a test but the entry point of the child: without its variable it does nothing.
 #[test]
-fn the_quickstart_as_a_child() {
+fn run_as_quickstart() {
     let Ok(args) = std::env::var(ARGS) else { return };
     let code = quickstart::main(args.lines().map(str::to_owned));
-    // The harness would make something else of it.
+    // The test harness would replace the exit code.
     std::process::exit(if code == std::process::ExitCode::SUCCESS {
         0
     } else if code == std::process::ExitCode::from(2) {
@@ -26,18 +26,18 @@ fn the_quickstart_as_a_child() {
     });
 }
 
-/// How a run of the quickstart ended.
+/// How the process of the quickstart exited.
 #[derive(Debug)]
-pub(crate) enum Ended {
+pub(crate) enum Exit {
     Killed,
-    ByItself(ExitStatus),
+    OnItsOwn(ExitStatus),
 }
 
 /// Starts the quickstart.
 pub(crate) fn spawn(args: &[&str], output: Stdio) -> Child {
     let this = std::env::current_exe().unwrap();
     Command::new(this)
-        .args(["--exact", "child::the_quickstart_as_a_child", "--nocapture"])
+        .args(["--exact", "child::run_as_quickstart", "--nocapture"])
         .env(OsStr::new(ARGS), args.join("\n"))
         .stdin(Stdio::null())
         .stdout(output)
@@ -46,22 +46,22 @@ pub(crate) fn spawn(args: &[&str], output: Stdio) -> Child {
         .unwrap()
 }
 
-/// Lets the child run for `span` and kills it, unless it ends before.
-pub(crate) fn kill_after(mut child: Child, span: Duration) -> Ended {
-    let began = Instant::now();
+/// Lets the child run for `span` and kills it, unless it exits first.
+pub(crate) fn kill_after(mut child: Child, span: Duration) -> Exit {
+    let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait().unwrap() {
-            return Ended::ByItself(status);
+            return Exit::OnItsOwn(status);
         }
-        if began.elapsed() >= span {
+        if start.elapsed() >= span {
             break;
         }
-        std::thread::sleep(LOOK.min(span));
+        std::thread::sleep(POLL_INTERVAL.min(span));
     }
     // SIGKILL, to this child only.
     child.kill().unwrap();
     match child.wait().unwrap() {
-        status if status.code().is_none() => Ended::Killed,
-        status => Ended::ByItself(status),
+        status if status.code().is_none() => Exit::Killed,
+        status => Exit::OnItsOwn(status),
     }
 }

@@ -1,22 +1,22 @@
-//! Kills at random moments.
+//! Kills the quickstart at random moments.
 //!
-//! Several lanes run side by side, each with orders of one kind: most of the time passes in waiting
-//! for the lease of a step that was cut off.
+//! Several lanes run in parallel, each with orders of one kind: a lane mostly waits until the lease
+//! of an interrupted step expires.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::child::{Ended, kill_after, spawn};
+use crate::child::{Exit, kill_after, spawn};
 use crate::ledger::{self, Ledger};
 use crate::rng::Rng;
 
 const KILLS_PER_LANE: usize = 14;
-/// The longest life of a child that is killed: the lease of a cut-off step, and a few steps.
-const LIFE_MAX: Duration = Duration::from_millis(2_600);
-/// A child that nobody kills finishes its order long before this.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// A child is killed by this time: the lease of an interrupted step, and a few steps.
+const LIFETIME_MAX: Duration = Duration::from_millis(2_600);
+/// A child that is not killed completes its order long before this.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Orders of one kind.
 struct Lane {
@@ -54,20 +54,20 @@ const LANES: [Lane; 4] = [
 ];
 
 #[test]
-fn orders_killed_at_any_moment_finish_and_no_finished_step_runs_again() {
+fn killed_orders_complete_and_no_completed_step_runs_again() {
     let seed = seed();
-    println!("seed {seed} (set DUROXIDE_CRASH_SEED to run it again)");
-    let began = Instant::now();
+    println!("seed {seed} (set DUROXIDE_CRASH_SEED to reproduce the run)");
+    let start = Instant::now();
     let lanes: Vec<_> = LANES
         .iter()
         .enumerate()
         .map(|(index, lane)| {
             let rng = Rng::new(seed.wrapping_add(index as u64));
-            std::thread::spawn(move || Run::new(lane, rng).until_finished())
+            std::thread::spawn(move || LaneRun::new(lane, rng).run_until_complete())
         })
         .collect();
     let kills: usize = lanes.into_iter().map(|lane| lane.join().unwrap()).sum();
-    println!("{kills} kills in {:?}", began.elapsed());
+    println!("{kills} kills in {:?}", start.elapsed());
     assert!(kills >= 50, "only {kills} kills");
 }
 
@@ -76,44 +76,50 @@ fn seed() -> u64 {
     given.unwrap_or_else(|| u64::from(std::process::id()).wrapping_mul(7_919))
 }
 
-/// One lane at work.
-struct Run {
+/// The state of one lane.
+struct LaneRun {
     lane: &'static Lane,
     rng: Rng,
     folder: tempfile::TempDir,
     before: Ledger,
-    /// Kills that each step was unfinished at: the effect may be there and its record not.
-    kills_during: BTreeMap<String, usize>,
+    /// Kills while each step was incomplete: its effect may exist without a recorded completion.
+    kills_while_incomplete: BTreeMap<String, usize>,
 }
 
-impl Run {
+impl LaneRun {
     fn new(lane: &'static Lane, rng: Rng) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        Self { lane, rng, folder, before: Ledger::default(), kills_during: BTreeMap::new() }
+        Self {
+            lane,
+            rng,
+            folder,
+            before: Ledger::default(),
+            kills_while_incomplete: BTreeMap::new(),
+        }
     }
 
     fn store(&self) -> PathBuf {
         self.folder.path().join("orders.db")
     }
 
-    /// Number of kills.
-    fn until_finished(mut self) -> usize {
+    /// Returns the number of kills.
+    fn run_until_complete(mut self) -> usize {
         let mut kills = 0;
         while kills < KILLS_PER_LANE {
-            let life = self.rng.duration(LIFE_MAX);
-            match self.live(life) {
-                Ended::Killed => kills += 1,
-                Ended::ByItself(status) => assert!(status.success(), "{}", self.lane.name),
+            let lifetime = self.rng.duration(LIFETIME_MAX);
+            match self.run_child(lifetime) {
+                Exit::Killed => kills += 1,
+                Exit::OnItsOwn(status) => assert!(status.success(), "{}", self.lane.name),
             }
             self.check();
         }
-        // What is open now is finished without a kill.
-        while !self.before.all_finished || self.before.outputs.is_empty() {
-            let ended = self.live(PATIENCE);
-            assert!(matches!(ended, Ended::ByItself(status) if status.success()), "{ended:?}");
+        // Open orders complete without further kills.
+        while !self.before.all_complete || self.before.outputs.is_empty() {
+            let exit = self.run_child(TIMEOUT);
+            assert!(matches!(exit, Exit::OnItsOwn(status) if status.success()), "{exit:?}");
             self.check();
         }
-        self.check_finished();
+        self.check_complete();
         println!(
             "{}: {} orders, {kills} kills, {} effects of {} steps",
             self.lane.name,
@@ -124,40 +130,43 @@ impl Run {
         kills
     }
 
-    fn live(&self, span: Duration) -> Ended {
+    fn run_child(&self, span: Duration) -> Exit {
         let store = self.store();
         let mut args = vec!["run", "--pace-ms", "60", "--store", store.to_str().unwrap()];
         args.extend(self.lane.args);
         kill_after(spawn(&args, Stdio::null()), span)
     }
 
-    /// Compares what is on disk with what was there before the child lived.
+    /// Compares the files with their state before the last child.
     fn check(&mut self) {
         let now = ledger::read(&self.store(), &self.folder.path().join("orders.db.effects"));
         for (step, count) in &now.completions {
             assert_eq!(*count, 1, "{step} is recorded {count} times");
         }
         for step in self.before.completions.keys() {
-            assert!(now.completions.contains_key(step), "the record of {step} is lost");
+            assert!(now.completions.contains_key(step), "the completion of {step} is lost");
             assert_eq!(
                 now.effects.get(step),
                 self.before.effects.get(step),
-                "{step} was recorded as finished and ran again"
+                "{step} was recorded as completed and ran again"
             );
         }
         for (step, effects) in &now.effects {
-            // The kill may have come before the record of a step that had its effect.
-            let kills = self.kills_during.get(step).copied().unwrap_or(0);
-            assert!(*effects <= 1 + kills, "{step}: {effects} effects, {kills} kills during it");
+            // A kill may come between the effect of a step and the record of its completion.
+            let kills = self.kills_while_incomplete.get(step).copied().unwrap_or(0);
+            assert!(
+                *effects <= 1 + kills,
+                "{step}: {effects} effects, {kills} kills while it was incomplete"
+            );
         }
-        for step in now.unfinished() {
-            *self.kills_during.entry(step).or_default() += 1;
+        for step in now.incomplete() {
+            *self.kills_while_incomplete.entry(step).or_default() += 1;
         }
-        assert_sound(&self.store());
+        assert_intact(&self.store());
         self.before = now;
     }
 
-    fn check_finished(&self) {
+    fn check_complete(&self) {
         let orders = self.before.outputs.len();
         for output in &self.before.outputs {
             assert_eq!(output.trim_matches('"'), self.lane.output, "{}", self.lane.name);
@@ -175,7 +184,7 @@ impl Run {
     }
 }
 
-fn assert_sound(store: &Path) {
+fn assert_intact(store: &Path) {
     if !store.exists() {
         return;
     }

@@ -1,4 +1,4 @@
-//! What is on disk while no child runs: the histories of the orders and the effects.
+//! Reads the files while no child runs: the histories of the orders, and their effects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,30 +6,30 @@ use std::path::Path;
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::{Client, Event, EventKind, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
-/// Keys are `order/activity`.
+/// The state of all orders. Keys are `order/activity`.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Ledger {
-    /// Steps that are scheduled.
+    /// Scheduled steps.
     pub(crate) scheduled: BTreeSet<String>,
     /// Number of completions of each step in history.
     pub(crate) completions: BTreeMap<String, usize>,
     /// Number of effects of each step.
     pub(crate) effects: BTreeMap<String, usize>,
-    /// What finished orders came to.
+    /// Outputs of completed orders.
     pub(crate) outputs: Vec<String>,
-    /// Whether every order is finished.
-    pub(crate) all_finished: bool,
+    /// Whether every order is complete.
+    pub(crate) all_complete: bool,
 }
 
 impl Ledger {
-    /// Steps that are scheduled and not completed: these may run when a kill comes.
-    pub(crate) fn unfinished(&self) -> BTreeSet<String> {
+    /// Scheduled steps without a completion: a kill may interrupt them.
+    pub(crate) fn incomplete(&self) -> BTreeSet<String> {
         let completed = |step: &&String| self.completions.contains_key(*step);
         self.scheduled.iter().filter(|step| !completed(step)).cloned().collect()
     }
 }
 
-/// Reads everything.
+/// Reads the store and the effects.
 pub(crate) fn read(store: &Path, effects: &Path) -> Ledger {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let mut ledger = runtime.block_on(read_store(store));
@@ -41,7 +41,7 @@ pub(crate) fn read(store: &Path, effects: &Path) -> Ledger {
 }
 
 async fn read_store(store: &Path) -> Ledger {
-    let mut ledger = Ledger { all_finished: true, ..Ledger::default() };
+    let mut ledger = Ledger { all_complete: true, ..Ledger::default() };
     if !store.exists() {
         return ledger;
     }
@@ -52,7 +52,7 @@ async fn read_store(store: &Path) -> Ledger {
         match client.get_orchestration_status(&order).await.unwrap() {
             OrchestrationStatus::NotFound => break,
             OrchestrationStatus::Completed { output, .. } => ledger.outputs.push(output),
-            OrchestrationStatus::Running { .. } => ledger.all_finished = false,
+            OrchestrationStatus::Running { .. } => ledger.all_complete = false,
             OrchestrationStatus::Failed { details, .. } => {
                 panic!("{order} failed: {}", details.display_message())
             }

@@ -1,7 +1,7 @@
-//! The quickstart is killed again and again; nothing is lost and no finished step runs twice.
+//! Kills the quickstart repeatedly: nothing is lost and no completed step runs again.
 //!
-//! The child is this test executable itself with the quickstart compiled in, so that it is always
-//! the code at hand and needs no other target to be built first.
+//! The child is this test executable with the quickstart compiled in, so that it always runs the
+//! current code and needs no other target.
 
 #[path = "../../examples/quickstart/cli/mod.rs"]
 mod quickstart;

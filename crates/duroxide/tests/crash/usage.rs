@@ -1,4 +1,4 @@
-//! What a person sees who gives the quickstart strange arguments.
+//! How the quickstart reports wrong arguments.
 
 use std::process::Stdio;
 
@@ -10,7 +10,7 @@ fn refused(args: &[&str]) -> (Option<i32>, String) {
 }
 
 #[test]
-fn bad_arguments_are_named_and_the_usage_is_shown() {
+fn a_wrong_argument_is_named_and_the_usage_is_shown() {
     for (args, wrong) in [
         (vec!["sing"], "'sing' is not understood"),
         (vec!["--store"], "--store needs a value"),
@@ -26,7 +26,7 @@ fn bad_arguments_are_named_and_the_usage_is_shown() {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_an_error_with_advice() {
+fn an_unusable_store_is_an_error_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("nowhere").join("orders.db");
     let (code, text) = refused(&["--store", missing.to_str().unwrap()]);
@@ -35,7 +35,7 @@ fn a_store_that_cannot_be_used_is_an_error_with_advice() {
 }
 
 #[test]
-fn an_answer_without_an_open_order_says_how_to_begin_one() {
+fn approving_without_an_open_order_says_how_to_start_one() {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("orders.db");
     let (code, text) = refused(&["approve", "--store", store.to_str().unwrap()]);

@@ -1,34 +1,34 @@
-//! An activity that is cancelled by a turn of another process.
+//! A turn of one process cancels an activity of another.
 
 use std::time::Duration;
 
-use crate::place::Place;
+use crate::cluster::Cluster;
 
-on_every_store!(an_activity_hears_promptly_of_a_cancellation_by_another_process,);
+on_every_store!(another_process_cancels_a_running_activity_promptly,);
 
-/// Renewal would tell only after half a lease of thirty seconds.
+/// Renewal would detect the cancellation only after half a lease of thirty seconds.
 const PROMPT: Duration = Duration::from_secs(1);
 
-async fn an_activity_hears_promptly_of_a_cancellation_by_another_process(place: Place) {
-    let mut options = place.options();
+async fn another_process_cancels_a_running_activity_promptly(cluster: Cluster) {
+    let mut options = cluster.options();
     options.work_lease = Duration::from_secs(30);
     options.activities = 0;
-    let decides = place.node(&options);
+    let turn_node = cluster.node(&options);
     (options.turns, options.activities) = (0, 4);
-    let acts = place.node(&options);
+    let activity_node = cluster.node(&options);
     for (instance, orchestration) in [("cancelled", "Held"), ("raced", "Race")] {
-        place.begin(instance, orchestration, "").await;
-        place.diary.wait("began", instance, acts.id()).await;
+        cluster.start(instance, orchestration, "").await;
+        cluster.journal.wait("started", instance, activity_node.id()).await;
     }
-    place.until_kind("raced", "ExternalSubscribed").await;
-    place.client.cancel_instance("cancelled", "enough").await.unwrap();
-    place.client.raise_event("raced", "Enough", "").await.unwrap();
+    cluster.until_kind("raced", "ExternalSubscribed").await;
+    cluster.client.cancel_instance("cancelled", "enough").await.unwrap();
+    cluster.client.raise_event("raced", "Enough", "").await.unwrap();
     for instance in ["cancelled", "raced"] {
-        let told = place.diary.wait("cancelled", instance, acts.id()).await;
-        let decided = place.until_kind(instance, "ActivityCancelRequested").await;
-        let took = Duration::from_millis(told.at_ms.saturating_sub(decided.timestamp_ms));
-        println!("{instance}: told {took:?} after the turn of the other process");
+        let cancelled = cluster.journal.wait("cancelled", instance, activity_node.id()).await;
+        let requested = cluster.until_kind(instance, "ActivityCancelRequested").await;
+        let took = Duration::from_millis(cancelled.at_ms.saturating_sub(requested.timestamp_ms));
+        println!("{instance}: cancelled {took:?} after the turn of the other process");
         assert!(took < PROMPT, "took {took:?}");
     }
-    drop(decides);
+    drop(turn_node);
 }

@@ -1,4 +1,4 @@
-//! What the nodes can run. Gates are files: code waits until the test makes one.
+//! The code that nodes run. A gate is a file: code waits until the test creates it.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -6,9 +6,9 @@ use std::time::Duration;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{ActivityContext, Either2, OrchestrationContext, OrchestrationRegistry};
 
-use crate::diary::{Diary, LOOK};
+use crate::journal::{Journal, POLL_INTERVAL};
 
-/// Opened by the test.
+/// The gates of one test. The test opens them.
 #[derive(Debug, Clone)]
 pub(crate) struct Gates {
     folder: PathBuf,
@@ -32,22 +32,23 @@ impl Gates {
     }
 }
 
-pub(crate) fn activities(diary: &Diary, gates: &Gates) -> ActivityRegistry {
-    let (held, quick, aborts) = ((diary.clone(), gates.clone()), diary.clone(), diary.clone());
+pub(crate) fn activities(journal: &Journal, gates: &Gates) -> ActivityRegistry {
+    let (held, quick, aborts) =
+        ((journal.clone(), gates.clone()), journal.clone(), journal.clone());
     ActivityRegistry::builder()
         // Waits for its gate or for its cancellation.
         .register("Held", move |ctx: ActivityContext, _: String| {
-            let (diary, gates) = held.clone();
+            let (journal, gates) = held.clone();
             async move {
-                diary.write("began", ctx.instance_id());
+                journal.write("started", ctx.instance_id());
                 let open = async {
                     while !gates.is_open(ctx.instance_id()) {
-                        tokio::time::sleep(LOOK).await;
+                        tokio::time::sleep(POLL_INTERVAL).await;
                     }
                 };
                 tokio::select! {
-                    () = ctx.cancelled() => diary.write("cancelled", ctx.instance_id()),
-                    () = open => diary.write("ended", ctx.instance_id()),
+                    () = ctx.cancelled() => journal.write("cancelled", ctx.instance_id()),
+                    () = open => journal.write("completed", ctx.instance_id()),
                 }
                 Ok(std::process::id().to_string())
             }
@@ -61,14 +62,14 @@ pub(crate) fn activities(diary: &Diary, gates: &Gates) -> ActivityRegistry {
             async move { Ok(std::process::id().to_string()) }
         })
         .register("Abort", move |ctx: ActivityContext, _: String| {
-            aborts.write("began", ctx.instance_id());
+            aborts.write("started", ctx.instance_id());
             async move { std::process::abort() }
         })
         .build()
 }
 
-pub(crate) fn orchestrations(diary: &Diary, gates: &Gates) -> OrchestrationRegistry {
-    let (diary, gates) = (diary.clone(), gates.clone());
+pub(crate) fn orchestrations(journal: &Journal, gates: &Gates) -> OrchestrationRegistry {
+    let (journal, gates) = (journal.clone(), gates.clone());
     OrchestrationRegistry::builder()
         .register("Held", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity("Held", "").await
@@ -99,18 +100,18 @@ pub(crate) fn orchestrations(diary: &Diary, gates: &Gates) -> OrchestrationRegis
             let call = ctx.schedule_activity("Quick", "");
             if tag.is_empty() { call.await } else { call.with_tag(tag).await }
         })
-        // Tells who ran its last turn. Code must not do this unless it is the end.
+        // Returns the process that ran its last turn. Only a return value may depend on that.
         .register("Turn", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_wait("Go").await;
             Ok(std::process::id().to_string())
         })
-        // Its first turn blocks until the gate is open. Code must not do this; a slow turn does.
+        // Its first turn blocks until the gate is open, as a slow turn does. Real code must not.
         .register("LongTurn", move |ctx: OrchestrationContext, _: String| {
-            diary.write("turn", &ctx.instance_id());
+            journal.write("turn", &ctx.instance_id());
             while !gates.is_open(&ctx.instance_id()) {
-                std::thread::sleep(LOOK);
+                std::thread::sleep(POLL_INTERVAL);
             }
-            diary.write("decided", &ctx.instance_id());
+            journal.write("decided", &ctx.instance_id());
             async move { ctx.schedule_activity("Quick", "").await }
         })
         .build()

@@ -1,40 +1,40 @@
-//! A node that dies: its work goes to another within the lease.
+//! When a node is killed, another node runs its work within the lease.
 
 use std::time::{Duration, Instant};
 
 use duroxide::OrchestrationStatus;
 
-use crate::diary::PATIENCE;
-use crate::place::Place;
+use crate::cluster::Cluster;
+use crate::journal::TIMEOUT;
 
 on_every_store!(
-    the_activity_of_a_killed_node_goes_to_another_within_the_lease,
-    the_turn_of_a_killed_node_goes_to_another_within_the_lease,
-    an_activity_that_ends_its_process_is_poison_and_does_not_go_round_for_ever,
+    another_node_runs_the_activity_of_a_killed_node_within_the_lease,
+    another_node_runs_the_turn_of_a_killed_node_within_the_lease,
+    an_activity_that_aborts_its_process_becomes_poison,
 );
 
-/// What a busy machine may add to a lease.
+/// Delay that a busy machine may add to a lease.
 const MARGIN: Duration = Duration::from_millis(1_500);
 
-async fn the_activity_of_a_killed_node_goes_to_another_within_the_lease(place: Place) {
-    let options = place.options();
-    let first = place.node(&options);
-    place.begin("order", "Held", "").await;
-    place.diary.wait("began", "order", first.id()).await;
-    let second = place.node(&options);
-    // The other node is there and has nothing to do.
-    place.begin("other", "Held", "").await;
-    place.until_kind("other", "ActivityScheduled").await;
+async fn another_node_runs_the_activity_of_a_killed_node_within_the_lease(cluster: Cluster) {
+    let options = cluster.options();
+    let first = cluster.node(&options);
+    cluster.start("order", "Held", "").await;
+    cluster.journal.wait("started", "order", first.id()).await;
+    let second = cluster.node(&options);
+    // The other node runs and is idle.
+    cluster.start("other", "Held", "").await;
+    cluster.until_kind("other", "ActivityScheduled").await;
     first.kill();
     let killed = Instant::now();
-    place.diary.wait("began", "order", second.id()).await;
+    cluster.journal.wait("started", "order", second.id()).await;
     let took = killed.elapsed();
     println!("an activity moved {took:?} after the kill, lease {:?}", options.work_lease);
     assert!(took < options.work_lease + MARGIN, "took {took:?}");
-    place.gates.open("order");
-    assert_eq!(place.output("order").await, second.id().to_string());
+    cluster.gates.open("order");
+    assert_eq!(cluster.output("order").await, second.id().to_string());
     assert_eq!(
-        place.kinds("order").await,
+        cluster.kinds("order").await,
         [
             "OrchestrationStarted",
             "ActivityScheduled",
@@ -42,27 +42,27 @@ async fn the_activity_of_a_killed_node_goes_to_another_within_the_lease(place: P
             "OrchestrationCompleted"
         ]
     );
-    place.gates.open("other");
-    place.output("other").await;
+    cluster.gates.open("other");
+    cluster.output("other").await;
 }
 
-async fn the_turn_of_a_killed_node_goes_to_another_within_the_lease(place: Place) {
-    let options = place.options();
-    let first = place.node(&options);
-    place.begin("order", "LongTurn", "").await;
-    place.diary.wait("turn", "order", first.id()).await;
-    let second = place.node(&options);
+async fn another_node_runs_the_turn_of_a_killed_node_within_the_lease(cluster: Cluster) {
+    let options = cluster.options();
+    let first = cluster.node(&options);
+    cluster.start("order", "LongTurn", "").await;
+    cluster.journal.wait("turn", "order", first.id()).await;
+    let second = cluster.node(&options);
     first.kill();
     let killed = Instant::now();
-    place.diary.wait("turn", "order", second.id()).await;
+    cluster.journal.wait("turn", "order", second.id()).await;
     let took = killed.elapsed();
     println!("a turn moved {took:?} after the kill, lease {:?}", options.turn_lease);
-    // The second node was started a moment before the kill, which takes time of its own.
+    // The second node starts just before the kill, and its start takes time.
     assert!(took < options.turn_lease + MARGIN, "took {took:?}");
-    place.gates.open("order");
-    assert_eq!(place.output("order").await, second.id().to_string());
+    cluster.gates.open("order");
+    assert_eq!(cluster.output("order").await, second.id().to_string());
     assert_eq!(
-        place.kinds("order").await,
+        cluster.kinds("order").await,
         [
             "OrchestrationStarted",
             "ActivityScheduled",
@@ -72,22 +72,22 @@ async fn the_turn_of_a_killed_node_goes_to_another_within_the_lease(place: Place
     );
 }
 
-/// A panic while another one unwinds, a stack overflow, or running out of memory end the process:
-/// nothing can catch them. The activity must not take one node after the other with it.
-async fn an_activity_that_ends_its_process_is_poison_and_does_not_go_round_for_ever(place: Place) {
-    let mut options = place.options();
+/// A panic while another one unwinds, a stack overflow and a lack of memory abort the process:
+/// nothing can catch them. Such an activity must not abort one node after the other.
+async fn an_activity_that_aborts_its_process_becomes_poison(cluster: Cluster) {
+    let mut options = cluster.options();
     options.attempts_max = 2;
     options.work_lease = Duration::from_millis(300);
-    place.begin("order", "Abort", "").await;
+    cluster.start("order", "Abort", "").await;
     for _attempt in 0..options.attempts_max {
-        place.node(&options).ended().await;
+        cluster.node(&options).wait_until_exit().await;
     }
-    let survivor = place.node(&options);
-    let ended = place.client.wait_for_orchestration("order", PATIENCE).await.unwrap();
-    let OrchestrationStatus::Failed { details, .. } = ended else { panic!("{ended:?}") };
+    let survivor = cluster.node(&options);
+    let status = cluster.client.wait_for_orchestration("order", TIMEOUT).await.unwrap();
+    let OrchestrationStatus::Failed { details, .. } = status else { panic!("{status:?}") };
     let text = details.display_message();
     assert!(text.contains("3 attempts (max 2)") || text.starts_with("poison"), "{text}");
-    assert_eq!(place.diary.all("began", "order").len(), 2);
-    place.begin("next", "Quick", "").await;
-    assert_eq!(place.output("next").await, survivor.id().to_string());
+    assert_eq!(cluster.journal.all("started", "order").len(), 2);
+    cluster.start("next", "Quick", "").await;
+    assert_eq!(cluster.output("next").await, survivor.id().to_string());
 }

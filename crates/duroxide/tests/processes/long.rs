@@ -1,36 +1,36 @@
-//! Work that takes far longer than its lease runs once, although others would take it.
+//! Work that takes far longer than its lease runs once, although other nodes could run it.
 
 use std::time::Duration;
 
-use crate::place::Place;
+use crate::cluster::Cluster;
 
 on_every_store!(activities_and_turns_far_longer_than_their_lease_run_once,);
 
-/// How many leases the work takes.
+/// The duration of the work, in leases.
 const LEASES: u32 = 10;
 
-async fn activities_and_turns_far_longer_than_their_lease_run_once(place: Place) {
-    let mut options = place.options();
+async fn activities_and_turns_far_longer_than_their_lease_run_once(cluster: Cluster) {
+    let mut options = cluster.options();
     options.work_lease = Duration::from_millis(400);
     options.turn_lease = Duration::from_millis(400);
-    let nodes = [place.node(&options), place.node(&options)];
-    place.begin("activity", "Held", "").await;
-    place.begin("turn", "LongTurn", "").await;
-    place.until_kind("activity", "ActivityScheduled").await;
-    // Not a wait for luck: this is how long the work takes.
+    let nodes = [cluster.node(&options), cluster.node(&options)];
+    cluster.start("activity", "Held", "").await;
+    cluster.start("turn", "LongTurn", "").await;
+    cluster.until_kind("activity", "ActivityScheduled").await;
+    // This is how long the work takes: no condition to wait for.
     tokio::time::sleep(options.work_lease * LEASES).await;
-    place.gates.open("activity");
-    place.gates.open("turn");
+    cluster.gates.open("activity");
+    cluster.gates.open("turn");
     let ids = nodes.each_ref().map(|node| node.id().to_string());
-    assert!(ids.contains(&place.output("activity").await));
-    assert!(ids.contains(&place.output("turn").await));
+    assert!(ids.contains(&cluster.output("activity").await));
+    assert!(ids.contains(&cluster.output("turn").await));
     for (what, instance) in
-        [("began", "activity"), ("ended", "activity"), ("turn", "turn"), ("quick", "turn")]
+        [("started", "activity"), ("completed", "activity"), ("turn", "turn"), ("quick", "turn")]
     {
-        let entries = place.diary.all(what, instance);
-        assert_eq!(entries.len(), 1, "{what} {instance}: {:?}", place.diary.read());
+        let entries = cluster.journal.all(what, instance);
+        assert_eq!(entries.len(), 1, "{what} {instance}: {:?}", cluster.journal.read());
     }
     for instance in ["activity", "turn"] {
-        assert_eq!(place.kinds(instance).await.len(), 4);
+        assert_eq!(cluster.kinds(instance).await.len(), 4);
     }
 }

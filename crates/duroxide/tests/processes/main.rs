@@ -8,13 +8,13 @@
 mod stores;
 
 mod cancelling;
+mod cluster;
 mod code;
-mod diary;
+mod journal;
 mod killed;
 mod long;
 mod node;
 mod paused;
-mod place;
 mod routing;
 mod sessions;
 mod spreading;

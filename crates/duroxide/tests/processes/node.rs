@@ -1,4 +1,4 @@
-//! A node in a process of its own: this test executable, told so by its environment.
+//! A node in a process of its own: this test executable, started with an environment variable.
 
 use std::io::Read;
 use std::path::Path;
@@ -11,18 +11,18 @@ use duroxide::{RuntimeOptions, SemverRange, TagFilter};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
+use crate::cluster::Cluster;
 use crate::code::{Gates, activities, orchestrations};
-use crate::diary::Diary;
-use crate::place::Place;
+use crate::journal::Journal;
 use crate::stores::Store;
 
-/// Makes the test executable be a node; its options as JSON.
+/// If this variable is set, the test executable runs as a node; it holds the options as JSON.
 const NODE: &str = "DUROXIDE_PROCESSES_NODE";
 
-/// A write that takes longer is held up by somebody.
-const HELD_UP: Duration = Duration::from_millis(400);
+/// A write that takes longer is blocked by another process.
+const BLOCKED_AFTER: Duration = Duration::from_millis(400);
 
-/// What a node is told.
+/// Options of a node.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Options {
     store: Store,
@@ -34,27 +34,27 @@ pub(crate) struct Options {
     pub(crate) session_lease: Duration,
     pub(crate) attempts_max: u32,
     pub(crate) node_id: Option<String>,
-    /// Takes activities of these tags only.
+    /// The node runs activities with these tags only.
     pub(crate) tags: Option<Vec<String>>,
-    /// Replays recordings of these builds only: the oldest and the newest.
+    /// The node replays executions of these versions only: the oldest and the newest.
     pub(crate) builds: Option<(String, String)>,
 }
 
-/// Not a fact but the node: without its variable it has nothing to do.
+/// Not a test but the entry point of the node: without its variable it does nothing.
 #[test]
-fn a_node_as_a_child() {
+fn run_as_node() {
     let Ok(options) = std::env::var(NODE) else { return };
     let options: Options = serde_json::from_str(&options).unwrap();
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
-    tokio.block_on(work(options));
+    tokio.block_on(run(options));
     std::process::exit(0);
 }
 
-async fn work(options: Options) {
+async fn run(options: Options) {
     let folder = Path::new(&options.folder);
-    let (diary, gates) = (Diary::new(folder), Gates::new(folder));
-    let chosen = RuntimeOptions {
+    let (journal, gates) = (Journal::new(folder), Gates::new(folder));
+    let runtime_options = RuntimeOptions {
         orchestration_concurrency: options.turns,
         worker_concurrency: options.activities,
         orchestrator_lock_timeout: options.turn_lease,
@@ -71,18 +71,18 @@ async fn work(options: Options) {
     };
     let runtime = Runtime::start_with_options(
         options.store.open().await,
-        activities(&diary, &gates),
-        orchestrations(&diary, &gates),
-        chosen,
+        activities(&journal, &gates),
+        orchestrations(&journal, &gates),
+        runtime_options,
     )
     .await;
-    let (over, is_over) = tokio::sync::oneshot::channel();
+    let (stop, stopped) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut ignored = Vec::new();
         std::io::stdin().read_to_end(&mut ignored).unwrap();
-        over.send(()).unwrap();
+        stop.send(()).unwrap();
     });
-    is_over.await.unwrap();
+    stopped.await.unwrap();
     runtime.shutdown(None).await;
 }
 
@@ -92,7 +92,7 @@ pub(crate) struct Node {
     _stdin: ChildStdin,
 }
 
-impl Place {
+impl Cluster {
     /// Options of a node on this store.
     pub(crate) fn options(&self) -> Options {
         Options {
@@ -112,7 +112,7 @@ impl Place {
 
     pub(crate) fn node(&self, options: &Options) -> Node {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "node::a_node_as_a_child", "--nocapture"])
+            .args(["--exact", "node::run_as_node", "--nocapture"])
             .env(NODE, serde_json::to_string(options).unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
@@ -123,27 +123,29 @@ impl Place {
     }
 }
 
-impl Place {
-    /// Pauses a node, but not while it holds a lock of the whole store: in the middle of a commit
-    /// to a SQLite file it would keep everybody else from writing until it is resumed.
+impl Cluster {
+    /// Pauses a node, but not while it holds a lock of the whole store: a node paused in a commit
+    /// to a SQLite file would block all other writers until it resumes.
     pub(crate) async fn pause(&self, node: &Node) {
         let until_free = async {
             loop {
                 node.pause();
                 let message = WorkItem::ExternalRaised {
-                    instance: "nobody".to_owned(),
+                    instance: "unknown".to_owned(),
                     name: "Free".to_owned(),
                     data: String::new(),
                 };
                 let written = self.provider.enqueue_for_orchestrator(message, None);
-                if matches!(tokio::time::timeout(HELD_UP, written).await, Ok(Ok(()))) {
+                if matches!(tokio::time::timeout(BLOCKED_AFTER, written).await, Ok(Ok(()))) {
                     return;
                 }
                 node.resume();
-                tokio::time::sleep(crate::diary::LOOK).await;
+                tokio::time::sleep(crate::journal::POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(crate::diary::PATIENCE, until_free).await.expect("it can be paused");
+        tokio::time::timeout(crate::journal::TIMEOUT, until_free)
+            .await
+            .expect("the node can be paused");
     }
 }
 
@@ -169,20 +171,20 @@ impl Node {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits until the process has ended by itself.
-    pub(crate) async fn ended(mut self) {
-        let look = async {
+    /// Waits until the process exits on its own.
+    pub(crate) async fn wait_until_exit(mut self) {
+        let exit = async {
             while self.child.try_wait().unwrap().is_none() {
-                tokio::time::sleep(crate::diary::LOOK).await;
+                tokio::time::sleep(crate::journal::POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(crate::diary::PATIENCE, look).await.expect("it must end");
+        tokio::time::timeout(crate::journal::TIMEOUT, exit).await.expect("the process exits");
     }
 }
 
 impl Drop for Node {
     fn drop(&mut self) {
-        // Fails if it is gone already, which is what is wanted.
+        // Fails only if the process has already exited.
         drop(self.child.kill());
         drop(self.child.wait());
     }

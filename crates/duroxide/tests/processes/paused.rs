@@ -1,45 +1,45 @@
-//! A node that is paused past its lease: when it wakes up it holds nothing and can change nothing.
+//! A node that is paused past its lease loses it, and cannot commit when it resumes.
 
 use std::time::{Duration, Instant};
 
-use crate::place::Place;
+use crate::cluster::Cluster;
 
 on_every_store!(
-    a_paused_node_cannot_report_an_activity_that_went_to_another,
-    a_paused_node_cannot_commit_a_turn_that_another_took,
-    a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it,
+    a_paused_node_cannot_complete_an_activity_that_another_node_claimed,
+    a_paused_node_cannot_commit_a_turn_that_another_node_claimed,
+    the_only_node_reruns_and_completes_its_work_after_a_pause,
 );
 
-/// What a busy machine may add to a lease.
+/// Delay that a busy machine may add to a lease.
 const MARGIN: Duration = Duration::from_millis(1_500);
-/// The other node keeps its lease while it is paused for a moment.
+/// Long enough for the other node to keep its lease during its own short pause.
 const UNTIL_RESUMED: Duration = Duration::from_secs(20);
 
-async fn a_paused_node_cannot_report_an_activity_that_went_to_another(place: Place) {
-    let mut options = place.options();
-    let sleeper = place.node(&options);
-    place.begin("order", "Held", "").await;
-    place.diary.wait("began", "order", sleeper.id()).await;
-    place.pause(&sleeper).await;
+async fn a_paused_node_cannot_complete_an_activity_that_another_node_claimed(cluster: Cluster) {
+    let mut options = cluster.options();
+    let paused_node = cluster.node(&options);
+    cluster.start("order", "Held", "").await;
+    cluster.journal.wait("started", "order", paused_node.id()).await;
+    cluster.pause(&paused_node).await;
     let paused = Instant::now();
     let lease = std::mem::replace(&mut options.work_lease, UNTIL_RESUMED);
-    let other = place.node(&options);
-    place.diary.wait("began", "order", other.id()).await;
+    let other = cluster.node(&options);
+    cluster.journal.wait("started", "order", other.id()).await;
     let took = paused.elapsed();
     println!("an activity moved {took:?} after the pause, lease {lease:?}");
     assert!(took < lease + MARGIN, "took {took:?}");
-    // Both handlers would return now; the sleeper wakes up first and finds the gate open.
-    place.pause(&other).await;
-    place.gates.open("order");
-    sleeper.resume();
-    // The sleeper either learns that its lease is lost or returns and is refused.
-    wait_for_end(&place, sleeper.id()).await;
+    // Both handlers could return now; the first node resumes first and finds the gate open.
+    cluster.pause(&other).await;
+    cluster.gates.open("order");
+    paused_node.resume();
+    // The handler of the first node is cancelled, or it returns and its completion is refused.
+    wait_for_handler(&cluster, paused_node.id()).await;
     other.resume();
-    assert_eq!(place.output("order").await, other.id().to_string());
+    assert_eq!(cluster.output("order").await, other.id().to_string());
     other.kill();
-    assert_usable(&place, sleeper.id()).await;
+    assert_usable(&cluster, paused_node.id()).await;
     assert_eq!(
-        place.kinds("order").await,
+        cluster.kinds("order").await,
         [
             "OrchestrationStarted",
             "ActivityScheduled",
@@ -49,46 +49,46 @@ async fn a_paused_node_cannot_report_an_activity_that_went_to_another(place: Pla
     );
 }
 
-async fn wait_for_end(place: &Place, process: u32) {
-    let ended = place.diary.wait("ended", "order", process);
-    let cancelled = place.diary.wait("cancelled", "order", process);
+async fn wait_for_handler(cluster: &Cluster, process: u32) {
+    let completed = cluster.journal.wait("completed", "order", process);
+    let cancelled = cluster.journal.wait("cancelled", "order", process);
     tokio::select! {
-        _ = ended => {}
+        _ = completed => {}
         _ = cancelled => {}
     }
 }
 
-/// The node that was asleep goes on working.
-async fn assert_usable(place: &Place, process: u32) {
-    place.begin("next", "Quick", "").await;
-    assert_eq!(place.output("next").await, process.to_string());
+/// The node that was paused still works.
+async fn assert_usable(cluster: &Cluster, process: u32) {
+    cluster.start("next", "Quick", "").await;
+    assert_eq!(cluster.output("next").await, process.to_string());
 }
 
-async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
-    let mut options = place.options();
-    let sleeper = place.node(&options);
-    place.begin("order", "LongTurn", "").await;
-    place.diary.wait("turn", "order", sleeper.id()).await;
-    place.pause(&sleeper).await;
+async fn a_paused_node_cannot_commit_a_turn_that_another_node_claimed(cluster: Cluster) {
+    let mut options = cluster.options();
+    let paused_node = cluster.node(&options);
+    cluster.start("order", "LongTurn", "").await;
+    cluster.journal.wait("turn", "order", paused_node.id()).await;
+    cluster.pause(&paused_node).await;
     let paused = Instant::now();
     let lease = std::mem::replace(&mut options.turn_lease, UNTIL_RESUMED);
-    let other = place.node(&options);
-    place.diary.wait("turn", "order", other.id()).await;
+    let other = cluster.node(&options);
+    cluster.journal.wait("turn", "order", other.id()).await;
     let took = paused.elapsed();
     println!("a turn moved {took:?} after the pause, lease {lease:?}");
     assert!(took < lease + MARGIN, "took {took:?}");
-    // The other one is held in its turn, under a lease that is alive, while the sleeper decides.
-    place.pause(&other).await;
-    place.gates.open("order");
-    sleeper.resume();
-    place.diary.wait("decided", "order", sleeper.id()).await;
+    // The other node is paused in its turn, with a valid lease, while the first node decides.
+    cluster.pause(&other).await;
+    cluster.gates.open("order");
+    paused_node.resume();
+    cluster.journal.wait("decided", "order", paused_node.id()).await;
     other.resume();
-    place.output("order").await;
+    cluster.output("order").await;
     other.kill();
-    assert_usable(&place, sleeper.id()).await;
-    assert_eq!(place.diary.all("quick", "order").len(), 1, "{:?}", place.diary.read());
+    assert_usable(&cluster, paused_node.id()).await;
+    assert_eq!(cluster.journal.all("quick", "order").len(), 1, "{:?}", cluster.journal.read());
     assert_eq!(
-        place.kinds("order").await,
+        cluster.kinds("order").await,
         [
             "OrchestrationStarted",
             "ActivityScheduled",
@@ -98,22 +98,22 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_took(place: Place) {
     );
 }
 
-/// The same when nobody took the work: the lease has run out all the same.
-async fn a_node_that_was_paused_alone_runs_its_work_again_and_finishes_it(place: Place) {
-    let options = place.options();
-    let alone = place.node(&options);
-    place.begin("order", "Held", "").await;
-    place.diary.wait("began", "order", alone.id()).await;
-    place.pause(&alone).await;
-    // Not a wait for luck: the lease runs out by the clock of the machine.
+/// The lease expires even if no other node claims the work.
+async fn the_only_node_reruns_and_completes_its_work_after_a_pause(cluster: Cluster) {
+    let options = cluster.options();
+    let only_node = cluster.node(&options);
+    cluster.start("order", "Held", "").await;
+    cluster.journal.wait("started", "order", only_node.id()).await;
+    cluster.pause(&only_node).await;
+    // The lease expires by the clock of the machine: no condition to wait for.
     tokio::time::sleep(options.work_lease * 2).await;
-    alone.resume();
-    place.diary.wait("cancelled", "order", alone.id()).await;
-    place.gates.open("order");
-    assert_eq!(place.output("order").await, alone.id().to_string());
-    assert!(place.diary.all("began", "order").len() >= 2);
+    only_node.resume();
+    cluster.journal.wait("cancelled", "order", only_node.id()).await;
+    cluster.gates.open("order");
+    assert_eq!(cluster.output("order").await, only_node.id().to_string());
+    assert!(cluster.journal.all("started", "order").len() >= 2);
     assert_eq!(
-        place.kinds("order").await,
+        cluster.kinds("order").await,
         [
             "OrchestrationStarted",
             "ActivityScheduled",

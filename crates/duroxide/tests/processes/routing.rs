@@ -1,72 +1,73 @@
-//! Work goes to the nodes that can do it: by tag, and by the build that recorded an instance.
+//! Nodes claim only work that they can run: by tag, and by the version that an execution is pinned
+//! to.
 
 use std::time::Duration;
 
 use duroxide::providers::{ExecutionMetadata, WorkItem};
 use duroxide::{Event, EventKind};
 
-use crate::place::Place;
+use crate::cluster::Cluster;
 
 on_every_store!(
-    an_activity_goes_to_a_node_of_its_tag,
-    an_instance_goes_to_a_node_that_replays_its_build,
+    only_a_node_with_its_tag_runs_an_activity,
+    only_a_node_that_supports_its_pin_runs_an_instance,
 );
 
-/// So many of each kind that chance does not sort them.
+/// Enough of each kind that random routing would fail the test.
 const EACH: usize = 5;
 const LEASE: Duration = Duration::from_secs(30);
 
-async fn an_activity_goes_to_a_node_of_its_tag(place: Place) {
-    let mut options = place.options();
+async fn only_a_node_with_its_tag_runs_an_activity(cluster: Cluster) {
+    let mut options = cluster.options();
     (options.turn_lease, options.work_lease) = (LEASE, LEASE);
     let mut nodes = Vec::new();
     for tag in ["gpu", "disk"] {
         options.tags = Some(vec![tag.to_owned()]);
-        nodes.push((tag, place.node(&options)));
+        nodes.push((tag, cluster.node(&options)));
     }
-    // Takes what has no tag.
+    // This node runs activities without a tag.
     options.tags = None;
-    nodes.push(("", place.node(&options)));
+    nodes.push(("", cluster.node(&options)));
     for number in 0..EACH {
         for (tag, _node) in &nodes {
-            place.begin(&format!("{tag}-{number}"), "Tagged", tag).await;
+            cluster.start(&format!("{tag}-{number}"), "Tagged", tag).await;
         }
     }
     for number in 0..EACH {
         for (tag, node) in &nodes {
-            assert_eq!(place.output(&format!("{tag}-{number}")).await, node.id().to_string());
+            assert_eq!(cluster.output(&format!("{tag}-{number}")).await, node.id().to_string());
         }
     }
 }
 
-async fn an_instance_goes_to_a_node_that_replays_its_build(place: Place) {
+async fn only_a_node_that_supports_its_pin_runs_an_instance(cluster: Cluster) {
     let builds = ["0.1.7", "0.2.0", "7.1.0"];
     for number in 0..EACH {
         for build in builds {
-            record(&place, &format!("{build}-{number}"), build).await;
+            record(&cluster, &format!("{build}-{number}"), build).await;
         }
     }
-    let mut options = place.options();
+    let mut options = cluster.options();
     (options.turn_lease, options.work_lease) = (LEASE, LEASE);
     let nodes = builds.map(|build| {
         let (major_minor, _patch) = build.rsplit_once('.').unwrap();
         options.builds = Some((format!("{major_minor}.0"), format!("{major_minor}.999")));
-        (build, place.node(&options))
+        (build, cluster.node(&options))
     });
     for number in 0..EACH {
         for build in builds {
-            place.client.raise_event(format!("{build}-{number}"), "Go", "").await.unwrap();
+            cluster.client.raise_event(format!("{build}-{number}"), "Go", "").await.unwrap();
         }
     }
     for number in 0..EACH {
         for (build, node) in &nodes {
-            assert_eq!(place.output(&format!("{build}-{number}")).await, node.id().to_string());
+            assert_eq!(cluster.output(&format!("{build}-{number}")).await, node.id().to_string());
         }
     }
 }
 
-/// An instance that another build began: it waits for a signal.
-async fn record(place: &Place, instance: &str, build: &str) {
+/// Records an instance that another version started and that waits for a signal.
+async fn record(cluster: &Cluster, instance: &str, build: &str) {
     let start = WorkItem::StartOrchestration {
         instance: instance.to_owned(),
         orchestration: "Turn".to_owned(),
@@ -77,8 +78,8 @@ async fn record(place: &Place, instance: &str, build: &str) {
         parent_execution_id: None,
         execution_id: 1,
     };
-    place.provider.enqueue_for_orchestrator(start, None).await.unwrap();
-    let fetched = place.provider.fetch_orchestration_item(LEASE, Duration::ZERO, None).await;
+    cluster.provider.enqueue_for_orchestrator(start, None).await.unwrap();
+    let fetched = cluster.provider.fetch_orchestration_item(LEASE, Duration::ZERO, None).await;
     let (_item, token, _attempts) = fetched.unwrap().expect("the start");
     let event = |id, kind| {
         let mut event = Event::with_event_id(id, instance, 1, None, kind);
@@ -103,7 +104,14 @@ async fn record(place: &Place, instance: &str, build: &str) {
         ..ExecutionMetadata::default()
     };
     let events = vec![event(1, started), event(2, waits)];
-    let stored =
-        place.provider.ack_orchestration_item(&token, 1, events, vec![], vec![], metadata, vec![]);
+    let stored = cluster.provider.ack_orchestration_item(
+        &token,
+        1,
+        events,
+        vec![],
+        vec![],
+        metadata,
+        vec![],
+    );
     stored.await.unwrap();
 }

@@ -6,20 +6,22 @@ use std::sync::Arc;
 use duroxide::providers::Provider;
 use serde::{Deserialize, Serialize};
 
-/// Makes a test of each case for every store; a case is an `async fn` that takes its place.
+/// Makes a test of each case for every store; a case is an `async fn` that gets its cluster.
 macro_rules! on_every_store {
     ($($case:ident),+ $(,)?) => {
         $(mod $case {
             #[cfg(feature = "sqlite")]
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_sqlite() {
-                super::$case(crate::place::Place::new(crate::stores::Store::sqlite).await).await;
+                use crate::{cluster::Cluster, stores::Store};
+                super::$case(Cluster::new(Store::sqlite).await).await;
             }
 
             #[cfg(feature = "postgres")]
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn on_postgres() {
-                super::$case(crate::place::Place::new(crate::stores::Store::postgres).await).await;
+                use crate::{cluster::Cluster, stores::Store};
+                super::$case(Cluster::new(Store::postgres).await).await;
             }
         })+
     };
@@ -50,7 +52,7 @@ impl Store {
         Self::Postgres { url, schema: format!("processes{}{name}", std::process::id()) }
     }
 
-    /// Opens it, and makes its tables if they are missing.
+    /// Opens the store, and creates its tables if they are missing.
     pub(crate) async fn open(&self) -> Arc<dyn Provider> {
         match self {
             #[cfg(feature = "sqlite")]

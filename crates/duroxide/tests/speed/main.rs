@@ -1,7 +1,7 @@
-//! What the runtime promises to cost, as ratios or bounds that hold on a busy machine.
+//! Promised costs of the runtime, as ratios or bounds that hold on a busy machine.
 
 mod chain;
 mod idle;
 mod latency;
 mod load;
-mod stand;
+mod test_node;

@@ -1,47 +1,47 @@
-//! Histories that cannot be read.
+//! Histories that cannot be decoded.
 
 use crate::logs;
-use crate::stand::{Place, Stand};
+use crate::test_node::{TempStore, TestNode};
 
-/// Damages the history of a waiting instance and wakes it on a node that has to read it.
-async fn failure_of_damaged(instance: &str, sql: &str) -> String {
-    let place = Place::new();
-    let first = Stand::on(place.open().await).await;
-    for id in [instance, "sound"] {
+/// Corrupts the history of a waiting instance and signals it on a node that has to read it.
+async fn failure_after_corruption(instance: &str, sql: &str) -> String {
+    let files = TempStore::new();
+    let first = TestNode::on(files.open().await).await;
+    for id in [instance, "intact"] {
         first.client.start_orchestration(id, "Wait", "").await.unwrap();
-        first.started(id).await;
+        first.wait_until_started(id).await;
     }
     first.stop().await;
-    place.damage(sql);
+    files.corrupt_row(sql);
 
-    let stand = Stand::on(place.open().await).await;
-    for id in [instance, "sound"] {
-        stand.client.raise_event(id, "go", "on").await.unwrap();
+    let node = TestNode::on(files.open().await).await;
+    for id in [instance, "intact"] {
+        node.client.raise_event(id, "go", "on").await.unwrap();
     }
-    assert_eq!(stand.output("sound").await, "on");
-    let failure = stand.failure(instance).await;
-    stand.assert_goes_on("after-damage").await;
-    // A failed instance can be removed without force.
-    stand.client.delete_instance(instance, false).await.unwrap();
-    stand.stop().await;
+    assert_eq!(node.output("intact").await, "on");
+    let failure = node.failure(instance).await;
+    node.assert_works("after-corruption").await;
+    // A failed instance can be deleted without force.
+    node.client.delete_instance(instance, false).await.unwrap();
+    node.stop().await;
     failure
 }
 
 #[tokio::test]
-async fn a_history_that_is_no_json_fails_its_instance_only() {
-    let failure = failure_of_damaged(
+async fn a_history_that_is_not_json_fails_only_its_instance() {
+    let failure = failure_after_corruption(
         "no-json",
         "UPDATE history SET event_data = '{broken' WHERE instance_id = 'no-json' AND event_id = 2",
     )
     .await;
     let expected = "poison: orchestration no-json history deserialization failed after 3 attempts";
     assert!(failure.starts_with(expected), "{failure}");
-    assert!(logs::hold(&["no-json", "history cannot be read; releasing the turn"]));
+    assert!(logs::contain(&["no-json", "history cannot be read; releasing the turn"]));
 }
 
 #[tokio::test]
-async fn a_history_that_is_no_text_fails_its_instance_only() {
-    let failure = failure_of_damaged(
+async fn a_history_that_is_not_text_fails_only_its_instance() {
+    let failure = failure_after_corruption(
         "no-text",
         "UPDATE history SET event_data = x'ff00fe' WHERE instance_id = 'no-text' AND event_id = 2",
     )
@@ -50,8 +50,8 @@ async fn a_history_that_is_no_text_fails_its_instance_only() {
 }
 
 #[tokio::test]
-async fn a_history_without_its_start_fails_its_instance_only() {
-    let failure = failure_of_damaged(
+async fn a_history_without_its_start_fails_only_its_instance() {
+    let failure = failure_after_corruption(
         "no-start",
         "UPDATE history SET event_data = '{}' WHERE instance_id = 'no-start' AND event_id = 1",
     )

@@ -1,26 +1,26 @@
-//! Rows beside history and queues that cannot be read.
+//! Rows outside history and queues that cannot be decoded.
 
 use duroxide::OrchestrationStatus;
 
 use crate::logs;
-use crate::stand::{Place, Stand};
+use crate::test_node::{TempStore, TestNode};
 
-/// Damages a waiting child and wakes it; an unrelated instance completes. How the parent ended.
-async fn parent_of_damaged(child: &str, sql: &str) -> OrchestrationStatus {
-    let place = Place::new();
-    let stand = Stand::on(place.open().await).await;
+/// Corrupts a waiting child and signals it. Returns the status of its parent.
+async fn parent_after_corruption(child: &str, sql: &str) -> OrchestrationStatus {
+    let files = TempStore::new();
+    let node = TestNode::on(files.open().await).await;
     let parent = format!("parent-of-{child}");
-    stand.client.start_orchestration(&parent, "Parent", child).await.unwrap();
-    stand.started(child).await;
-    place.damage(sql);
-    stand.client.raise_event(child, "go", "on").await.unwrap();
+    node.client.start_orchestration(&parent, "Parent", child).await.unwrap();
+    node.wait_until_started(child).await;
+    files.corrupt_row(sql);
+    node.client.raise_event(child, "go", "on").await.unwrap();
     for round in 0..3 {
-        stand.assert_goes_on(&format!("beside-{child}-{round}")).await;
+        node.assert_works(&format!("beside-{child}-{round}")).await;
     }
-    let end = stand.end(&parent).await;
-    stand.client.delete_instance(&parent, false).await.unwrap();
-    stand.stop().await;
-    end
+    let status = node.final_status(&parent).await;
+    node.client.delete_instance(&parent, false).await.unwrap();
+    node.stop().await;
+    status
 }
 
 fn failure(status: OrchestrationStatus) -> String {
@@ -31,36 +31,36 @@ fn failure(status: OrchestrationStatus) -> String {
 }
 
 #[tokio::test]
-async fn a_damaged_value_fails_its_instance_only_and_tells_the_parent() {
-    let end = parent_of_damaged(
+async fn a_corrupt_value_fails_only_its_instance_and_notifies_the_parent() {
+    let status = parent_after_corruption(
         "bad-value",
         "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
          VALUES ('bad-value', 'z', x'ff00', 0)",
     )
     .await;
-    let failure = failure(end);
+    let failure = failure(status);
     assert!(failure.contains("bad-value"), "{failure}");
-    assert!(logs::hold(&["bad-value", "a row of an instance cannot be read", "key 'z'"]));
+    assert!(logs::contain(&["bad-value", "a row of an instance cannot be read", "key 'z'"]));
 }
 
 #[tokio::test]
-async fn a_damaged_name_fails_its_instance_only_and_tells_the_parent() {
-    let end = parent_of_damaged(
+async fn a_corrupt_name_fails_only_its_instance_and_notifies_the_parent() {
+    let status = parent_after_corruption(
         "bad-name",
         "UPDATE instances SET orchestration_name = x'ff00' WHERE instance_id = 'bad-name'",
     )
     .await;
-    let failure = failure(end);
+    let failure = failure(status);
     assert!(failure.contains("bad-name"), "{failure}");
 }
 
 #[tokio::test]
-async fn a_damaged_pin_counts_as_none() {
-    let end = parent_of_damaged(
+async fn a_corrupt_pin_counts_as_no_pin() {
+    let status = parent_after_corruption(
         "bad-pin",
         "UPDATE executions SET duroxide_version = x'ff00' WHERE instance_id = 'bad-pin'",
     )
     .await;
-    let OrchestrationStatus::Completed { output, .. } = end else { panic!("{end:?}") };
+    let OrchestrationStatus::Completed { output, .. } = status else { panic!("{status:?}") };
     assert_eq!(output, "on");
 }

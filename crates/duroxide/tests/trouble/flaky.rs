@@ -1,4 +1,4 @@
-//! A store whose every operation may fail, before or after it was done.
+//! A store whose every operation may fail, before or after it takes effect.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use duroxide::{OrchestrationStatus, RuntimeOptions};
 use tokio::task::JoinSet;
 
 use crate::flaky_store::{FlakyStore, Mood};
-use crate::stand::{PATIENCE, Place, Stand, insist, options};
+use crate::test_node::{TIMEOUT, TempStore, TestNode, options, retry};
 
 const WORKFLOWS: usize = 200;
 
@@ -18,36 +18,36 @@ async fn run_all(store: Arc<FlakyStore>) -> Vec<(String, OrchestrationStatus)> {
         worker_lock_timeout: Duration::from_millis(400),
         ..options()
     };
-    let stand = Stand::with(store.clone(), options).await;
-    let began = Instant::now();
+    let node = TestNode::with(store.clone(), options).await;
+    let start = Instant::now();
     let mut running = JoinSet::new();
     for number in 0..WORKFLOWS {
-        let client = stand.client.clone();
+        let client = node.client.clone();
         running.spawn(async move {
             let id = format!("flaky-{number}");
-            // A start whose answer was lost is simply asked for again.
-            insist(|| client.start_orchestration(&id, "Steps", format!("{number}-"))).await;
-            let ended = insist(|| client.wait_for_orchestration(&id, PATIENCE)).await;
-            (id, ended)
+            // A start whose response was lost is repeated.
+            retry(|| client.start_orchestration(&id, "Steps", format!("{number}-"))).await;
+            let status = retry(|| client.wait_for_orchestration(&id, TIMEOUT)).await;
+            (id, status)
         });
     }
-    let ended = running.join_all().await;
+    let statuses = running.join_all().await;
     store.calm();
-    stand.stop().await;
+    node.stop().await;
     let injected = store.injected();
     let direct = store.direct();
-    let took = began.elapsed();
+    let took = start.elapsed();
     println!("{WORKFLOWS} workflows, {injected} errors injected, {direct} direct turns, {took:?}");
-    assert!(direct > WORKFLOWS, "only {direct} turns went without a fetch");
-    assert!(injected > WORKFLOWS, "only {injected} errors injected");
-    ended
+    assert!(direct > WORKFLOWS, "only {direct} turns were direct");
+    assert!(injected > WORKFLOWS, "only {injected} errors were injected");
+    statuses
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn errors_of_every_kind_at_random_lose_no_workflow() {
-    let place = Place::new();
+async fn random_errors_of_every_operation_lose_no_workflow() {
+    let files = TempStore::new();
     let store =
-        FlakyStore::on(place.open().await, Mood { refuse_turns: false, late_answers: false });
+        FlakyStore::on(files.open().await, Mood { refuse_turns: false, late_answers: false });
     for (id, status) in run_all(store).await {
         let number = id.trim_start_matches("flaky-");
         let expected = format!("{number}-0 {number}-1 {number}-2 end");
@@ -59,10 +59,10 @@ async fn errors_of_every_kind_at_random_lose_no_workflow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn turns_refused_for_good_fail_their_instance_with_the_reason_and_none_hangs() {
-    let place = Place::new();
+async fn a_permanently_refused_commit_fails_its_instance_with_the_reason() {
+    let files = TempStore::new();
     let store =
-        FlakyStore::on(place.open().await, Mood { refuse_turns: true, late_answers: false });
+        FlakyStore::on(files.open().await, Mood { refuse_turns: true, late_answers: false });
     let mut failed = 0;
     for (id, status) in run_all(store).await {
         match status {
@@ -75,22 +75,23 @@ async fn turns_refused_for_good_fail_their_instance_with_the_reason_and_none_han
             other => panic!("{id}: {other:?}"),
         }
     }
-    assert!(failed > 0, "no turn was refused");
+    assert!(failed > 0, "no commit was refused");
 }
 
-// The next turn used to be fetched with its whole history whenever the answer to the commit before
-// it was late: a chain of steps then cost more the longer it was, the more so on a busy machine.
+// The node used to fetch the next turn with its whole history whenever the response to the previous
+// commit was late: each step of a chain then cost more than the one before it, above all on a busy
+// machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_late_answer_to_a_commit_does_not_make_the_next_turn_read_its_history_again() {
-    let place = Place::new();
+async fn a_late_commit_response_does_not_make_the_next_turn_read_history() {
+    let files = TempStore::new();
     let mood = Mood { refuse_turns: false, late_answers: true };
-    let store = FlakyStore::on(place.open().await, mood);
-    let stand = Stand::on(store.clone()).await;
-    stand.client.start_orchestration("late", "Chain", "80").await.unwrap();
-    assert_eq!(stand.output("late").await, "80");
-    stand.stop().await;
+    let store = FlakyStore::on(files.open().await, mood);
+    let node = TestNode::on(store.clone()).await;
+    node.client.start_orchestration("late", "Chain", "80").await.unwrap();
+    assert_eq!(node.output("late").await, "80");
+    node.stop().await;
     let read = store.events_read();
     println!("{read} events read");
-    // Twenty late answers over a history of 162 events came to about 1,500.
-    assert!(read < 400, "{read} events were read again");
+    // Before the fix, twenty late responses over a history of 162 events read about 1,500.
+    assert!(read < 400, "{read} events were read");
 }

@@ -1,61 +1,61 @@
-//! No space left.
+//! A full disk.
 
 use std::sync::Arc;
 
 use duroxide::providers::sqlite::SqliteProvider;
 use duroxide::{InstanceFilter, RuntimeOptions};
 
-use crate::stand::{Place, Stand, insist, options, text};
+use crate::test_node::{TempStore, TestNode, options, retry, text};
 
 const PAGES: u32 = 600;
 const WAITING: usize = 5;
 
 #[tokio::test]
-async fn a_node_outlives_a_full_disk_and_goes_on_when_there_is_space() {
-    let place = Place::new();
-    let store = SqliteProvider::builder(text(&place.file())).pages_max(PAGES).open().await.unwrap();
-    let patient = RuntimeOptions { max_attempts: 1_000, ..options() };
-    let stand = Stand::with(Arc::new(store), patient).await;
+async fn a_node_survives_a_full_disk_and_continues_when_there_is_space() {
+    let files = TempStore::new();
+    let store = SqliteProvider::builder(text(&files.file())).pages_max(PAGES).open().await.unwrap();
+    let many_attempts = RuntimeOptions { max_attempts: 1_000, ..options() };
+    let node = TestNode::with(Arc::new(store), many_attempts).await;
     for number in 0..WAITING {
-        stand.client.start_orchestration(format!("wait-{number}"), "Wait", "").await.unwrap();
-        stand.started(&format!("wait-{number}")).await;
+        node.client.start_orchestration(format!("wait-{number}"), "Wait", "").await.unwrap();
+        node.wait_until_started(&format!("wait-{number}")).await;
     }
 
-    // Finished orders with large inputs fill the disk.
-    let refused = fill(&stand).await;
+    // Completed instances with large inputs fill the disk.
+    let refused = fill(&node).await;
     assert!(refused.is_retryable(), "{refused}");
     assert!(refused.to_string().contains("Disk full"), "{refused}");
-    let status = stand.client.get_orchestration_status("wait-0").await.unwrap();
+    let status = node.client.get_orchestration_status("wait-0").await.unwrap();
     assert!(matches!(status, duroxide::OrchestrationStatus::Running { .. }), "{status:?}");
 
-    // Someone cleans up.
+    // Deleting the completed instances makes space.
     let all = InstanceFilter::default();
-    let deleted = insist(|| stand.client.delete_instance_bulk(all.clone())).await;
+    let deleted = retry(|| node.client.delete_instance_bulk(all.clone())).await;
     assert!(deleted.instances_deleted > 0);
     for number in 0..WAITING {
         let id = format!("wait-{number}");
-        insist(|| stand.client.raise_event(&id, "go", "on")).await;
-        assert_eq!(stand.output(&id).await, "on");
+        retry(|| node.client.raise_event(&id, "go", "on")).await;
+        assert_eq!(node.output(&id).await, "on");
     }
-    stand.assert_goes_on("after-full").await;
-    stand.stop().await;
+    node.assert_works("after-full").await;
+    node.stop().await;
 }
 
-async fn fill(stand: &Stand) -> duroxide::ClientError {
+async fn fill(node: &TestNode) -> duroxide::ClientError {
     let large = "z".repeat(40_000);
     for number in 0..PAGES {
         let id = format!("filler-{number}");
-        if let Err(full) = stand.client.start_orchestration(&id, "One", large.clone()).await {
+        if let Err(full) = node.client.start_orchestration(&id, "One", large.clone()).await {
             return full;
         }
-        // Not every one ends: the disk may be full in the middle of it.
+        // The last one may not complete: the disk may be full after its start.
         let brief = std::time::Duration::from_millis(500);
-        if stand.client.wait_for_orchestration(&id, brief).await.is_err() {
-            return match stand.client.start_orchestration("last", "One", large.clone()).await {
+        if node.client.wait_for_orchestration(&id, brief).await.is_err() {
+            return match node.client.start_orchestration("last", "One", large.clone()).await {
                 Err(full) => full,
                 Ok(()) => continue,
             };
         }
     }
-    panic!("{PAGES} pages hold more than they can");
+    panic!("{PAGES} pages held {PAGES} large inputs");
 }

@@ -1,4 +1,4 @@
-//! Another connection holds the file.
+//! Another connection locks the file.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,54 +6,54 @@ use std::time::Duration;
 use duroxide::providers::sqlite::SqliteProvider;
 
 use crate::logs;
-use crate::stand::{Place, Stand, options, text, until};
+use crate::test_node::{TempStore, TestNode, eventually, options, text};
 
 const WORKFLOWS: usize = 20;
 
 #[tokio::test]
-async fn a_file_locked_by_others_for_a_while_loses_nothing() {
-    let place = Place::new();
-    // Less than the lock lasts: calls fail instead of waiting for it.
-    let store = SqliteProvider::builder(text(&place.file()))
+async fn a_file_that_another_connection_locks_for_a_while_loses_nothing() {
+    let files = TempStore::new();
+    // Shorter than the lock lasts, so that calls fail instead of waiting.
+    let store = SqliteProvider::builder(text(&files.file()))
         .busy_timeout(Duration::from_millis(50))
         .open()
         .await
         .unwrap();
-    let patient = duroxide::RuntimeOptions { max_attempts: 100, ..options() };
-    let stand = Stand::with(Arc::new(store), patient).await;
+    let many_attempts = duroxide::RuntimeOptions { max_attempts: 100, ..options() };
+    let node = TestNode::with(Arc::new(store), many_attempts).await;
     for number in 0..WORKFLOWS {
-        stand.client.start_orchestration(format!("held-{number}"), "Wait", "").await.unwrap();
-        stand.started(&format!("held-{number}")).await;
-        stand.client.raise_event(format!("held-{number}"), "go", "on").await.unwrap();
+        node.client.start_orchestration(format!("held-{number}"), "Wait", "").await.unwrap();
+        node.wait_until_started(&format!("held-{number}")).await;
+        node.client.raise_event(format!("held-{number}"), "go", "on").await.unwrap();
     }
-    let other = place.beside();
+    let other = files.connection();
     other.execute_batch("BEGIN EXCLUSIVE").unwrap();
-    let refused = stand.client.start_orchestration("late", "One", "x").await.unwrap_err();
+    let refused = node.client.start_orchestration("late", "One", "x").await.unwrap_err();
     assert!(refused.to_string().contains("Database locked"), "{refused}");
     assert!(refused.is_retryable());
-    // Readers are not held up.
-    stand.client.get_orchestration_status("held-0").await.unwrap();
-    until("the node meets the lock", || {
-        logs::hold(&["Database locked", "storage operation failed; retrying"])
+    // The lock does not block readers.
+    node.client.get_orchestration_status("held-0").await.unwrap();
+    eventually("the node runs into the lock", || {
+        logs::contain(&["Database locked", "storage operation failed; retrying"])
     })
     .await;
     other.execute_batch("ROLLBACK").unwrap();
 
     for number in 0..WORKFLOWS {
-        assert_eq!(stand.output(&format!("held-{number}")).await, "on");
+        assert_eq!(node.output(&format!("held-{number}")).await, "on");
     }
-    stand.assert_goes_on("after-lock").await;
-    stand.stop().await;
+    node.assert_works("after-lock").await;
+    node.stop().await;
 }
 
 #[tokio::test]
-async fn opening_a_file_that_stays_locked_says_what_to_do() {
-    let place = Place::new();
-    drop(place.open().await);
-    let other = place.beside();
+async fn opening_a_file_that_stays_locked_fails_with_advice() {
+    let files = TempStore::new();
+    drop(files.open().await);
+    let other = files.connection();
     other.execute_batch("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE").unwrap();
-    // Without the schema being current already, opening has to write.
-    let new = place.folder.path().join("new.db");
+    // The new file has no schema yet, so opening it has to write.
+    let new = files.folder.path().join("new.db");
     let holder = rusqlite::Connection::open(&new).unwrap();
     holder.execute_batch("BEGIN EXCLUSIVE; CREATE TABLE t (x)").unwrap();
     let opened =

@@ -1,4 +1,4 @@
-//! What this process has logged so far, of all tests together: look for a name of your own.
+//! The log lines of this process. All tests share them: search for a name that no other test uses.
 
 use std::io;
 use std::sync::{Mutex, Once, PoisonError};
@@ -18,7 +18,7 @@ impl io::Write for Sink {
     }
 }
 
-/// Begins to collect.
+/// Starts to collect log lines.
 pub(crate) fn collect() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -30,8 +30,8 @@ pub(crate) fn collect() {
     });
 }
 
-/// Whether one line holds all of these words.
-pub(crate) fn hold(words: &[&str]) -> bool {
+/// Whether one line contains all of these words.
+pub(crate) fn contain(words: &[&str]) -> bool {
     let lines = LINES.lock().unwrap_or_else(PoisonError::into_inner);
     String::from_utf8_lossy(&lines).lines().any(|line| words.iter().all(|word| line.contains(word)))
 }

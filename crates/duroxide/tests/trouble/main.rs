@@ -1,4 +1,4 @@
-//! Bad input and storage trouble: each error says what to do, and everything else goes on.
+//! Bad input and storage failures: each error says what to do, and other work continues.
 
 mod corrupt_history;
 mod corrupt_queues;
@@ -10,7 +10,7 @@ mod full;
 mod ids;
 mod locked;
 mod logs;
-mod stand;
+mod test_node;
 mod unknown;
 #[cfg(unix)]
 mod unprivileged;

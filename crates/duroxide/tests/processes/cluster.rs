@@ -1,4 +1,4 @@
-//! A store that the test and its nodes share, with the diary and the gates beside it.
+//! The store, the journal and the gates that a test and its nodes share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,36 +7,36 @@ use duroxide::providers::Provider;
 use duroxide::{Client, Event, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
 use crate::code::Gates;
-use crate::diary::{Diary, PATIENCE};
+use crate::journal::{Journal, TIMEOUT};
 use crate::stores::Store;
 
-pub(crate) struct Place {
+pub(crate) struct Cluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: Store,
-    pub(crate) diary: Diary,
+    pub(crate) journal: Journal,
     pub(crate) gates: Gates,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) client: Client,
 }
 
-impl Place {
-    pub(crate) async fn new(choose: fn(&Path) -> Store) -> Self {
+impl Cluster {
+    pub(crate) async fn new(make_store: fn(&Path) -> Store) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = choose(folder.path());
+        let store = make_store(folder.path());
         let provider = store.open().await;
         let client = Client::new(Arc::clone(&provider));
-        let (diary, gates) = (Diary::new(folder.path()), Gates::new(folder.path()));
-        Self { folder, store, diary, gates, provider, client }
+        let (journal, gates) = (Journal::new(folder.path()), Gates::new(folder.path()));
+        Self { folder, store, journal, gates, provider, client }
     }
 
-    pub(crate) async fn begin(&self, instance: &str, orchestration: &str, input: &str) {
+    pub(crate) async fn start(&self, instance: &str, orchestration: &str, input: &str) {
         self.client.start_orchestration(instance, orchestration, input).await.unwrap();
     }
 
     pub(crate) async fn output(&self, instance: &str) -> String {
-        match self.client.wait_for_orchestration(instance, PATIENCE).await {
+        match self.client.wait_for_orchestration(instance, TIMEOUT).await {
             Ok(OrchestrationStatus::Completed { output, .. }) => output,
-            other => panic!("{instance}: {other:?}; {:?}", self.diary.read()),
+            other => panic!("{instance}: {other:?}; {:?}", self.journal.read()),
         }
     }
 
@@ -46,22 +46,22 @@ impl Place {
 
     /// Waits until an event of this kind is stored.
     pub(crate) async fn until_kind(&self, instance: &str, kind: &str) -> Event {
-        let look = async {
+        let found = async {
             loop {
                 let history = self.history(instance).await;
                 let found = history.into_iter().find(|event| event.kind.type_tag() == kind);
                 if let Some(event) = found {
                     return event;
                 }
-                tokio::time::sleep(crate::diary::LOOK).await;
+                tokio::time::sleep(crate::journal::POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(PATIENCE, look).await.unwrap_or_else(|_elapsed| {
-            panic!("{instance} has no {kind}; {:?}", self.diary.read());
+        tokio::time::timeout(TIMEOUT, found).await.unwrap_or_else(|_elapsed| {
+            panic!("{instance} has no {kind}; {:?}", self.journal.read());
         })
     }
 
-    /// The kinds of all events, which must be numbered without a gap.
+    /// The kinds of all events. Asserts that their ids have no gap.
     pub(crate) async fn kinds(&self, instance: &str) -> Vec<&'static str> {
         let history = self.history(instance).await;
         assert!(history.iter().map(|event| event.event_id).eq(1..=history.len() as u64));

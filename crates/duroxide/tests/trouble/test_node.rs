@@ -1,4 +1,4 @@
-//! A node that is easily put into trouble, and a client that sees whether it goes on.
+//! A node on a store that tests can corrupt, and a client that checks whether it still works.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use duroxide::{
 
 use crate::logs;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-/// Pause between two looks at something that cannot be waited for.
-pub(crate) const LOOK: Duration = Duration::from_millis(5);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause between two polls of a condition without a notification.
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A node and a client on one store.
-pub(crate) struct Stand {
+pub(crate) struct TestNode {
     pub(crate) client: Client,
     pub(crate) runtime: Arc<Runtime>,
 }
 
-impl Stand {
+impl TestNode {
     pub(crate) async fn on(store: Arc<dyn Provider>) -> Self {
         Self::with(store, options()).await
     }
@@ -42,42 +42,43 @@ impl Stand {
         Self { client: Client::new(store), runtime }
     }
 
-    /// Runs an ordinary workflow to its end.
-    pub(crate) async fn assert_goes_on(&self, instance: &str) {
+    /// Asserts that an ordinary workflow completes.
+    pub(crate) async fn assert_works(&self, instance: &str) {
         self.client.start_orchestration(instance, "One", "fine").await.unwrap();
         assert_eq!(self.output(instance).await, "fine", "{instance}");
     }
 
-    pub(crate) async fn end(&self, instance: &str) -> OrchestrationStatus {
-        self.client.wait_for_orchestration(instance, PATIENCE).await.unwrap()
+    pub(crate) async fn final_status(&self, instance: &str) -> OrchestrationStatus {
+        self.client.wait_for_orchestration(instance, TIMEOUT).await.unwrap()
     }
 
     pub(crate) async fn output(&self, instance: &str) -> String {
-        match self.end(instance).await {
+        match self.final_status(instance).await {
             OrchestrationStatus::Completed { output, .. } => output,
             other => panic!("{instance}: {other:?}"),
         }
     }
 
     pub(crate) async fn failure(&self, instance: &str) -> String {
-        // While its history cannot be read, asking for it is an error of its own.
-        let mut ended = self.client.wait_for_orchestration(instance, PATIENCE).await;
-        while matches!(&ended, Err(error) if error.to_string().contains("deserialization failed")) {
-            tokio::time::sleep(LOOK).await;
-            ended = self.client.wait_for_orchestration(instance, PATIENCE).await;
+        // While the history cannot be decoded, reading the status is an error as well.
+        let mut status = self.client.wait_for_orchestration(instance, TIMEOUT).await;
+        while matches!(&status, Err(error) if error.to_string().contains("deserialization failed"))
+        {
+            tokio::time::sleep(POLL_INTERVAL).await;
+            status = self.client.wait_for_orchestration(instance, TIMEOUT).await;
         }
-        match ended.unwrap() {
+        match status.unwrap() {
             OrchestrationStatus::Failed { details, .. } => details.display_message(),
             other => panic!("{instance}: {other:?}"),
         }
     }
 
-    /// Waits until an instance has taken its first turn.
-    pub(crate) async fn started(&self, instance: &str) {
+    /// Waits until an instance has committed its first turn.
+    pub(crate) async fn wait_until_started(&self, instance: &str) {
         while self.client.get_orchestration_status(instance).await.unwrap()
             == OrchestrationStatus::NotFound
         {
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
@@ -86,7 +87,7 @@ impl Stand {
     }
 }
 
-/// Few attempts and short leases, so that giving up is seen soon.
+/// Few attempts and short leases, so that work becomes poison soon.
 pub(crate) fn options() -> RuntimeOptions {
     RuntimeOptions {
         max_attempts: 2,
@@ -112,8 +113,8 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
             ctx.schedule_activity("Echo", input).await
         })
         .register("Wait", |ctx: OrchestrationContext, _input: String| async move {
-            let said = ctx.schedule_wait("go").await;
-            ctx.schedule_activity("Echo", said).await
+            let data = ctx.schedule_wait("go").await;
+            ctx.schedule_activity("Echo", data).await
         })
         .register("Parent", |ctx: OrchestrationContext, child: String| async move {
             ctx.schedule_sub_orchestration_with_id("Wait", child, "").await
@@ -125,8 +126,8 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
             }
             Ok(count)
         })
-        .register("Stranger", |ctx: OrchestrationContext, input: String| async move {
-            ctx.schedule_activity("NobodyHasThis", input).await
+        .register("Unserved", |ctx: OrchestrationContext, input: String| async move {
+            ctx.schedule_activity("NotRegistered", input).await
         })
         .register("Steps", |ctx: OrchestrationContext, input: String| async move {
             let calls = (0..3).map(|call| ctx.schedule_activity("Echo", format!("{input}{call}")));
@@ -139,12 +140,12 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
         .build()
 }
 
-/// A database file that is gone with this value.
-pub(crate) struct Place {
+/// A database file that is deleted when this value is dropped.
+pub(crate) struct TempStore {
     pub(crate) folder: tempfile::TempDir,
 }
 
-impl Place {
+impl TempStore {
     pub(crate) fn new() -> Self {
         Self { folder: tempfile::tempdir().unwrap() }
     }
@@ -157,16 +158,16 @@ impl Place {
         Arc::new(SqliteProvider::new(text(&self.file()), None).await.unwrap())
     }
 
-    /// A connection beside the provider's own.
-    pub(crate) fn beside(&self) -> rusqlite::Connection {
+    /// Opens another connection to the file of the provider.
+    pub(crate) fn connection(&self) -> rusqlite::Connection {
         let connection = rusqlite::Connection::open(self.file()).unwrap();
-        connection.busy_timeout(PATIENCE).unwrap();
+        connection.busy_timeout(TIMEOUT).unwrap();
         connection
     }
 
-    /// Changes exactly one row behind the provider's back.
-    pub(crate) fn damage(&self, sql: &str) {
-        assert_eq!(self.beside().execute(sql, []).unwrap(), 1, "{sql}");
+    /// Changes exactly one row without the provider.
+    pub(crate) fn corrupt_row(&self, sql: &str) {
+        assert_eq!(self.connection().execute(sql, []).unwrap(), 1, "{sql}");
     }
 }
 
@@ -174,27 +175,27 @@ pub(crate) fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// Repeats a call that fails for a passing reason, as a program would.
-pub(crate) async fn insist<T, F>(mut call: impl FnMut() -> F) -> T
+/// Repeats a call that fails with a retryable error, as a program would.
+pub(crate) async fn retry<T, F>(mut call: impl FnMut() -> F) -> T
 where
     F: Future<Output = Result<T, ClientError>>,
 {
     for _ in 0..10_000 {
         match call().await {
             Ok(done) => return done,
-            Err(error) if error.is_retryable() => tokio::time::sleep(LOOK).await,
+            Err(error) if error.is_retryable() => tokio::time::sleep(POLL_INTERVAL).await,
             Err(error) => panic!("{error}"),
         }
     }
-    panic!("the trouble does not pass");
+    panic!("every attempt failed with a retryable error");
 }
 
-/// Waits for something that happens behind the scenes.
-pub(crate) async fn until(what: &str, mut happened: impl FnMut() -> bool) {
+/// Waits for a condition without a notification.
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let wait = async {
-        while !happened() {
-            tokio::time::sleep(LOOK).await;
+        while !condition() {
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    assert!(tokio::time::timeout(PATIENCE, wait).await.is_ok(), "never happened: {what}");
+    assert!(tokio::time::timeout(TIMEOUT, wait).await.is_ok(), "timed out: {what}");
 }

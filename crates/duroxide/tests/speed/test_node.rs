@@ -1,4 +1,4 @@
-//! What the measurements share. They run one at a time: two at once would measure each other.
+//! Shared parts of the measurements. They run one at a time, because they would disturb each other.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use duroxide::{
 };
 use tokio::sync::{Mutex, MutexGuard};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
-static ALONE: Mutex<()> = Mutex::const_new(());
+static MEASURING: Mutex<()> = Mutex::const_new(());
 
-/// Waits for the other measurements.
-pub(crate) async fn alone() -> MutexGuard<'static, ()> {
-    ALONE.lock().await
+/// Waits until no other measurement runs.
+pub(crate) async fn exclusive() -> MutexGuard<'static, ()> {
+    MEASURING.lock().await
 }
 
 /// A node and a client on one store.
-pub(crate) struct Stand {
+pub(crate) struct TestNode {
     pub(crate) client: Client,
     pub(crate) runtime: Arc<Runtime>,
 }
 
-impl Stand {
+impl TestNode {
     pub(crate) async fn on(store: SqliteProvider) -> Self {
         let store = Arc::new(store);
         let runtime =
@@ -34,18 +34,18 @@ impl Stand {
         Self { client: Client::new(store), runtime }
     }
 
-    /// In memory, so that the disk does not decide.
+    /// On a store in memory, so that the disk does not affect the result.
     pub(crate) async fn in_memory() -> Self {
         Self::on(SqliteProvider::new_in_memory().await.unwrap()).await
     }
 
     pub(crate) async fn run(&self, instance: &str, name: &str, input: &str) -> String {
         self.client.start_orchestration(instance, name, input).await.unwrap();
-        self.finish(instance).await
+        self.output(instance).await
     }
 
-    pub(crate) async fn finish(&self, instance: &str) -> String {
-        match self.client.wait_for_orchestration(instance, PATIENCE).await.unwrap() {
+    pub(crate) async fn output(&self, instance: &str) -> String {
+        match self.client.wait_for_orchestration(instance, TIMEOUT).await.unwrap() {
             OrchestrationStatus::Completed { output, .. } => output,
             other => panic!("{instance}: {other:?}"),
         }
@@ -87,7 +87,7 @@ fn orchestrations() -> OrchestrationRegistry {
         .build()
 }
 
-/// The middle one.
+/// The median.
 pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]

@@ -1,4 +1,4 @@
-//! What nodes did, in a file that all of them append to.
+//! A journal of what nodes did: a file that all of them append to.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use duroxide::providers::{Clock, SystemClock};
 
-/// Long enough for anything that must happen on a busy machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
-pub(crate) const LOOK: Duration = Duration::from_millis(2);
+/// Long enough for every expected step, on a busy machine too.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
-/// One line of the diary.
+/// One line of the journal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) what: String,
@@ -21,13 +21,13 @@ pub(crate) struct Entry {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct Diary {
+pub(crate) struct Journal {
     path: PathBuf,
 }
 
-impl Diary {
+impl Journal {
     pub(crate) fn new(folder: &Path) -> Self {
-        Self { path: folder.join("diary") }
+        Self { path: folder.join("journal") }
     }
 
     pub(crate) fn write(&self, what: &str, instance: &str) {
@@ -49,20 +49,20 @@ impl Diary {
         entries
     }
 
-    /// Waits for such an entry of one process.
+    /// Waits for an entry of this kind by one process.
     pub(crate) async fn wait(&self, what: &str, instance: &str, process: u32) -> Entry {
-        let began = Instant::now();
+        let start = Instant::now();
         loop {
             let entries = self.all(what, instance);
             if let Some(entry) = entries.into_iter().find(|entry| entry.process == process) {
                 return entry;
             }
             assert!(
-                began.elapsed() < PATIENCE,
+                start.elapsed() < TIMEOUT,
                 "no '{what} {instance}' by {process} in {:?}",
                 self.read()
             );
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 }
