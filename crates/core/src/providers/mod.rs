@@ -8,6 +8,7 @@ pub mod error;
 pub(crate) mod fake;
 pub mod instrumented;
 pub mod items;
+pub mod kit;
 pub mod management;
 pub mod progress;
 mod provider;

@@ -1,0 +1,63 @@
+//! Parts that every storage provider needs and that have one right answer.
+//!
+//! The bundled providers use them, and a provider of your own can too. None of them knows a
+//! database: they turn values of the contract into the columns of a row and back, and wait.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`] | the columns of a row, and what may go into which queue |
+//! | [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`] | rows back into values, and what happens to a row that cannot be decoded |
+//! | [`kv_changes`], [`last_custom_status`], [`ends_execution`] | what the events of a commit change besides the history |
+//! | [`StartedOrchestration`] | what an instance runs that is not stored yet |
+//! | [`LongPoll`] | the wait between two polls of a fetch |
+//! | [`Changes`] | what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it is durable |
+//! | [`to_db`], [`from_db`], [`count_from_db`] | unsigned numbers in signed columns |
+//!
+//! A fetch of a provider, in outline:
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use duroxide_core::providers::kit::LongPoll;
+//! use duroxide_core::providers::{ChangeHub, ChangeScope, Clock, FetchedTurn, ProviderError};
+//!
+//! # async fn poll_database() -> Result<(Vec<FetchedTurn>, Option<u64>), ProviderError> {
+//! #     Ok((Vec::new(), None))
+//! # }
+//! async fn fetch(
+//!     hub: &ChangeHub,
+//!     clock: &dyn Clock,
+//!     poll_timeout: Duration,
+//! ) -> Result<Vec<FetchedTurn>, ProviderError> {
+//!     // The watch exists before the first poll, so a change after that poll ends the wait.
+//!     let mut long_poll = LongPoll::new(hub, ChangeScope::OrchestratorQueue, poll_timeout);
+//!     loop {
+//!         let (turns, next_due) = poll_database().await?;
+//!         if !turns.is_empty() || !long_poll.wait(clock, next_due).await {
+//!             return Ok(turns);
+//!         }
+//!     }
+//! }
+//! ```
+
+mod changes;
+mod decode;
+mod delta;
+mod encode;
+mod long_poll;
+mod number;
+mod row_error;
+mod started;
+mod totals;
+
+pub use changes::Changes;
+pub use decode::{
+    activity_name, decode_activity, decode_event, decode_history, decode_messages,
+    decode_start_event, decode_worker, message_variant,
+};
+pub use delta::{KvChange, ends_execution, kv_changes, last_custom_status};
+pub use encode::{EncodedActivity, EncodedEvent, EncodedMessage, EncodedWorker, MessageKind};
+pub use long_poll::LongPoll;
+pub use number::{count_from_db, from_db, to_db};
+pub use row_error::RowError;
+pub use started::StartedOrchestration;
