@@ -146,9 +146,9 @@ async fn fetch_pages(client: &tokio_postgres::Client, label: &str) {
     // The first one on a connection reads the catalogue, and notes which rows it found dead.
     client.simple_query(&sql).await.unwrap();
     let said = client.simple_query(&sql).await.unwrap();
-    let row = said.iter().find_map(|message| match message {
-        SimpleQueryMessage::Row(row) => row.get(0),
-        _ => None,
+    let row = said.iter().find_map(|message| {
+        let SimpleQueryMessage::Row(row) = message else { return None };
+        row.get(0)
     });
     let explained: serde_json::Value = serde_json::from_str(row.unwrap()).unwrap();
     let plan = &explained[0]["Plan"];

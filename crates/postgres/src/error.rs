@@ -95,9 +95,10 @@ impl From<tokio_postgres::Error> for PostgresError {
 
 impl From<PoolError> for PostgresError {
     fn from(error: PoolError) -> Self {
-        let reason = match error {
-            PoolError::Backend(error) => describe(&error),
-            other => other.to_string(),
+        let reason = if let PoolError::Backend(error) = &error {
+            describe(error)
+        } else {
+            error.to_string()
         };
         Self::CannotConnect { reason }
     }
@@ -215,10 +216,9 @@ impl From<PoolError> for JobError {
                 "Database unreachable: connecting takes too long",
             )),
             PoolError::Closed => Self::stopped("the provider has been closed"),
-            other => Self::Unavailable(Failure::new(
-                Kind::Unavailable,
-                format!("Database unreachable: {other}"),
-            )),
+            PoolError::NoRuntimeSpecified | PoolError::PostCreateHook(_) => Self::Unavailable(
+                Failure::new(Kind::Unavailable, format!("Database unreachable: {error}")),
+            ),
         }
     }
 }

@@ -232,6 +232,10 @@ impl<T, E: Into<JobError>> During<T> for Result<T, E> {
     }
 }
 
+#[expect(
+    clippy::wildcard_enum_match_arm,
+    reason = "SQLite has far more errors than those that matter here"
+)]
 fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
     use ProviderErrorKind as Kind;
     use rusqlite::Error;

@@ -3,11 +3,11 @@
 //! The order matters: choose, filter, identify, lease, tag and count, read. A fetch that fails or
 //! finds nothing has leased nothing and counted nothing.
 
-use duroxide_core::EventKind;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
 };
+use duroxide_core::{Event, EventKind};
 
 use super::store::{Message, Store, TurnLock};
 use super::{history, orchestrator_queue, turn_lock};
@@ -122,11 +122,10 @@ fn identify(store: &Store, now: u64, instance: &str) -> Option<Identity> {
 /// History without an instance comes from seeding.
 fn identity_from_history(store: &Store, instance: &str, execution_id: u64) -> Identity {
     let (name, version) = match history::start_event(store, instance) {
-        Ok(Some(event)) => match event.kind {
-            EventKind::OrchestrationStarted { name, version, .. } => (name, version),
-            _not_a_start => unnamed(),
-        },
-        Ok(None) | Err(_) => unnamed(),
+        Ok(Some(Event { kind: EventKind::OrchestrationStarted { name, version, .. }, .. })) => {
+            (name, version)
+        }
+        Ok(_) | Err(_) => unnamed(),
     };
     Identity { name, version, execution_id, incarnation: None }
 }

@@ -25,9 +25,10 @@ impl NewMessage {
                 "Invalid work item type: ActivityExecute goes to the worker queue",
             ));
         }
-        let due = match item {
-            WorkItem::TimerFired { fire_at_ms, .. } => Some(*fire_at_ms),
-            _any_other_kind => None,
+        let due = if let WorkItem::TimerFired { fire_at_ms, .. } = item {
+            Some(*fire_at_ms)
+        } else {
+            None
         };
         Ok(Self {
             // Results of children go to the parent that waits for them.

@@ -4,6 +4,8 @@
 //! the visible state must be equal; leases and attempts are visible in later fetches. A failure
 //! shrinks to a short list of steps and names the first line that differs.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
+
 mod apply;
 mod as_text;
 mod build;

@@ -1,11 +1,13 @@
-//! One execution: the code, what it asked for and what it was told.
+//! One execution: the code, its schedules, and the events that it has seen.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use super::actions::Outgoing;
 use super::ledger::Ledger;
+use super::roles::Role;
 use super::turn::{Parent, Setup, Turn};
 use super::waker::EngineWaker;
 use crate::context::OrchestrationContext;
@@ -13,7 +15,7 @@ use crate::context::handler::{Code, begin};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
-use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use crate::model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
 use crate::panics;
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
@@ -22,9 +24,9 @@ pub struct Execution {
     pub(super) ledger: Ledger,
     pub(super) parent: Option<Parent>,
     pub(super) event_id_next: u64,
-    /// How the code ended, if it did.
+    /// How the code ended; `None` while it runs.
     pub(super) end: Option<End>,
-    /// The end is recorded: there is nothing left to decide.
+    /// The last event is recorded; later turns change nothing.
     pub(super) over: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
@@ -36,11 +38,11 @@ pub struct Execution {
     pub(super) now_ms: u64,
     /// Events of the current turn.
     pub(super) fresh: Vec<Event>,
-    /// What the code asked for in the current turn, with the ids of the schedules.
-    pub(super) asked: Vec<(u64, Action)>,
+    /// The messages that carry out what the code asked for in the current turn.
+    pub(super) outgoing: Vec<Outgoing>,
     /// Schedule-to-start limits of activities among them, by the ids of the schedules.
     pub(super) start_limits: Vec<(u64, Duration)>,
-    /// Turns taken so far. History does not say where a turn ends; see [`begins_turn`].
+    /// Turns so far. History does not record where a turn ends; see [`begins_turn`].
     turns: u64,
     code: Option<Code>,
 }
@@ -106,7 +108,7 @@ impl Execution {
             waker: Arc::new(EngineWaker::new(setup.on_foreign_wake)),
             now_ms: start.timestamp_ms,
             fresh: Vec::new(),
-            asked: Vec::new(),
+            outgoing: Vec::new(),
             start_limits: Vec::new(),
             turns: 0,
         })
@@ -149,8 +151,8 @@ impl Execution {
         }
     }
 
-    /// Takes one turn: turns messages into events, runs the code and says what to commit. After the
-    /// end, turns change nothing.
+    /// Takes one turn: turns messages into events, runs the code and returns what to commit. After the
+    /// last event, turns change nothing.
     pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
         if self.over {
             return Turn::unchanged();
@@ -176,7 +178,7 @@ impl Execution {
         self.finish(inbox_end)
     }
 
-    /// Polls the code until nothing is left that can move it.
+    /// Polls the code until no wake-up is left.
     pub(super) fn settle(&mut self) {
         let wake_driven = self.ctx.shared.state().rules.wake_driven;
         for _poll in 0..POLLS_PER_SETTLE_MAX {
@@ -227,8 +229,8 @@ impl Execution {
         }
     }
 
-    /// Drops the code. What it still holds is not given up by this, and a panic in a destructor
-    /// must not reach the dispatcher.
+    /// Drops the code. Futures that it still holds do not count as dropped by the code, and a panic in
+    /// a destructor must not reach the dispatcher.
     fn drop_code(&mut self) {
         self.ctx.shared.state().closing = true;
         let code = self.code.take();
@@ -263,7 +265,7 @@ impl Execution {
         &self.ctx.shared.orchestration_version
     }
 
-    /// Turns taken so far, as far as history tells.
+    /// Turns so far, as far as history shows.
     pub fn turns(&self) -> u64 {
         self.turns
     }
@@ -314,22 +316,9 @@ impl Start {
     }
 }
 
-/// Whether a recorded event begins a turn: turns begin with messages and have one timestamp.
+/// Whether a recorded event is the first of a turn: turns begin with messages and have one timestamp.
 fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
-    let is_message = |event: &Event| {
-        matches!(
-            event.kind,
-            EventKind::OrchestrationStarted { .. }
-                | EventKind::ActivityCompleted { .. }
-                | EventKind::ActivityFailed { .. }
-                | EventKind::TimerFired { .. }
-                | EventKind::ExternalEvent { .. }
-                | EventKind::QueueEventDelivered { .. }
-                | EventKind::SubOrchestrationCompleted { .. }
-                | EventKind::SubOrchestrationFailed { .. }
-                | EventKind::OrchestrationCancelRequested { .. }
-        )
-    };
+    let is_message = |event: &Event| Role::of(&event.kind).is_message();
     let continues =
         previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
     is_message(event) && !continues

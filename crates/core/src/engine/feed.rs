@@ -1,15 +1,15 @@
-//! One event is told to the code.
+//! Delivers one event to the code.
 
 use std::task::Waker;
 
 use tracing::warn;
 
 use super::execution::Execution;
-use super::ledger::Asked;
+use super::roles::Schedule;
 use crate::context::drops::DropKind;
 use crate::model::{CompletionResult, Event, EventKind};
 
-/// Reason of breadcrumbs that a dropped future leaves.
+/// The reason in the event that records a dropped future.
 pub(super) const DROPPED_FUTURE: &str = "dropped_future";
 
 impl Execution {
@@ -22,7 +22,7 @@ impl Execution {
             // The code has returned, but if it also continued as new, the successor reads this.
             self.message(name, data);
         }
-        // Also after the code has returned: what is in flight must be known to be cancelled.
+        // Also after the code has returned: schedules in flight must be cancelled at the end.
         self.ledger.record(event);
         self.note_lifecycle(event);
     }
@@ -97,12 +97,12 @@ impl Execution {
             ));
         };
         let is_activity = matches!(result, CompletionResult::ActivityOk(_));
-        if is_activity && entry.asked != Asked::Activity {
+        if is_activity && entry.schedule != Schedule::Activity {
             return self.fault(format!(
                 "completion kind mismatch: expected activity: event {} answers schedule {id}, \
                  which asked for '{}'",
                 event.event_id,
-                entry.asked.word()
+                entry.schedule.word()
             ));
         }
         let waker = self.ctx.shared.state().deliver(id, result);
@@ -128,7 +128,7 @@ impl Execution {
                 instance_id = %self.ctx.shared.instance_id,
                 execution_id = self.execution_id(),
                 event_name = name,
-                "nobody waits for this signal; it is recorded and lost"
+                "no wait is open for this signal; it is recorded and not delivered"
             );
         }
     }
@@ -145,7 +145,7 @@ impl Execution {
     }
 }
 
-/// Wakes outside the lock: a waker may look at the state.
+/// Call this outside the lock: a waker may read the state.
 pub(super) fn wake_all(wakers: impl IntoIterator<Item = Waker>) {
     wakers.into_iter().for_each(Waker::wake);
 }

@@ -1,14 +1,13 @@
-//! What a turn comes to.
+//! The result of a turn.
 
 use tracing::warn;
 
+use super::actions::Outgoing;
 use super::execution::{End, Execution};
-use super::ledger::Asked;
+use super::roles::Schedule;
 use super::turn::{Turn, TurnResult};
 use crate::limits::MAX_CARRY_FORWARD_EVENTS;
-use crate::model::{
-    Action, ErrorDetails, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id,
-};
+use crate::model::{ErrorDetails, EventKind, WorkItem, build_child_instance_id};
 
 const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
 const PARENT_CANCELLED: &str = "parent canceled";
@@ -22,7 +21,7 @@ pub(super) struct Outbox {
     pub(super) child_cancels: Vec<(u64, WorkItem)>,
 }
 
-/// How an execution ends: its last event, why activities are cancelled, what the parent is told.
+/// How an execution ends: its last event, why activities are cancelled, the message for the parent.
 struct Ending {
     event: EventKind,
     activities_reason: &'static str,
@@ -47,8 +46,8 @@ impl Execution {
         if let Some(text) = self.cancellation_mismatch() {
             return self.fail(ErrorDetails::nondeterminism(text), inbox_end);
         }
-        // Nobody is woken by a breadcrumb: what a dropped subscription had was released when it
-        // was dropped, and one that was dropped before it was recorded had nothing yet.
+        // The events of dropped futures wake no code: a dropped subscription released its value when
+        // it was dropped, and one that was dropped before it was recorded had none.
         let mut outbox = Outbox::default();
         self.record_drops(&mut outbox);
         if self.end.is_none() && self.awaits_nothing_durable() {
@@ -65,8 +64,8 @@ impl Execution {
         }
     }
 
-    /// Whether only something outside the engine could ever move the code. Told at once: the
-    /// wake-up may never come, because an execution that is not kept is dropped with its timers.
+    /// Whether only something outside the engine could ever wake the code. The turn fails at once: the
+    /// wake-up may never come, because an execution that leaves the memory drops its timers.
     fn awaits_nothing_durable(&self) -> bool {
         let wake_driven = self.ctx.shared.state().rules.wake_driven;
         wake_driven && self.ledger.is_settled() && self.waker.is_held_elsewhere()
@@ -85,12 +84,13 @@ impl Execution {
     fn waiting(&mut self, outbox: Outbox) -> Turn {
         let mut worker_items = Vec::new();
         let mut orchestrator_items = Vec::new();
-        for (id, action) in std::mem::take(&mut self.asked) {
-            let queue = match &action {
-                Action::CallActivity { .. } => &mut worker_items,
-                _for_orchestrations => &mut orchestrator_items,
-            };
-            queue.extend(self.message_of(id, action));
+        for message in std::mem::take(&mut self.outgoing) {
+            match message {
+                Outgoing::Activity(item) => worker_items.push(item),
+                Outgoing::Orchestration(item) | Outgoing::Detached(item) => {
+                    orchestrator_items.push(item);
+                }
+            }
         }
         orchestrator_items.extend(outbox.child_cancels.into_iter().map(|(_, message)| message));
         Turn {
@@ -113,13 +113,13 @@ impl Execution {
         self.end_with(ending, inbox_end, outbox)
     }
 
-    /// Fails for a fault: nothing that the code asked for or gave up in this turn is recorded or
+    /// Fails for a fault: nothing that the code asked for or dropped in this turn is recorded or
     /// sent.
     fn fail(&mut self, details: ErrorDetails, inbox_end: u64) -> Turn {
         self.fresh.retain(|event| event.event_id < inbox_end);
         self.event_id_next = inbox_end;
         self.ledger.truncate(inbox_end);
-        self.asked.clear();
+        self.outgoing.clear();
         self.end_with(Ending::failed(details), inbox_end, Outbox::default())
     }
 
@@ -180,8 +180,8 @@ impl Execution {
         }
     }
 
-    /// Closes what is open, records the end and tells whoever has to know. Of what the code asked
-    /// for in this turn, only detached starts outlive the execution.
+    /// Closes open subscriptions, records the end, cancels activities and notifies the parent. Of what
+    /// the code asked for in this turn, only detached starts outlive the execution.
     fn end_with(&mut self, ending: Ending, inbox_end: u64, mut outbox: Outbox) -> Turn {
         self.over = true;
         if let Some(last) = self.fresh.last() {
@@ -196,12 +196,13 @@ impl Execution {
             outbox.cancelled_activities.push(id);
         }
         let mut orchestrator_items = Vec::new();
-        for (id, action) in std::mem::take(&mut self.asked) {
-            if matches!(action, Action::StartOrchestrationDetached { .. }) {
-                orchestrator_items.extend(self.message_of(id, action));
+        for message in std::mem::take(&mut self.outgoing) {
+            match message {
+                Outgoing::Detached(item) => orchestrator_items.push(item),
+                Outgoing::Activity(_) | Outgoing::Orchestration(_) => {}
             }
         }
-        // A child of this turn was never started, so there is nobody to cancel.
+        // A child of this turn was never started and needs no cancellation.
         let started = outbox.child_cancels.into_iter().filter(|(id, _)| *id < inbox_end);
         orchestrator_items.extend(started.map(|(_, message)| message));
         orchestrator_items.extend(ending.parent_notice.and_then(|notice| self.notify(notice)));
@@ -216,7 +217,7 @@ impl Execution {
     }
 
     fn close_subscriptions(&mut self) {
-        for (id, asked) in self.ledger.open_subscriptions() {
+        for (id, schedule) in self.ledger.open_subscriptions() {
             let answered = {
                 let state = self.ctx.shared.state();
                 state.waits.is_answered(id) || state.queues.is_answered(id)
@@ -225,14 +226,14 @@ impl Execution {
                 continue;
             }
             let reason = SUBSCRIPTION_ENDED.to_owned();
-            match asked {
-                Asked::Wait => {
+            match schedule {
+                Schedule::Wait => {
                     self.push(Some(id), EventKind::ExternalSubscribedCancelled { reason });
                 }
-                Asked::Dequeue => {
+                Schedule::Dequeue => {
                     self.push(Some(id), EventKind::QueueSubscriptionCancelled { reason });
                 }
-                Asked::Activity | Asked::Timer | Asked::SubOrchestration => {}
+                Schedule::Activity | Schedule::Timer | Schedule::SubOrchestration => {}
             }
         }
     }
@@ -253,59 +254,6 @@ impl Execution {
                 details,
             },
         })
-    }
-
-    /// The message that carries an action out, if one is needed.
-    fn message_of(&self, id: u64, action: Action) -> Option<WorkItem> {
-        let instance = self.ctx.shared.instance_id.clone();
-        let execution_id = self.execution_id();
-        match action {
-            Action::CallActivity { name, input, session_id, tag, .. } => {
-                Some(WorkItem::ActivityExecute {
-                    instance,
-                    execution_id,
-                    id,
-                    name,
-                    input,
-                    session_id,
-                    tag,
-                })
-            }
-            Action::CreateTimer { fire_at_ms, .. } => {
-                Some(WorkItem::TimerFired { instance, execution_id, id, fire_at_ms })
-            }
-            Action::StartSubOrchestration { name, version, instance: child, input, .. } => {
-                Some(WorkItem::StartOrchestration {
-                    instance: build_child_instance_id(&instance, &child),
-                    orchestration: name,
-                    input,
-                    version,
-                    parent_instance: Some(instance),
-                    parent_id: Some(id),
-                    parent_execution_id: Some(execution_id),
-                    execution_id: INITIAL_EXECUTION_ID,
-                })
-            }
-            Action::StartOrchestrationDetached { name, version, instance, input, .. } => {
-                Some(WorkItem::StartOrchestration {
-                    instance,
-                    orchestration: name,
-                    input,
-                    version,
-                    parent_instance: None,
-                    parent_id: None,
-                    parent_execution_id: None,
-                    execution_id: INITIAL_EXECUTION_ID,
-                })
-            }
-            Action::WaitExternal { .. }
-            | Action::ContinueAsNew { .. }
-            | Action::UpdateCustomStatus { .. }
-            | Action::DequeueEvent { .. }
-            | Action::SetKeyValue { .. }
-            | Action::ClearKeyValue { .. }
-            | Action::ClearKeyValues => None,
-        }
     }
 }
 

@@ -2,47 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use super::roles::{Role, Schedule};
 use crate::limits::EVENTS_PER_EXECUTION_MAX;
 use crate::model::{Event, EventKind};
-
-/// What a schedule event asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asked {
-    Activity,
-    Timer,
-    SubOrchestration,
-    Wait,
-    Dequeue,
-}
-
-impl Asked {
-    /// The word of nondeterminism texts.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Activity => "activity",
-            Self::Timer => "timer",
-            Self::SubOrchestration => "suborchestration",
-            Self::Wait => "external",
-            Self::Dequeue => "persistent",
-        }
-    }
-
-    fn of(kind: &EventKind) -> Option<Self> {
-        match kind {
-            EventKind::ActivityScheduled { .. } => Some(Self::Activity),
-            EventKind::TimerCreated { .. } => Some(Self::Timer),
-            EventKind::SubOrchestrationScheduled { .. } => Some(Self::SubOrchestration),
-            EventKind::ExternalSubscribed { .. } => Some(Self::Wait),
-            EventKind::QueueSubscribed { .. } => Some(Self::Dequeue),
-            _not_a_schedule => None,
-        }
-    }
-}
 
 /// One recorded schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Entry {
-    pub(super) asked: Asked,
+    pub(super) schedule: Schedule,
     pub(super) open: bool,
     cancel_requested: bool,
 }
@@ -58,33 +25,34 @@ pub(super) struct Ledger {
 }
 
 impl Ledger {
-    /// Takes note of an event, recorded or new.
+    /// Updates the schedules for an event, recorded or new.
     pub(super) fn record(&mut self, event: &Event) {
-        if let Some(asked) = Asked::of(&event.kind) {
-            self.insert(event.event_id, asked);
+        let role = Role::of(&event.kind);
+        if let Role::Scheduled(schedule) = role {
+            self.insert(event.event_id, schedule);
         }
         if let EventKind::SubOrchestrationScheduled { instance, .. } = &event.kind {
             self.children.insert(event.event_id, instance.clone());
         }
         let Some(source) = event.source_event_id else { return };
-        match &event.kind {
-            EventKind::ActivityCompleted { .. }
-            | EventKind::ActivityFailed { .. }
-            | EventKind::TimerFired { .. }
-            | EventKind::ExternalSubscribedCancelled { .. }
-            | EventKind::QueueSubscriptionCancelled { .. } => self.close(source),
-            EventKind::SubOrchestrationCompleted { .. }
-            | EventKind::SubOrchestrationFailed { .. } => {
+        match role {
+            Role::Answer(Schedule::SubOrchestration) => {
                 self.children.remove(&source);
                 self.close(source);
             }
-            EventKind::ActivityCancelRequested { .. }
-            | EventKind::SubOrchestrationCancelRequested { .. } => {
+            Role::Answer(_) | Role::GivenUp(Schedule::Wait | Schedule::Dequeue) => {
+                self.close(source);
+            }
+            Role::GivenUp(Schedule::Activity | Schedule::SubOrchestration | Schedule::Timer) => {
                 if let Some(entry) = self.get_mut(source) {
                     entry.cancel_requested = true;
                 }
             }
-            _says_nothing_about_schedules => {}
+            Role::Message
+            | Role::Scheduled(_)
+            | Role::Detached
+            | Role::StateChange(_)
+            | Role::Last => {}
         }
     }
 
@@ -101,21 +69,24 @@ impl Ledger {
         }
     }
 
-    /// Whether nothing recorded can still be answered.
+    /// Whether no schedule is open.
     pub(super) fn is_settled(&self) -> bool {
         self.open == 0
     }
 
     /// Activities that are scheduled, not finished and not cancelled, ascending.
     pub(super) fn activities_in_flight(&self) -> Vec<u64> {
-        self.select(|entry| entry.asked == Asked::Activity && entry.open && !entry.cancel_requested)
+        self.select(|entry| {
+            entry.schedule == Schedule::Activity && entry.open && !entry.cancel_requested
+        })
     }
 
     /// Waits and dequeues without a value, ascending.
-    pub(super) fn open_subscriptions(&self) -> Vec<(u64, Asked)> {
-        let open =
-            self.select(|entry| matches!(entry.asked, Asked::Wait | Asked::Dequeue) && entry.open);
-        open.into_iter().filter_map(|id| Some((id, self.get(id)?.asked))).collect()
+    pub(super) fn open_subscriptions(&self) -> Vec<(u64, Schedule)> {
+        let open = self.select(|entry| {
+            matches!(entry.schedule, Schedule::Wait | Schedule::Dequeue) && entry.open
+        });
+        open.into_iter().filter_map(|id| Some((id, self.get(id)?.schedule))).collect()
     }
 
     /// Unresolved children that were not cancelled, ascending, as recorded.
@@ -145,12 +116,12 @@ impl Ledger {
         self.entries.len() * size_of::<Option<Entry>>()
     }
 
-    fn insert(&mut self, id: u64, asked: Asked) {
+    fn insert(&mut self, id: u64, schedule: Schedule) {
         let Some(index) = index(id) else { return };
         if self.entries.len() <= index {
             self.entries.resize(index + 1, None);
         }
-        self.entries[index] = Some(Entry { asked, open: true, cancel_requested: false });
+        self.entries[index] = Some(Entry { schedule, open: true, cancel_requested: false });
         self.open += 1;
     }
 
@@ -167,7 +138,7 @@ impl Ledger {
     }
 }
 
-/// Where an event id stands in the table; a stored id too large for memory has no place.
+/// The place of an event id in the table. `None` if the id is too large for memory.
 fn index(id: u64) -> Option<usize> {
     (1..=EVENTS_PER_EXECUTION_MAX).contains(&id).then(|| usize::try_from(id - 1).ok()).flatten()
 }

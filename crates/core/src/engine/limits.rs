@@ -14,9 +14,9 @@ impl Execution {
     }
 
     fn status_too_large(&self) -> Option<String> {
-        let last = self.fresh.iter().rev().find_map(|event| match &event.kind {
-            EventKind::CustomStatusUpdated { status } => status.as_ref(),
-            _other => None,
+        let last = self.fresh.iter().rev().find_map(|event| {
+            let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
+            status.as_ref()
         })?;
         (last.len() > MAX_CUSTOM_STATUS_BYTES).then(|| {
             format!(
@@ -27,30 +27,30 @@ impl Execution {
     }
 
     fn tag_too_large(&self) -> Option<String> {
-        self.fresh.iter().find_map(|event| match &event.kind {
-            EventKind::ActivityScheduled { name, tag: Some(tag), .. }
-                if tag.len() > MAX_TAG_NAME_BYTES =>
-            {
-                Some(format!(
+        self.fresh.iter().find_map(|event| {
+            let EventKind::ActivityScheduled { name, tag: Some(tag), .. } = &event.kind else {
+                return None;
+            };
+            (tag.len() > MAX_TAG_NAME_BYTES).then(|| {
+                format!(
                     "Activity '{name}' tag size ({} bytes) exceeds limit \
                      ({MAX_TAG_NAME_BYTES} bytes)",
                     tag.len()
-                ))
-            }
-            _other => None,
+                )
+            })
         })
     }
 
     fn value_too_large(&self) -> Option<String> {
-        self.fresh.iter().find_map(|event| match &event.kind {
-            EventKind::KeyValueSet { key, value, .. } if value.len() > MAX_KV_VALUE_BYTES => {
-                Some(format!(
+        self.fresh.iter().find_map(|event| {
+            let EventKind::KeyValueSet { key, value, .. } = &event.kind else { return None };
+            (value.len() > MAX_KV_VALUE_BYTES).then(|| {
+                format!(
                     "KV value for key '{key}' ({} bytes) exceeds limit \
                      ({MAX_KV_VALUE_BYTES} bytes)",
                     value.len()
-                ))
-            }
-            _other => None,
+                )
+            })
         })
     }
 

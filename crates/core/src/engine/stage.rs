@@ -5,31 +5,31 @@ use std::collections::HashSet;
 use tracing::warn;
 
 use super::execution::{End, Execution};
-use super::ledger::Asked;
+use super::roles::Schedule;
 use super::waker::FOREIGN_WAKE_SIGNAL;
 use crate::model::event::BUILD_VERSION;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
 
 /// An answer to a schedule.
 struct Answer {
-    /// The execution that asked.
+    /// The execution that scheduled it.
     execution_id: u64,
     /// The schedule event.
     id: u64,
-    asked: Asked,
+    schedule: Schedule,
     kind: EventKind,
 }
 
 impl Execution {
-    /// Numbers and keeps the events of this turn's messages, in queue order. A message that cannot
-    /// be one faults the execution; the others are still recorded.
+    /// Turns the messages of this turn into numbered events, in queue order. An invalid message
+    /// faults the execution; the others are still recorded.
     pub(super) fn stage(&mut self, messages: Vec<WorkItem>) {
         let mut answered = HashSet::new();
         let mut cancelled = self.cancel_reason.is_some();
         for message in messages {
             match message {
                 WorkItem::ExternalRaised { name, data, .. } if name == FOREIGN_WAKE_SIGNAL => {
-                    // An earlier execution of the instance may be the one that was woken.
+                    // The wake-up may be of an earlier execution of the instance.
                     if data == self.execution_id().to_string() {
                         self.fault_foreign_wake();
                     }
@@ -50,7 +50,11 @@ impl Execution {
                 | WorkItem::ActivityExecute { .. } => {
                     self.warn_dropped(&message, "is not a message of a running execution");
                 }
-                answer => self.stage_answer(answer, &mut answered),
+                WorkItem::ActivityCompleted { .. }
+                | WorkItem::ActivityFailed { .. }
+                | WorkItem::TimerFired { .. }
+                | WorkItem::SubOrchCompleted { .. }
+                | WorkItem::SubOrchFailed { .. } => self.stage_answer(message, &mut answered),
             }
         }
     }
@@ -70,10 +74,10 @@ impl Execution {
             return;
         }
         let Some(entry) = self.ledger.get(answer.id) else {
-            let what = match answer.asked {
-                Asked::Timer => "timer",
-                Asked::SubOrchestration => "sub-orchestration",
-                Asked::Activity | Asked::Wait | Asked::Dequeue => "completion",
+            let what = match answer.schedule {
+                Schedule::Timer => "timer",
+                Schedule::SubOrchestration => "sub-orchestration",
+                Schedule::Activity | Schedule::Wait | Schedule::Dequeue => "completion",
             };
             return self.fault(format!(
                 "no matching schedule for {what} id={}: {described} arrived, \
@@ -81,12 +85,12 @@ impl Execution {
                 answer.id
             ));
         };
-        if entry.asked != answer.asked {
+        if entry.schedule != answer.schedule {
             return self.fault(format!(
                 "completion kind mismatch for id={}, expected '{}', got '{}'",
                 answer.id,
-                entry.asked.word(),
-                answer.asked.word()
+                entry.schedule.word(),
+                answer.schedule.word()
             ));
         }
         if !entry.open || !answered.insert(answer.id) {
@@ -107,10 +111,10 @@ impl Execution {
     /// Failures that are not the application's end the orchestration with the same details; its
     /// code must not be able to catch them.
     fn abort_for_system_failure(&mut self, kind: &EventKind) {
-        let details = match kind {
-            EventKind::ActivityFailed { details }
-            | EventKind::SubOrchestrationFailed { details } => details,
-            _not_a_failure => return,
+        let (EventKind::ActivityFailed { details } | EventKind::SubOrchestrationFailed { details }) =
+            kind
+        else {
+            return;
         };
         let is_system = match details {
             ErrorDetails::Infrastructure { .. }
@@ -161,26 +165,26 @@ impl Execution {
 
 impl Answer {
     fn of(message: WorkItem) -> Option<Self> {
-        let (execution_id, id, asked, kind) = match message {
+        let (execution_id, id, schedule, kind) = match message {
             WorkItem::ActivityCompleted { execution_id, id, result, .. } => {
-                (execution_id, id, Asked::Activity, EventKind::ActivityCompleted { result })
+                (execution_id, id, Schedule::Activity, EventKind::ActivityCompleted { result })
             }
             WorkItem::ActivityFailed { execution_id, id, details, .. } => {
-                (execution_id, id, Asked::Activity, EventKind::ActivityFailed { details })
+                (execution_id, id, Schedule::Activity, EventKind::ActivityFailed { details })
             }
             WorkItem::TimerFired { execution_id, id, fire_at_ms, .. } => {
-                (execution_id, id, Asked::Timer, EventKind::TimerFired { fire_at_ms })
+                (execution_id, id, Schedule::Timer, EventKind::TimerFired { fire_at_ms })
             }
             WorkItem::SubOrchCompleted { parent_execution_id, parent_id, result, .. } => (
                 parent_execution_id,
                 parent_id,
-                Asked::SubOrchestration,
+                Schedule::SubOrchestration,
                 EventKind::SubOrchestrationCompleted { result },
             ),
             WorkItem::SubOrchFailed { parent_execution_id, parent_id, details, .. } => (
                 parent_execution_id,
                 parent_id,
-                Asked::SubOrchestration,
+                Schedule::SubOrchestration,
                 EventKind::SubOrchestrationFailed { details },
             ),
             WorkItem::StartOrchestration { .. }
@@ -190,6 +194,6 @@ impl Answer {
             | WorkItem::ContinueAsNew { .. }
             | WorkItem::QueueMessage { .. } => return None,
         };
-        Some(Self { execution_id, id, asked, kind })
+        Some(Self { execution_id, id, schedule, kind })
     }
 }

@@ -5,10 +5,8 @@ use serde_json::Value;
 
 /// Encodes a value: strings as they are, everything else as compact JSON.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
-    match serde_json::to_value(value).map_err(|error| error.to_string())? {
-        Value::String(text) => Ok(text),
-        other => Ok(other.to_string()),
-    }
+    let value = serde_json::to_value(value).map_err(|error| error.to_string())?;
+    if let Value::String(text) = value { Ok(text) } else { Ok(value.to_string()) }
 }
 
 /// Decodes a value: as JSON if that fits the type, else as a plain string.

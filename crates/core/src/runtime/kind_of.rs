@@ -4,10 +4,10 @@ use crate::model::WorkItem;
 
 /// Name of the message's variant. `QueueMessage` goes by its older name, which logs and tools know.
 pub fn kind_of(msg: &WorkItem) -> &'static str {
-    match msg {
-        WorkItem::QueueMessage { .. } => "ExternalRaisedPersistent",
-        other => other.variant_name(),
+    if let WorkItem::QueueMessage { .. } = msg {
+        return "ExternalRaisedPersistent";
     }
+    msg.variant_name()
 }
 
 #[cfg(test)]

@@ -91,7 +91,8 @@ fn messages_that_have_no_effect_are_logged() {
         Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
     harness.turn(&["start"]);
     let lines = logged_by(|| drop(harness.turn(&["done 2/9 old", "start", "signal go x"])));
-    let expected = ["for another execution", "dropped a message", "nobody waits for this signal"];
+    let expected =
+        ["for another execution", "dropped a message", "no wait is open for this signal"];
     assert_eq!(lines.len(), expected.len(), "{lines:#?}");
     for (line, part) in lines.iter().zip(expected) {
         assert!(line.starts_with("WARN duroxide::runtime") && line.contains(part), "{line}");

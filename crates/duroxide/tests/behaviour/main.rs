@@ -1,6 +1,8 @@
 //! What people rely on, through the real runtime, the real client and the SQLite store.
 //!
 //! Tests never wait for luck: they wait for a signal or a stored fact, and move the clock.
+
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
 #![cfg(feature = "sqlite")]
 
 mod activities;

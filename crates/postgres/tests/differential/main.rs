@@ -3,6 +3,8 @@
 //! The steps are those that SQLite is compared by. Random operations are applied to both under one
 //! clock. After each of them the answers and all that can be seen from outside must be equal.
 
+#![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
+
 #[path = "../../../conformance/tests/differential/apply.rs"]
 mod apply;
 #[path = "../../../conformance/tests/differential/as_text.rs"]

@@ -132,7 +132,7 @@ impl Round {
         {
             match command {
                 Command::Run(job) if !self.may_join(job.as_ref()) => self.next = Some(job),
-                command => self.add(command),
+                Command::Run(_) | Command::Checkpoint(_) | Command::LookAround => self.add(command),
             }
         }
         self.jobs.len() > before

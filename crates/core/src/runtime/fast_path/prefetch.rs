@@ -40,15 +40,17 @@ impl Prefetch {
 
     /// Drops activities that a turn no longer wants.
     pub(super) fn forget(&self, ids: &[ScheduledActivityIdentifier]) {
-        let is_wanted = |waiting: &Waiting| match &waiting.fetched.item {
-            WorkItem::ActivityExecute { instance, execution_id, id, .. } => {
-                !ids.iter().any(|cancelled| {
-                    cancelled.activity_id == *id
-                        && cancelled.execution_id == *execution_id
-                        && cancelled.instance == *instance
-                })
-            }
-            _other => true,
+        let is_wanted = |waiting: &Waiting| {
+            let WorkItem::ActivityExecute { instance, execution_id, id, .. } =
+                &waiting.fetched.item
+            else {
+                return true;
+            };
+            !ids.iter().any(|cancelled| {
+                cancelled.activity_id == *id
+                    && cancelled.execution_id == *execution_id
+                    && cancelled.instance == *instance
+            })
         };
         self.lock().retain(is_wanted);
     }

@@ -27,6 +27,7 @@ impl Teller {
         self.told = self.told.max(history.len());
     }
 
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the demo shows only these events")]
     fn tell_event(&mut self, event: &Event, what: &str) {
         let name = event.source_event_id.and_then(|id| self.names.get(&id)).cloned();
         let name = name.unwrap_or_default();

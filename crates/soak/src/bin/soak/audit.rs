@@ -218,6 +218,7 @@ impl Audit<'_> {
     }
 }
 
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other events leave the execution running")]
 fn end_of(kind: &EventKind) -> Option<&'static str> {
     match kind {
         EventKind::OrchestrationCompleted { .. } => Some("Completed"),
@@ -228,6 +229,7 @@ fn end_of(kind: &EventKind) -> Option<&'static str> {
 }
 
 /// What a completion is an answer to; `None` if the event is no completion.
+#[expect(clippy::wildcard_enum_match_arm, reason = "all other events answer nothing")]
 fn answers(kind: &EventKind) -> Option<fn(&EventKind) -> bool> {
     Some(match kind {
         EventKind::ActivityCompleted { .. } | EventKind::ActivityFailed { .. } => {

@@ -71,7 +71,9 @@ async fn one(client: &Client, kind: Kind, number: u64) -> Result<(), String> {
     let came_to = match status {
         OrchestrationStatus::Completed { output, .. } => Wanted::Output(output),
         OrchestrationStatus::Failed { details, .. } => Wanted::Failure(details.display_message()),
-        other => return Err(format!("{other:?}")),
+        OrchestrationStatus::NotFound | OrchestrationStatus::Running { .. } => {
+            return Err(format!("{status:?}"));
+        }
     };
     let wanted = kind.wanted(number);
     if came_to == wanted { Ok(()) } else { Err(format!("{came_to:?} instead of {wanted:?}")) }
