@@ -1,4 +1,4 @@
-//! Activities from schedule to result (4.1 to 4.8, 14, 17, 18, 20.3, 20.6).
+//! Activities, from schedule to result.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext, PoisonMessag
 use serde::{Deserialize, Serialize};
 
 use crate::support::{
-    Diary, Mode, Node, USUAL, activities, cancellations, count, in_every_mode, memory,
-    memory_with_clock, orchestrations, short_backoff, until,
+    DEFAULT_MODE, Journal, Mode, Node, activities, cancellations, count, eventually, in_every_mode,
+    memory, memory_with_clock, orchestrations, short_backoff,
 };
 
 #[derive(Serialize, Deserialize)]
@@ -38,7 +38,7 @@ async fn panics(_: ActivityContext, _: String) -> Result<String, String> {
     panic!("kaboom")
 }
 
-async fn results_errors_and_panics_reach_the_code(mode: Mode) {
+async fn the_code_gets_results_errors_and_panics(mode: Mode) {
     let registry =
         activities().register("Shout", shout).register("Refuse", refuse).register("Panic", panics);
     let node = Node::start(mode, orchestrations().register("Call", call), registry).await;
@@ -49,20 +49,20 @@ async fn results_errors_and_panics_reach_the_code(mode: Mode) {
     node.stop().await;
 }
 
-async fn typed_activities_decode_and_encode(mode: Mode) {
+async fn typed_activities_encode_input_and_decode_output(mode: Mode) {
     async fn add(ctx: OrchestrationContext, sum: Sum) -> Result<i64, String> {
         let total: i64 = ctx.schedule_activity_typed("Add", &sum).await?;
         let text: Result<Vec<u8>, String> = ctx.schedule_activity_typed("Add", &sum).await;
-        assert!(text.is_err(), "a number is no list");
+        assert!(text.is_err(), "a number is not a list");
         let bad: Result<i64, String> = ctx.schedule_activity_typed("Add", &"text").await;
-        assert!(bad.is_err(), "a text is no sum");
+        assert!(bad.is_err(), "a string is not a sum");
         Ok(total)
     }
     let registry = activities()
         .register_typed("Add", |_: ActivityContext, sum: Sum| async move { Ok(sum.a + sum.b) });
     let node = Node::start(mode, orchestrations().register_typed("Add", add), registry).await;
     node.client.start_orchestration_typed("sum", "Add", Sum { a: 40, b: 2 }).await.unwrap();
-    let total = node.client.wait_for_orchestration_typed::<i64>("sum", crate::support::PATIENCE);
+    let total = node.client.wait_for_orchestration_typed::<i64>("sum", crate::support::TIMEOUT);
     assert_eq!(total.await.unwrap(), Ok(42));
     node.stop().await;
 }
@@ -109,14 +109,14 @@ async fn system_calls_are_recorded_and_replayed(mode: Mode) {
 }
 
 in_every_mode! {
-    results_errors_and_panics_reach_the_code,
-    typed_activities_decode_and_encode,
+    the_code_gets_results_errors_and_panics,
+    typed_activities_encode_input_and_decode_output,
     equal_calls_are_independent,
     system_calls_are_recorded_and_replayed,
 }
 
 #[tokio::test]
-async fn an_activity_knows_who_runs_it_for_whom() {
+async fn an_activity_context_names_its_caller_and_worker() {
     async fn routed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let plain = ctx.schedule_activity("Who", "").await?;
         let routed = ctx.schedule_activity_on_session("Who", "", "s1").with_tag("gpu").await?;
@@ -140,7 +140,7 @@ async fn an_activity_knows_who_runs_it_for_whom() {
     let options = RuntimeOptions {
         worker_node_id: Some("node-7".to_owned()),
         worker_tag_filter: TagFilter::default_and(["gpu"]),
-        ..USUAL.options()
+        ..DEFAULT_MODE.options()
     };
     let registry = orchestrations().register_versioned("Routed", "2.1.0", routed);
     let node = Node::on(&store, options, registry, activities().register("Who", who)).await;
@@ -153,7 +153,7 @@ async fn an_activity_knows_who_runs_it_for_whom() {
 }
 
 #[tokio::test]
-async fn an_activity_can_talk_to_other_instances() {
+async fn an_activity_can_signal_instances() {
     async fn relay(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let go = ctx.schedule_wait("Go");
         ctx.schedule_activity("Signal", "").await?;
@@ -164,7 +164,7 @@ async fn an_activity_can_talk_to_other_instances() {
         sent.map(|()| String::new()).map_err(|error| error.to_string())
     }
     let registry = activities().register("Signal", signal);
-    let node = Node::start(USUAL, orchestrations().register("Relay", relay), registry).await;
+    let node = Node::start(DEFAULT_MODE, orchestrations().register("Relay", relay), registry).await;
     assert_eq!(node.run("relay", "Relay", "").await, "from within");
     node.stop().await;
 }
@@ -177,54 +177,55 @@ async fn a_held_activity_runs_and_a_dropped_one_does_not() {
         ctx.schedule_wait("Go").await;
         held.await
     }
-    let diary = Diary::default();
+    let journal = Journal::default();
     let registry = activities().register("Note", {
-        let diary = diary.clone();
+        let journal = journal.clone();
         move |_, input: String| {
-            diary.write(input.clone());
+            journal.write(input.clone());
             async move { Ok(input) }
         }
     });
-    let node = Node::start(USUAL, orchestrations().register("Hold", hold), registry).await;
-    node.begin("hold", "Hold", "").await;
-    assert_eq!(diary.next().await, "held");
-    node.until_kind("hold", "ActivityCompleted").await;
+    let node = Node::start(DEFAULT_MODE, orchestrations().register("Hold", hold), registry).await;
+    node.start_instance("hold", "Hold", "").await;
+    assert_eq!(journal.next().await, "held");
+    node.wait_for_event("hold", "ActivityCompleted").await;
     node.client.raise_event("hold", "Go", "").await.unwrap();
     assert_eq!(node.output("hold").await, "held");
-    assert!(diary.unread().is_empty());
+    assert!(journal.unread().is_empty());
     assert_eq!(cancellations(&node.history("hold").await), [(2, "dropped_future")]);
     node.stop().await;
 }
 
 #[tokio::test]
-async fn an_unregistered_activity_waits_for_a_node_that_has_it() {
+async fn an_unregistered_activity_waits_for_a_node_with_its_handler() {
     let (store, clock) = memory_with_clock().await;
     let call = || orchestrations().register("Call", call);
-    let node = Node::on(&store, USUAL.options(), call(), activities()).await;
-    node.begin("call", "Call", "Shout").await;
-    // Taken once and given back, hidden by the backoff.
+    let node = Node::on(&store, DEFAULT_MODE.options(), call(), activities()).await;
+    node.start_instance("call", "Call", "Shout").await;
+    // Fetched once and abandoned; the backoff hides it.
     let fetched =
         |node: &Node| node.runtime.metrics_snapshot().unwrap().worker_dispatcher_items_fetched;
-    until(|| fetched(&node) > 0).await;
+    eventually(|| fetched(&node) > 0).await;
     node.runtime.clone().shutdown(None).await;
     let other =
-        Node::on(&store, USUAL.options(), call(), activities().register("Shout", shout)).await;
+        Node::on(&store, DEFAULT_MODE.options(), call(), activities().register("Shout", shout))
+            .await;
     clock.advance(Duration::from_secs(1));
     assert_eq!(other.output("call").await, "ok IN");
     other.stop().await;
 }
 
 #[tokio::test]
-async fn an_activity_tried_too_often_fails_its_orchestration() {
+async fn a_poisoned_activity_fails_its_orchestration() {
     let store = memory().await;
     let options = RuntimeOptions {
         max_attempts: 2,
         unregistered_backoff: short_backoff(),
-        ..USUAL.options()
+        ..DEFAULT_MODE.options()
     };
     let node =
         Node::on(&store, options, orchestrations().register("Call", call), activities()).await;
-    node.begin("poison", "Call", "Nowhere").await;
+    node.start_instance("poison", "Call", "Nowhere").await;
     match node.failure("poison").await {
         ErrorDetails::Poison {
             attempt_count: 3,
@@ -243,17 +244,18 @@ async fn an_activity_tried_too_often_fails_its_orchestration() {
 }
 
 #[tokio::test]
-async fn a_tag_that_no_worker_takes_waits_and_another_node_takes_it() {
+async fn a_tagged_activity_waits_for_a_node_that_accepts_its_tag() {
     async fn tagged(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         ctx.schedule_activity("Shout", "gpu").with_tag("gpu").await
     }
     let store = memory().await;
     let registry = || orchestrations().register("Tagged", tagged);
     let shouting = || activities().register("Shout", shout);
-    let plain = Node::on(&store, USUAL.options(), registry(), shouting()).await;
-    plain.begin("tagged", "Tagged", "").await;
-    plain.until_kind("tagged", "ActivityScheduled").await;
-    let options = RuntimeOptions { worker_tag_filter: TagFilter::tags(["gpu"]), ..USUAL.options() };
+    let plain = Node::on(&store, DEFAULT_MODE.options(), registry(), shouting()).await;
+    plain.start_instance("tagged", "Tagged", "").await;
+    plain.wait_for_event("tagged", "ActivityScheduled").await;
+    let options =
+        RuntimeOptions { worker_tag_filter: TagFilter::tags(["gpu"]), ..DEFAULT_MODE.options() };
     let gpu = Node::on(&store, options, registry(), shouting()).await;
     assert_eq!(gpu.output("tagged").await, "GPU");
     assert_eq!(plain.runtime.metrics_snapshot().unwrap().worker_dispatcher_items_fetched, 0);

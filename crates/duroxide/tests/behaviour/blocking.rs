@@ -1,4 +1,4 @@
-//! Activities that block a thread or eat memory do not hold up others.
+//! Activities that block a thread or use much memory do not delay others.
 
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
@@ -10,18 +10,19 @@ use duroxide::runtime::registry::OrchestrationRegistryBuilder;
 use duroxide::{ActivityContext, OrchestrationContext};
 
 use crate::support::{
-    Diary, Mode, Node, PATIENCE, USUAL, activities, in_every_mode, memory, orchestrations, until,
+    DEFAULT_MODE, Journal, Mode, Node, TIMEOUT, activities, eventually, in_every_mode, memory,
+    orchestrations,
 };
 
 /// Long enough for a busy machine to renew it in time.
 const LEASE: Duration = Duration::from_secs(1);
-/// So long that the lease runs out twice unless it is renewed.
+/// Long enough for the lease to expire twice without renewal.
 const BLOCKED: Duration = Duration::from_millis(2_500);
 
-/// Much less than the lease of an activity whose result got lost.
+/// Much shorter than the lease of an activity whose result was lost.
 const SOON: Duration = Duration::from_secs(10);
 
-/// A thread that waits for the test.
+/// Blocks a thread until the test opens it.
 type Gate = Arc<Mutex<mpsc::Receiver<()>>>;
 
 fn gate() -> (mpsc::Sender<()>, Gate) {
@@ -30,7 +31,7 @@ fn gate() -> (mpsc::Sender<()>, Gate) {
 }
 
 fn block(gate: &Gate) {
-    gate.lock().unwrap().recv_timeout(PATIENCE).expect("the test opens the gate");
+    gate.lock().unwrap().recv_timeout(TIMEOUT).expect("the test opens the gate");
 }
 
 fn one_call() -> OrchestrationRegistryBuilder {
@@ -39,7 +40,7 @@ fn one_call() -> OrchestrationRegistryBuilder {
     })
 }
 
-/// A lease that runs out several times while an activity blocks.
+/// Leases that expire several times while an activity blocks.
 fn short_leases(mode: Mode) -> RuntimeOptions {
     RuntimeOptions {
         worker_concurrency: 2,
@@ -50,10 +51,10 @@ fn short_leases(mode: Mode) -> RuntimeOptions {
     }
 }
 
-async fn a_blocking_activity_holds_up_nobody_and_keeps_its_lease(mode: Mode) {
+async fn a_blocking_activity_delays_no_others_and_keeps_its_lease(mode: Mode) {
     let (open, gate) = gate();
-    let diary = Diary::default();
-    let written = diary.clone();
+    let journal = Journal::default();
+    let written = journal.clone();
     let handlers = activities()
         .register("Quick", |_: ActivityContext, _: String| async move { Ok("quick".to_owned()) })
         .register_blocking("Block", move |ctx: ActivityContext, _: String| {
@@ -62,177 +63,177 @@ async fn a_blocking_activity_holds_up_nobody_and_keeps_its_lease(mode: Mode) {
             Ok("blocked".to_owned())
         });
     let node = Node::on(&memory().await, short_leases(mode), one_call(), handlers).await;
-    node.begin("blocks", "Call", "Block").await;
-    assert_eq!(diary.next().await, "blocks");
-    let began = Instant::now();
+    node.start_instance("blocks", "Call", "Block").await;
+    assert_eq!(journal.next().await, "blocks");
+    let start = Instant::now();
     let mut others = 0;
-    while began.elapsed() < BLOCKED {
+    while start.elapsed() < BLOCKED {
         assert_eq!(node.run(&format!("other-{others}"), "Call", "Quick").await, "quick");
         others += 1;
     }
     assert!(others > 10, "only {others} others ran");
     open.send(()).unwrap();
     assert_eq!(node.output("blocks").await, "blocked");
-    assert!(diary.unread().is_empty(), "it ran once");
+    assert!(journal.unread().is_empty(), "it ran once");
     node.stop().await;
 }
 
-async fn a_blocking_activity_is_cancelled_like_any_other(mode: Mode) {
+async fn a_blocking_activity_can_be_cancelled(mode: Mode) {
     let (open, gate) = gate();
-    let diary = Diary::default();
-    let (attentive, stubborn) = (diary.clone(), diary.clone());
+    let journal = Journal::default();
+    let (attentive, stubborn) = (journal.clone(), journal.clone());
     let handlers = activities()
         .register_blocking("Attentive", move |ctx: ActivityContext, _: String| {
-            attentive.write("began");
-            let began = Instant::now();
-            while !ctx.is_cancelled() && began.elapsed() < PATIENCE {
+            attentive.write("started");
+            let start = Instant::now();
+            while !ctx.is_cancelled() && start.elapsed() < TIMEOUT {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            attentive.write("told");
+            attentive.write("cancelled");
             Err("stopped".to_owned())
         })
         .register_blocking("Stubborn", move |_: ActivityContext, _: String| {
-            stubborn.write("began");
+            stubborn.write("started");
             block(&gate);
             stubborn.write("late");
             Ok(String::new())
         });
     let options = RuntimeOptions { worker_concurrency: 1, ..short_leases(mode) };
     let node = Node::on(&memory().await, options, one_call(), handlers).await;
-    node.begin("attentive", "Call", "Attentive").await;
-    assert_eq!(diary.next().await, "began");
+    node.start_instance("attentive", "Call", "Attentive").await;
+    assert_eq!(journal.next().await, "started");
     node.client.cancel_instance("attentive", "enough").await.unwrap();
-    assert_eq!(diary.next().await, "told");
+    assert_eq!(journal.next().await, "cancelled");
     for stubborn in ["first", "second"] {
-        node.begin(stubborn, "Call", "Stubborn").await;
-        assert_eq!(diary.next().await, "began", "the only slot is free again");
+        node.start_instance(stubborn, "Call", "Stubborn").await;
+        assert_eq!(journal.next().await, "started", "the only slot is free again");
         node.client.cancel_instance(stubborn, "enough").await.unwrap();
         assert_eq!(node.failure_text(stubborn).await, "canceled: enough");
     }
     for _thread in 0..2 {
         open.send(()).unwrap();
-        assert_eq!(diary.next().await, "late");
+        assert_eq!(journal.next().await, "late");
     }
     let counted = node.stop_and_count().await;
     assert_eq!((counted.activity_success, counted.activity_infra_errors), (0, 0));
 }
 
 in_every_mode! {
-    a_blocking_activity_holds_up_nobody_and_keeps_its_lease,
-    a_blocking_activity_is_cancelled_like_any_other,
+    a_blocking_activity_delays_no_others_and_keeps_its_lease,
+    a_blocking_activity_can_be_cancelled,
 }
 
 #[tokio::test]
 async fn a_panic_of_a_blocking_activity_is_an_error_of_its_call() {
     let handlers = activities()
         .register_blocking("Panic", |_: ActivityContext, _: String| panic!("in a thread"));
-    let node = Node::start(USUAL, one_call(), handlers).await;
-    node.begin("panics", "Call", "Panic").await;
+    let node = Node::start(DEFAULT_MODE, one_call(), handlers).await;
+    node.start_instance("panics", "Call", "Panic").await;
     let text = node.failure_text("panics").await;
     assert!(text.ends_with("panicked with message \"in a thread\""), "{text}");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn a_node_stops_although_a_blocking_activity_goes_on() {
+async fn a_node_stops_although_a_blocking_activity_still_runs() {
     let (open, gate) = gate();
-    let diary = Diary::default();
-    let written = diary.clone();
+    let journal = Journal::default();
+    let written = journal.clone();
     let handlers = activities().register_blocking("Block", move |_: ActivityContext, _: String| {
-        written.write("began");
+        written.write("started");
         block(&gate);
         Ok(String::new())
     });
     let store: Arc<dyn Provider> = memory().await;
-    let node = Node::on(&store, USUAL.options(), one_call(), handlers).await;
-    node.begin("blocks", "Call", "Block").await;
-    assert_eq!(diary.next().await, "began");
-    let asked = Instant::now();
+    let node = Node::on(&store, DEFAULT_MODE.options(), one_call(), handlers).await;
+    node.start_instance("blocks", "Call", "Block").await;
+    assert_eq!(journal.next().await, "started");
+    let start = Instant::now();
     node.runtime.clone().shutdown(Some(20)).await;
-    assert!(asked.elapsed() < Duration::from_secs(5), "took {:?}", asked.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
     drop(node);
     assert!(Arc::strong_count(&store) > 1, "the thread holds its context");
     open.send(()).unwrap();
-    until(|| Arc::strong_count(&store) == 1).await;
+    eventually(|| Arc::strong_count(&store) == 1).await;
 }
 
-/// An async activity that blocks although it should not costs one thread of the executor, no more.
+/// An async activity that blocks, although it should not, occupies only one thread of the executor.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_async_activity_that_blocks_its_thread_leaves_the_others_to_the_rest() {
+async fn an_async_activity_that_blocks_occupies_only_its_own_thread() {
     let (open, gate) = gate();
-    let diary = Diary::default();
-    let written = diary.clone();
+    let journal = Journal::default();
+    let written = journal.clone();
     let handlers = activities()
         .register("Quick", |_: ActivityContext, _: String| async move { Ok("quick".to_owned()) })
         .register("Block", move |_: ActivityContext, _: String| {
-            let (gate, diary) = (gate.clone(), written.clone());
+            let (gate, journal) = (gate.clone(), written.clone());
             async move {
-                diary.write("began");
-                // Whatever was woken by this thread must not wait for it.
+                journal.write("started");
+                // Tasks that this thread has woken must not wait for it.
                 tokio::task::yield_now().await;
                 block(&gate);
                 Ok("blocked".to_owned())
             }
         });
-    let node = Node::on(&memory().await, short_leases(USUAL), one_call(), handlers).await;
-    node.begin("blocks", "Call", "Block").await;
-    assert_eq!(diary.next().await, "began");
-    let began = Instant::now();
+    let node = Node::on(&memory().await, short_leases(DEFAULT_MODE), one_call(), handlers).await;
+    node.start_instance("blocks", "Call", "Block").await;
+    assert_eq!(journal.next().await, "started");
+    let start = Instant::now();
     let mut others = 0;
-    while began.elapsed() < BLOCKED {
+    while start.elapsed() < BLOCKED {
         assert_eq!(node.run(&format!("other-{others}"), "Call", "Quick").await, "quick");
         others += 1;
     }
     open.send(()).unwrap();
     assert_eq!(node.output("blocks").await, "blocked");
-    assert!(diary.unread().is_empty(), "its lease was kept: it ran once");
+    assert!(journal.unread().is_empty(), "its lease was renewed: it ran once");
     node.stop().await;
 }
 
-// The signal used to be given by the task that runs the handler, which does not get round to it
-// while the handler computes.
+// The task that runs the handler used to fire the token, which it cannot do while the handler
+// computes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_async_activity_that_only_computes_sees_that_it_is_cancelled() {
-    let diary = Diary::default();
-    let written = diary.clone();
+async fn an_async_activity_that_only_computes_can_be_cancelled() {
+    let journal = Journal::default();
+    let written = journal.clone();
     let handlers = activities().register("Compute", move |ctx: ActivityContext, _: String| {
-        let diary = written.clone();
+        let journal = written.clone();
         async move {
-            diary.write("began");
-            let began = Instant::now();
-            while !ctx.is_cancelled() && began.elapsed() < PATIENCE {
+            journal.write("started");
+            let start = Instant::now();
+            while !ctx.is_cancelled() && start.elapsed() < TIMEOUT {
                 std::thread::sleep(Duration::from_millis(1));
             }
-            diary.write(format!("told {}", ctx.is_cancelled()));
+            journal.write(format!("cancelled {}", ctx.is_cancelled()));
             Ok(String::new())
         }
     });
-    let node = Node::start(USUAL, one_call(), handlers).await;
-    node.begin("computes", "Call", "Compute").await;
-    // Not `next`: what the handler wakes waits for its thread.
-    until(|| diary.has_entries()).await;
-    assert_eq!(diary.next().await, "began");
+    let node = Node::start(DEFAULT_MODE, one_call(), handlers).await;
+    node.start_instance("computes", "Call", "Compute").await;
+    // Not `next`: the task that the handler wakes waits for its thread.
+    eventually(|| journal.has_entries()).await;
+    assert_eq!(journal.next().await, "started");
     node.client.cancel_instance("computes", "enough").await.unwrap();
-    until(|| diary.has_entries()).await;
-    assert_eq!(diary.next().await, "told true");
+    eventually(|| journal.has_entries()).await;
+    assert_eq!(journal.next().await, "cancelled true");
     node.stop().await;
 }
 
-// The siblings that a turn starts used to wait on the thread of the one that it goes on with.
+// The siblings that a turn starts used to wait on the thread of the activity that it runs next.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn an_async_activity_that_blocks_does_not_hold_up_its_siblings() {
+async fn an_async_activity_that_blocks_does_not_delay_its_siblings() {
     let (open, gate) = gate();
-    let diary = Diary::default();
-    let written = diary.clone();
+    let journal = Journal::default();
+    let written = journal.clone();
     let handlers = activities()
         .register("First", |_: ActivityContext, _: String| async move { Ok(String::new()) })
         .register("Sibling", move |_: ActivityContext, number: String| {
-            let (gate, diary) = (gate.clone(), written.clone());
+            let (gate, journal) = (gate.clone(), written.clone());
             async move {
                 if number == "0" {
                     block(&gate);
                 } else {
-                    diary.write(number);
+                    journal.write(number);
                 }
                 Ok(String::new())
             }
@@ -244,23 +245,23 @@ async fn an_async_activity_that_blocks_does_not_hold_up_its_siblings() {
             ctx.join(fan.collect()).await.into_iter().collect::<Result<Vec<_>, _>>()?;
             Ok("all".to_owned())
         });
-    let options = RuntimeOptions { worker_concurrency: 8, ..USUAL.options() };
+    let options = RuntimeOptions { worker_concurrency: 8, ..DEFAULT_MODE.options() };
     let node = Node::on(&memory().await, options, registry, handlers).await;
     for round in 0..10 {
         let instance = format!("fan-{round}");
-        node.begin(&instance, "Fan", "").await;
-        let mut siblings = [diary.next().await, diary.next().await];
+        node.start_instance(&instance, "Fan", "").await;
+        let mut siblings = [journal.next().await, journal.next().await];
         siblings.sort();
         assert_eq!(siblings, ["1", "2"], "while the first one blocks");
         open.send(()).unwrap();
-        let ended = node.client.wait_for_orchestration(&instance, SOON).await;
-        assert!(ended.is_ok(), "{ended:?}: {:?}", node.history(&instance).await);
+        let result = node.client.wait_for_orchestration(&instance, SOON).await;
+        assert!(result.is_ok(), "{result:?}: {:?}", node.history(&instance).await);
     }
     node.stop().await;
 }
 
 #[tokio::test]
-async fn a_large_result_is_stored_while_others_go_on() {
+async fn storing_a_large_result_does_not_block_others() {
     const LARGE: usize = 32 * 1024 * 1024;
     let handlers = activities()
         .register("Quick", |_: ActivityContext, _: String| async move { Ok("quick".to_owned()) })
@@ -272,8 +273,8 @@ async fn a_large_result_is_stored_while_others_go_on() {
             }
             Ok(chunks.concat())
         });
-    let node = Node::start(USUAL, one_call(), handlers).await;
-    node.begin("large", "Call", "Large").await;
+    let node = Node::start(DEFAULT_MODE, one_call(), handlers).await;
+    node.start_instance("large", "Call", "Large").await;
     for other in 0..20 {
         assert_eq!(node.run(&format!("other-{other}"), "Call", "Quick").await, "quick");
     }

@@ -1,11 +1,11 @@
-//! Starting a node (api 5.5, 5.6, decisions 19 to 21).
+//! Starting a node.
 
 use std::time::Duration;
 
 use duroxide::runtime::{DuroxideRuntime, Runtime, RuntimeBuildError, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus};
 
-use crate::support::{Node, PATIENCE, activities, memory, orchestrations};
+use crate::support::{Node, TIMEOUT, activities, memory, orchestrations};
 
 async fn greet(ctx: OrchestrationContext, name: String) -> Result<String, String> {
     ctx.schedule_activity("Greet", name).await
@@ -20,7 +20,7 @@ fn contradicting() -> RuntimeOptions {
 }
 
 #[tokio::test]
-async fn a_builder_starts_a_node_with_everything_it_was_given() {
+async fn a_builder_starts_a_node_with_its_parts() {
     let store = memory().await;
     let runtime = DuroxideRuntime::builder()
         .with_provider(store.clone())
@@ -32,7 +32,7 @@ async fn a_builder_starts_a_node_with_everything_it_was_given() {
         .unwrap();
     let client = Client::new(store);
     client.start_orchestration("hello", "Greet", "World").await.unwrap();
-    match client.wait_for_orchestration("hello", PATIENCE).await.unwrap() {
+    match client.wait_for_orchestration("hello", TIMEOUT).await.unwrap() {
         OrchestrationStatus::Completed { output, .. } => assert_eq!(output, "Hello, World!"),
         other => panic!("{other:?}"),
     }
@@ -40,7 +40,7 @@ async fn a_builder_starts_a_node_with_everything_it_was_given() {
 }
 
 #[tokio::test]
-async fn a_builder_says_what_is_missing_or_contradicts_itself() {
+async fn a_builder_reports_missing_and_contradicting_parts() {
     let none = DuroxideRuntime::builder().build().await.unwrap_err();
     assert_eq!(none, RuntimeBuildError::NoProvider);
     assert_eq!(none.to_string(), "a runtime needs a store: call with_provider first");
@@ -77,7 +77,7 @@ async fn a_runtime_started_directly_accepts_registries_that_have_mistakes() {
     let runtime = Runtime::start_with_store(store.clone(), twice, greets).await;
     let client = Client::new(store);
     client.start_orchestration("hello", "Greet", "World").await.unwrap();
-    let greeted = client.wait_for_orchestration_typed("hello", PATIENCE).await.unwrap();
+    let greeted = client.wait_for_orchestration_typed("hello", TIMEOUT).await.unwrap();
     assert_eq!(greeted, Ok("Hello, World!".to_owned()));
     runtime.shutdown(None).await;
 }
@@ -90,15 +90,15 @@ async fn a_node_does_not_start_with_options_that_contradict_each_other() {
 }
 
 #[tokio::test]
-async fn a_node_without_a_store_has_one_in_memory() {
+async fn a_node_without_a_store_uses_one_in_memory() {
     let runtime = Runtime::start(activities().build(), orchestrations().build()).await;
-    assert!(runtime.get_orchestration_descriptor("nobody").await.is_none());
+    assert!(runtime.get_orchestration_descriptor("unknown").await.is_none());
     assert_eq!(runtime.metrics_snapshot().unwrap().orch_starts, 0);
     runtime.shutdown(None).await;
 }
 
 #[tokio::test]
-async fn times_too_long_to_count_mean_never() {
+async fn durations_beyond_the_clock_mean_never() {
     let options = RuntimeOptions {
         orchestrator_lock_timeout: Duration::MAX,
         worker_lock_timeout: Duration::from_secs(u64::MAX / 2),

@@ -1,4 +1,4 @@
-//! Everything that cancels an activity, and how soon it knows (19.1 to 19.3, decision 10).
+//! Every cause that cancels an activity, and how soon the activity is notified.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,16 +11,16 @@ use tokio::sync::mpsc;
 
 use crate::faulty::Faulty;
 use crate::support::{
-    Diary, Mode, Node, activities, cancellations, has, in_every_mode, memory, orchestrations,
+    Journal, Mode, Node, activities, cancellations, has, in_every_mode, memory, orchestrations,
     within,
 };
 
-/// From the answer of the store to the signal.
-const TOLD_WITHIN: Duration = Duration::from_millis(100);
-/// The machine may be busy with something else; the runtime must manage it in one of these.
+/// From the response of the store to the cancellation of the activity.
+const NOTIFIED_WITHIN: Duration = Duration::from_millis(100);
+/// One of these attempts must be fast enough; the machine may be busy during the others.
 const TRIES: usize = 5;
 
-/// What cancels an activity, and the reason that history gives.
+/// What cancels an activity, and the reason recorded in history.
 const CAUSES: [(&str, &str); 5] = [
     ("Drop", "dropped_future"),
     ("Race", "dropped_future"),
@@ -43,7 +43,7 @@ fn causes() -> OrchestrationRegistryBuilder {
             Ok(ctx.schedule_wait("End").await)
         })
         .register("End", |ctx: OrchestrationContext, _: String| async move {
-            // A future that is dropped with the code counts as dropped.
+            // A future that is dropped with the code would count as dropped.
             std::mem::forget(ctx.schedule_activity("Work", ""));
             Ok(ctx.schedule_wait("Enough").await)
         })
@@ -62,21 +62,24 @@ fn causes() -> OrchestrationRegistryBuilder {
         })
 }
 
-/// An activity that says when it begins and when it was told; its result is of no use.
-fn told_work(begun: &Diary, told: &mpsc::UnboundedSender<Instant>) -> ActivityRegistryBuilder {
-    let (begun, told) = (begun.clone(), told.clone());
+/// An activity that records its start and the time of its cancellation.
+fn cancellable_work(
+    started: &Journal,
+    notified: &mpsc::UnboundedSender<Instant>,
+) -> ActivityRegistryBuilder {
+    let (started, notified) = (started.clone(), notified.clone());
     activities().register("Work", move |ctx: ActivityContext, _: String| {
-        let (begun, told) = (begun.clone(), told.clone());
+        let (started, notified) = (started.clone(), notified.clone());
         async move {
-            begun.write(ctx.instance_id());
+            started.write(ctx.instance_id());
             ctx.cancelled().await;
-            told.send(Instant::now()).unwrap();
+            notified.send(Instant::now()).unwrap();
             Ok("unwanted".to_owned())
         }
     })
 }
 
-/// Makes the orchestration give the activity up.
+/// Makes the orchestration cancel the activity.
 async fn trigger(node: &Node, instance: &str, cause: &str) {
     match cause {
         "Cancel" => node.client.cancel_instance(instance, "enough").await.unwrap(),
@@ -84,49 +87,50 @@ async fn trigger(node: &Node, instance: &str, cause: &str) {
     }
 }
 
-async fn a_running_activity_is_told_at_once_whatever_cancels_it(mode: Mode) {
-    let begun = Diary::default();
-    let (told, mut tells) = mpsc::unbounded_channel();
+async fn every_cause_cancels_a_running_activity_at_once(mode: Mode) {
+    let started = Journal::default();
+    let (notified, mut notifications) = mpsc::unbounded_channel();
     let faulty = Faulty::new(memory().await);
     let store: Arc<dyn Provider> = faulty.clone();
-    let node = Node::on(&store, mode.options(), causes(), told_work(&begun, &told)).await;
+    let node =
+        Node::on(&store, mode.options(), causes(), cancellable_work(&started, &notified)).await;
     for (cause, reason) in CAUSES {
         let mut took = Vec::new();
-        while took.iter().all(|took| *took >= TOLD_WITHIN) {
+        while took.iter().all(|took| *took >= NOTIFIED_WITHIN) {
             assert!(took.len() < TRIES, "{cause}: {took:?}");
             let instance = format!("{cause}-{}", took.len());
-            node.begin(&instance, cause, "").await;
-            // With a single slot this also says that the slot of the one before is free.
-            assert_eq!(begun.next().await, instance);
-            node.until_kind(&instance, "ExternalSubscribed").await;
+            node.start_instance(&instance, cause, "").await;
+            // With a single slot this also proves that the slot of the previous one is free.
+            assert_eq!(started.next().await, instance);
+            node.wait_for_event(&instance, "ExternalSubscribed").await;
             trigger(&node, &instance, cause).await;
-            let told = within(tells.recv()).await.unwrap();
+            let notified = within(notifications.recv()).await.unwrap();
             let committed = faulty.cancelled_at().unwrap();
-            took.push(told.saturating_duration_since(committed));
+            took.push(notified.saturating_duration_since(committed));
             let history = node.client.read_execution_history(&instance, 1).await.unwrap();
             assert_eq!(cancellations(&history).last(), Some(&(2, reason)), "{cause}");
             assert!(!has(&history, "ActivityCompleted") && !has(&history, "ActivityFailed"));
         }
-        println!("{cause}: told {took:?} after the commit");
+        println!("{cause}: notified {took:?} after the commit");
     }
     let counted = node.stop_and_count().await;
     assert_eq!((counted.activity_success, counted.activity_infra_errors), (0, 0));
-    assert!(begun.unread().is_empty(), "none ran twice");
+    assert!(started.unread().is_empty(), "each ran once");
 }
 
-async fn a_queued_activity_never_begins_whatever_cancels_it(mode: Mode) {
-    let begun = Diary::default();
-    let (told, _tells) = mpsc::unbounded_channel();
+async fn a_cancelled_activity_in_the_queue_never_starts(mode: Mode) {
+    let started = Journal::default();
+    let (notified, _tells) = mpsc::unbounded_channel();
     let store = memory().await;
     let options = RuntimeOptions { worker_concurrency: 0, ..mode.options() };
-    let decides = Node::on(&store, options, causes(), activities()).await;
+    let turn_node = Node::on(&store, options, causes(), activities()).await;
     for (cause, reason) in CAUSES {
-        decides.begin(cause, cause, "").await;
-        decides.until_kind(cause, "ExternalSubscribed").await;
-        trigger(&decides, cause, cause).await;
+        turn_node.start_instance(cause, cause, "").await;
+        turn_node.wait_for_event(cause, "ExternalSubscribed").await;
+        trigger(&turn_node, cause, cause).await;
         within(async {
             loop {
-                let history = decides.client.read_execution_history(cause, 1).await.unwrap();
+                let history = turn_node.client.read_execution_history(cause, 1).await.unwrap();
                 if cancellations(&history).last() == Some(&(2, reason)) {
                     return;
                 }
@@ -135,64 +139,67 @@ async fn a_queued_activity_never_begins_whatever_cancels_it(mode: Mode) {
         })
         .await;
     }
-    assert_eq!(decides.client.get_queue_depths().await.unwrap().worker_queue, 0);
+    assert_eq!(turn_node.client.get_queue_depths().await.unwrap().worker_queue, 0);
     let options = RuntimeOptions { orchestration_concurrency: 0, ..mode.options() };
-    let acts = Node::on(&store, options, causes(), told_work(&begun, &told)).await;
-    decides.begin("canary", "Drop", "").await;
-    assert_eq!(begun.next().await, "canary", "only what is still wanted begins");
-    trigger(&decides, "canary", "Drop").await;
-    decides.until_kind("canary", "ActivityCancelRequested").await;
-    acts.stop().await;
-    decides.stop().await;
-    assert!(begun.unread().is_empty());
+    let activity_node =
+        Node::on(&store, options, causes(), cancellable_work(&started, &notified)).await;
+    turn_node.start_instance("canary", "Drop", "").await;
+    assert_eq!(started.next().await, "canary", "only the activity that is not cancelled starts");
+    trigger(&turn_node, "canary", "Drop").await;
+    turn_node.wait_for_event("canary", "ActivityCancelRequested").await;
+    activity_node.stop().await;
+    turn_node.stop().await;
+    assert!(started.unread().is_empty());
 }
 
 in_every_mode! {
-    a_running_activity_is_told_at_once_whatever_cancels_it,
-    a_queued_activity_never_begins_whatever_cancels_it,
+    every_cause_cancels_a_running_activity_at_once,
+    a_cancelled_activity_in_the_queue_never_starts,
 }
 
-/// Two nodes on one store: the one that acts is told by the store, long before it renews.
+/// Two nodes on one store: the store notifies the node of the activity long before its renewal.
 #[tokio::test]
-async fn an_activity_of_another_node_is_told_at_once_as_well() {
-    let begun = Diary::default();
-    let (told, mut tells) = mpsc::unbounded_channel();
+async fn an_activity_on_another_node_is_cancelled_at_once() {
+    let started = Journal::default();
+    let (notified, mut notifications) = mpsc::unbounded_channel();
     let store = memory().await;
     let options = RuntimeOptions { worker_concurrency: 0, ..RuntimeOptions::default() };
-    let decides = Node::on(&store, options, causes(), activities()).await;
+    let turn_node = Node::on(&store, options, causes(), activities()).await;
     let options = RuntimeOptions { orchestration_concurrency: 0, ..RuntimeOptions::default() };
-    let acts = Node::on(&store, options, orchestrations(), told_work(&begun, &told)).await;
+    let activity_node =
+        Node::on(&store, options, orchestrations(), cancellable_work(&started, &notified)).await;
     for (cause, _reason) in CAUSES {
-        decides.begin(cause, cause, "").await;
-        assert_eq!(begun.next().await, cause);
-        decides.until_kind(cause, "ExternalSubscribed").await;
-        let asked = Instant::now();
-        trigger(&decides, cause, cause).await;
-        within(tells.recv()).await.unwrap();
-        assert!(asked.elapsed() < Duration::from_secs(5), "{cause}: {:?}", asked.elapsed());
+        turn_node.start_instance(cause, cause, "").await;
+        assert_eq!(started.next().await, cause);
+        turn_node.wait_for_event(cause, "ExternalSubscribed").await;
+        let start = Instant::now();
+        trigger(&turn_node, cause, cause).await;
+        within(notifications.recv()).await.unwrap();
+        assert!(start.elapsed() < Duration::from_secs(5), "{cause}: {:?}", start.elapsed());
     }
-    decides.stop().await;
-    acts.stop().await;
+    turn_node.stop().await;
+    activity_node.stop().await;
 }
 
-/// A deleted instance takes its running activities along.
+/// Deleting an instance cancels its running activities.
 #[tokio::test]
-async fn an_activity_of_a_deleted_instance_is_told() {
-    let begun = Diary::default();
-    let (told, mut tells) = mpsc::unbounded_channel();
+async fn deleting_an_instance_cancels_its_activity() {
+    let started = Journal::default();
+    let (notified, mut notifications) = mpsc::unbounded_channel();
     let options = RuntimeOptions::default();
-    let node = Node::on(&memory().await, options, causes(), told_work(&begun, &told)).await;
-    node.begin("gone", "Drop", "").await;
-    assert_eq!(begun.next().await, "gone");
-    node.until_kind("gone", "ExternalSubscribed").await;
-    let asked = Instant::now();
-    node.client.delete_instance("gone", true).await.unwrap();
-    within(tells.recv()).await.unwrap();
-    assert!(asked.elapsed() < Duration::from_secs(5), "took {:?}", asked.elapsed());
+    let node =
+        Node::on(&memory().await, options, causes(), cancellable_work(&started, &notified)).await;
+    node.start_instance("deleted", "Drop", "").await;
+    assert_eq!(started.next().await, "deleted");
+    node.wait_for_event("deleted", "ExternalSubscribed").await;
+    let start = Instant::now();
+    node.client.delete_instance("deleted", true).await.unwrap();
+    within(notifications.recv()).await.unwrap();
+    assert!(start.elapsed() < Duration::from_secs(5), "took {:?}", start.elapsed());
     node.stop().await;
 }
 
-/// Code may use its token to stop tasks of its own; nobody else has cancelled it by that.
+/// Code may use its token to stop tasks of its own; that does not cancel the activity.
 #[tokio::test]
 async fn an_activity_that_fires_its_own_token_is_not_cancelled() {
     let handlers = activities().register("Work", |ctx: ActivityContext, _: String| async move {

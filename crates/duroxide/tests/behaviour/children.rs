@@ -1,4 +1,4 @@
-//! Sub-orchestrations and detached starts (11.1 to 11.9, decision 2).
+//! Sub-orchestrations and detached starts.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use duroxide::{ErrorDetails, EventKind, OrchestrationContext};
 
 use crate::faulty::{Faulty, GIVEN_BACK};
 use crate::support::{
-    Database, Mode, Node, USUAL, activities, count, in_every_mode, kinds, memory, orchestrations,
-    short_backoff, until,
+    DEFAULT_MODE, Database, Mode, Node, activities, count, eventually, in_every_mode, kinds,
+    memory, orchestrations, short_backoff,
 };
 
 async fn echo(_: OrchestrationContext, input: String) -> Result<String, String> {
@@ -35,7 +35,7 @@ async fn grandparent(ctx: OrchestrationContext, input: String) -> Result<String,
     ctx.schedule_sub_orchestration("Parent", input).await
 }
 
-/// Calls a child under a given id and says what it came to.
+/// Starts a child with a given id and returns its result.
 async fn calls_by_id(ctx: OrchestrationContext, id: String) -> Result<String, String> {
     match ctx.schedule_sub_orchestration_with_id("Wait", id, "").await {
         Ok(output) => Ok(format!("ok {output}")),
@@ -43,7 +43,7 @@ async fn calls_by_id(ctx: OrchestrationContext, id: String) -> Result<String, St
     }
 }
 
-async fn a_parent_gets_what_its_child_came_to(mode: Mode) {
+async fn a_parent_gets_the_result_of_its_child(mode: Mode) {
     let registry = orchestrations()
         .register("Echo", echo)
         .register("Parent", parent)
@@ -72,8 +72,8 @@ async fn a_parent_gets_what_its_child_came_to(mode: Mode) {
 async fn an_explicit_id_that_exists_is_refused(mode: Mode) {
     let registry = orchestrations().register("Wait", waits).register("Call", calls_by_id);
     let node = Node::start(mode, registry, activities()).await;
-    node.begin("first", "Call", "child").await;
-    node.until_kind("child", "ExternalSubscribed").await;
+    node.start_instance("first", "Call", "child").await;
+    node.wait_for_event("child", "ExternalSubscribed").await;
     assert_eq!(
         node.run("second", "Call", "child").await,
         "err sub-orchestration instance id 'child' already exists"
@@ -113,7 +113,7 @@ async fn a_child_of_a_later_execution_has_an_id_of_its_own(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_child_that_continues_as_new_still_answers_its_parent(mode: Mode) {
+async fn a_child_that_continues_as_new_still_notifies_its_parent(mode: Mode) {
     async fn counts(ctx: OrchestrationContext, number: String) -> Result<String, String> {
         match number.parse::<u32>().unwrap() {
             0 => Ok(format!("after {} executions", ctx.execution_id())),
@@ -126,12 +126,12 @@ async fn a_child_that_continues_as_new_still_answers_its_parent(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_child_that_is_tried_too_often_fails_its_parent(mode: Mode) {
+async fn a_poisoned_child_fails_its_parent(mode: Mode) {
     let options =
         RuntimeOptions { max_attempts: 1, unregistered_backoff: short_backoff(), ..mode.options() };
     let registry = orchestrations().register("Parent", parent);
     let node = Node::on(&memory().await, options, registry, activities()).await;
-    node.begin("parent", "Parent", "x").await;
+    node.start_instance("parent", "Parent", "x").await;
     let text = node.failure_text("parent").await;
     assert_eq!(text, "poison: orchestration parent::sub::2 exceeded 2 attempts (max 1)");
     assert!(matches!(node.failure("parent::sub::2").await, ErrorDetails::Poison { .. }));
@@ -139,19 +139,19 @@ async fn a_child_that_is_tried_too_often_fails_its_parent(mode: Mode) {
 }
 
 in_every_mode! {
-    a_parent_gets_what_its_child_came_to,
+    a_parent_gets_the_result_of_its_child,
     an_explicit_id_that_exists_is_refused,
     a_child_of_a_later_execution_has_an_id_of_its_own,
-    a_child_that_continues_as_new_still_answers_its_parent,
-    a_child_that_is_tried_too_often_fails_its_parent,
+    a_child_that_continues_as_new_still_notifies_its_parent,
+    a_poisoned_child_fails_its_parent,
 }
 
 #[tokio::test]
 async fn a_redelivered_start_of_the_same_call_is_ignored() {
     let registry = orchestrations().register("Wait", waits).register("Call", calls_by_id);
-    let node = Node::start(USUAL, registry, activities()).await;
-    node.begin("parent", "Call", "child").await;
-    node.until_kind("child", "ExternalSubscribed").await;
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
+    node.start_instance("parent", "Call", "child").await;
+    node.wait_for_event("child", "ExternalSubscribed").await;
     let again = WorkItem::StartOrchestration {
         instance: "child".to_owned(),
         orchestration: "Wait".to_owned(),
@@ -169,21 +169,21 @@ async fn a_redelivered_start_of_the_same_call_is_ignored() {
 }
 
 #[tokio::test]
-async fn a_child_whose_history_cannot_be_read_fails_its_parent() {
+async fn a_child_with_an_undecodable_history_fails_its_parent() {
     let file = Database::new();
     let (store, clock) = file.open().await;
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
-    let options = RuntimeOptions { max_attempts: 1, ..USUAL.options() };
+    let options = RuntimeOptions { max_attempts: 1, ..DEFAULT_MODE.options() };
     let registry = || orchestrations().register("Wait", waits).register("Call", calls_by_id);
     let node = Node::on(&store, options.clone(), registry(), activities()).await;
-    node.begin("parent", "Call", "child").await;
-    node.until_kind("child", "ExternalSubscribed").await;
+    node.start_instance("parent", "Call", "child").await;
+    node.wait_for_event("child", "ExternalSubscribed").await;
     node.runtime.clone().shutdown(None).await;
     file.execute("UPDATE history SET event_data = '{' WHERE instance_id = 'child'");
     node.client.raise_event("child", "Go", "").await.unwrap();
     let node = Node::on(&store, options, registry(), activities()).await;
-    until(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
     clock.advance(Duration::from_secs(1));
     let text = node.failure_text("parent").await;
     assert!(
@@ -200,10 +200,10 @@ async fn a_reserved_root_id_is_refused() {
         Ok("started".to_owned())
     }
     let registry = orchestrations().register("Detach", detaches).register("Echo", echo);
-    let node = Node::start(USUAL, registry, activities()).await;
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
     assert_eq!(node.run("fine", "Detach", "a::b").await, "started");
     assert_eq!(node.output("a::b").await, "");
-    node.begin("refused", "Detach", "a::sub::2").await;
+    node.start_instance("refused", "Detach", "a::sub::2").await;
     let text = node.failure_text("refused").await;
     assert!(text.contains("uses the reserved sub-orchestration marker"), "{text}");
     let refused = node.client.start_orchestration("sub::1", "Echo", "").await.unwrap_err();
@@ -213,7 +213,7 @@ async fn a_reserved_root_id_is_refused() {
 }
 
 #[tokio::test]
-async fn typed_children_decode_and_encode() {
+async fn typed_children_encode_input_and_decode_output() {
     async fn double(_: OrchestrationContext, number: u64) -> Result<u64, String> {
         Ok(number * 2)
     }
@@ -222,7 +222,7 @@ async fn typed_children_decode_and_encode() {
         ctx.schedule_sub_orchestration_with_id_typed("Double", "second", &first).await
     }
     let registry = orchestrations().register_typed("Double", double).register_typed("Typed", typed);
-    let node = Node::start(USUAL, registry, activities()).await;
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
     assert_eq!(node.run("typed", "Typed", "10").await, "40");
     node.stop().await;
 }

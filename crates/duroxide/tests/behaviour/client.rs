@@ -1,4 +1,4 @@
-//! The client and its management side (api 4, 21.4 to 21.11, decisions 13 and 17).
+//! The client: waiting, inspection and retention.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::faulty::Faulty;
 use crate::support::{
-    NOW_MS, Node, PATIENCE, USUAL, activities, kinds, memory, memory_with_clock, orchestrations,
-    until,
+    DEFAULT_MODE, NOW_MS, Node, TIMEOUT, activities, eventually, kinds, memory, memory_with_clock,
+    orchestrations,
 };
 
 async fn echo(_: OrchestrationContext, input: String) -> Result<String, String> {
@@ -42,7 +42,7 @@ async fn node_with_clock() -> (Node, Arc<duroxide::providers::ManualClock>) {
         .register("Wait", waits)
         .register("Parent", parent)
         .register("Count", counts);
-    (Node::on(&store, USUAL.options(), registry, activities()).await, clock)
+    (Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await, clock)
 }
 
 #[tokio::test]
@@ -52,8 +52,8 @@ async fn instances_are_listed_newest_first_with_real_times() {
         node.run(instance, "Echo", instance).await;
         clock.advance(Duration::from_secs(1));
     }
-    node.begin("third", "Wait", "").await;
-    node.until_kind("third", "ExternalSubscribed").await;
+    node.start_instance("third", "Wait", "").await;
+    node.wait_for_event("third", "ExternalSubscribed").await;
     let client = &node.client;
     assert!(client.has_management_capability());
     assert_eq!(client.list_all_instances().await.unwrap(), ["third", "second", "first"]);
@@ -78,23 +78,23 @@ async fn instances_are_listed_newest_first_with_real_times() {
 }
 
 #[tokio::test]
-async fn what_is_unknown_is_said_to_be_unknown() {
+async fn unknown_instances_are_reported_as_unknown() {
     let (node, _clock) = node_with_clock().await;
     let client = &node.client;
     let text = |error: ClientError| error.to_string();
-    let info = text(client.get_instance_info("nobody").await.unwrap_err());
-    assert!(info.ends_with("Instance nobody not found"), "{info}");
-    let execution = text(client.get_execution_info("nobody", 7).await.unwrap_err());
-    assert!(execution.ends_with("Execution 7 not found for instance nobody"), "{execution}");
-    assert!(client.list_executions("nobody").await.unwrap().is_empty());
-    assert!(client.read_execution_history("nobody", 1).await.unwrap().is_empty());
-    let tree = client.get_instance_tree("nobody").await.unwrap();
-    assert!(tree.is_root_only() && tree.all_ids == ["nobody"]);
-    assert_eq!(client.get_orchestration_stats("nobody").await.unwrap(), None);
-    assert!(node.runtime.get_orchestration_descriptor("nobody").await.is_none());
-    let deleted = client.delete_instance("nobody", true).await.unwrap_err();
-    assert_eq!(text(deleted), "Instance nobody not found");
-    assert!(client.prune_executions("nobody", PruneOptions::default()).await.is_err());
+    let info = text(client.get_instance_info("unknown").await.unwrap_err());
+    assert!(info.ends_with("Instance unknown not found"), "{info}");
+    let execution = text(client.get_execution_info("unknown", 7).await.unwrap_err());
+    assert!(execution.ends_with("Execution 7 not found for instance unknown"), "{execution}");
+    assert!(client.list_executions("unknown").await.unwrap().is_empty());
+    assert!(client.read_execution_history("unknown", 1).await.unwrap().is_empty());
+    let tree = client.get_instance_tree("unknown").await.unwrap();
+    assert!(tree.is_root_only() && tree.all_ids == ["unknown"]);
+    assert_eq!(client.get_orchestration_stats("unknown").await.unwrap(), None);
+    assert!(node.runtime.get_orchestration_descriptor("unknown").await.is_none());
+    let deleted = client.delete_instance("unknown", true).await.unwrap_err();
+    assert_eq!(text(deleted), "Instance unknown not found");
+    assert!(client.prune_executions("unknown", PruneOptions::default()).await.is_err());
     node.stop().await;
 }
 
@@ -102,8 +102,8 @@ async fn what_is_unknown_is_said_to_be_unknown() {
 async fn a_tree_is_deleted_as_a_whole_and_only_from_its_root() {
     let (node, _clock) = node_with_clock().await;
     node.run("root", "Parent", "root").await;
-    node.begin("running", "Wait", "").await;
-    node.until_kind("running", "ExternalSubscribed").await;
+    node.start_instance("running", "Wait", "").await;
+    node.wait_for_event("running", "ExternalSubscribed").await;
     let client = &node.client;
     assert_eq!(client.get_instance_tree("root").await.unwrap().size(), 2);
     let child = client.delete_instance("child of root", true).await.unwrap_err();
@@ -120,13 +120,13 @@ async fn a_tree_is_deleted_as_a_whole_and_only_from_its_root() {
     node.stop().await;
 }
 
-/// An instance that is deleted and made again has nothing of the old one, kept or not.
+/// An instance that is deleted and started again has nothing of the old one, warm or replayed.
 #[tokio::test]
-async fn a_deleted_instance_can_be_made_again() {
+async fn a_deleted_instance_can_be_started_again() {
     let (node, _clock) = node_with_clock().await;
     for round in ["first", "second"] {
-        node.begin("again", "Wait", "").await;
-        node.until_kind("again", "ExternalSubscribed").await;
+        node.start_instance("again", "Wait", "").await;
+        node.wait_for_event("again", "ExternalSubscribed").await;
         if round == "first" {
             node.client.delete_instance("again", true).await.unwrap();
         }
@@ -138,14 +138,14 @@ async fn a_deleted_instance_can_be_made_again() {
 }
 
 #[tokio::test]
-async fn many_instances_are_deleted_by_what_they_have_in_common() {
+async fn instances_are_deleted_in_bulk_by_filter() {
     let (node, clock) = node_with_clock().await;
     for instance in ["a", "b", "c"] {
         node.run(instance, "Echo", "").await;
         clock.advance(Duration::from_secs(1));
     }
-    node.begin("running", "Wait", "").await;
-    node.until_kind("running", "ExternalSubscribed").await;
+    node.start_instance("running", "Wait", "").await;
+    node.wait_for_event("running", "ExternalSubscribed").await;
     let delete =
         async |filter| node.client.delete_instance_bulk(filter).await.unwrap().instances_deleted;
     let none = InstanceFilter { instance_ids: Some(vec![]), ..Default::default() };
@@ -154,16 +154,16 @@ async fn many_instances_are_deleted_by_what_they_have_in_common() {
     assert_eq!(delete(InstanceFilter { instance_ids: ids, ..Default::default() }).await, 1);
     let before = Some(NOW_MS + 2000);
     let old = InstanceFilter { completed_before: before, ..Default::default() };
-    assert_eq!(delete(old).await, 1, "b; c ended exactly then");
+    assert_eq!(delete(old).await, 1, "b; c completed exactly at that time");
     let one = InstanceFilter { limit: Some(1), ..Default::default() };
     assert_eq!(delete(one.clone()).await, 1);
-    assert_eq!(delete(one).await, 0, "what runs is left alone");
+    assert_eq!(delete(one).await, 0, "running instances are not deleted");
     assert_eq!(node.client.list_all_instances().await.unwrap(), ["running"]);
     node.stop().await;
 }
 
 #[tokio::test]
-async fn old_executions_are_pruned_and_the_current_one_never() {
+async fn pruning_deletes_old_executions_and_keeps_the_current_one() {
     let (node, _clock) = node_with_clock().await;
     for instance in ["one", "two"] {
         node.run(instance, "Count", "4").await;
@@ -184,21 +184,21 @@ async fn old_executions_are_pruned_and_the_current_one_never() {
 }
 
 #[tokio::test]
-async fn a_wait_is_woken_and_does_not_ask_again_and_again() {
+async fn a_wait_is_notified_and_does_not_poll() {
     let store = memory().await;
     let registry = orchestrations().register("Wait", waits).register("Echo", echo);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
-    node.begin("watched", "Wait", "").await;
-    node.until_kind("watched", "ExternalSubscribed").await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
+    node.start_instance("watched", "Wait", "").await;
+    node.wait_for_event("watched", "ExternalSubscribed").await;
     let counting = Faulty::new(store);
     let client = Client::new(counting.clone());
     let waiting =
-        tokio::spawn(async move { client.wait_for_orchestration("watched", PATIENCE).await });
-    until(|| counting.calls("read_outcome") == 1).await;
+        tokio::spawn(async move { client.wait_for_orchestration("watched", TIMEOUT).await });
+    eventually(|| counting.calls("read_outcome") == 1).await;
     for number in 0..50 {
         node.run(&format!("other-{number}"), "Echo", "").await;
     }
-    assert_eq!(counting.calls("read_outcome"), 1, "others are no reason to look");
+    assert_eq!(counting.calls("read_outcome"), 1, "changes of other instances cause no read");
     node.client.raise_event("watched", "Go", "on").await.unwrap();
     let status = waiting.await.unwrap().unwrap();
     assert!(matches!(status, OrchestrationStatus::Completed { output, .. } if output == "on"));
@@ -207,32 +207,33 @@ async fn a_wait_is_woken_and_does_not_ask_again_and_again() {
 }
 
 #[tokio::test]
-async fn a_store_that_cannot_tell_of_changes_is_asked_again() {
+async fn a_store_without_change_notifications_is_polled() {
     let faulty = Faulty::new(memory().await);
     faulty.never_tell();
     let store: Arc<dyn Provider> = faulty.clone();
     let registry = orchestrations().register("Echo", echo);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
     assert_eq!(node.run("seen", "Echo", "x").await, "x");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn errors_say_what_is_wrong() {
-    struct Unspeakable;
-    impl Serialize for Unspeakable {
+async fn errors_name_their_cause() {
+    struct Unserializable;
+    impl Serialize for Unserializable {
         fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
-            Err(serde::ser::Error::custom("cannot be said"))
+            Err(serde::ser::Error::custom("cannot be serialized"))
         }
     }
     let faulty = Faulty::new(memory().await);
     let store: Arc<dyn Provider> = faulty.clone();
     let registry = orchestrations().register("Echo", echo);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
     let client = &node.client;
 
-    let unsaid = client.start_orchestration_typed("x", "Echo", Unspeakable).await.unwrap_err();
-    assert_eq!(unsaid.to_string(), "Invalid input: encode: cannot be said");
+    let unserializable =
+        client.start_orchestration_typed("x", "Echo", Unserializable).await.unwrap_err();
+    assert_eq!(unserializable.to_string(), "Invalid input: encode: cannot be serialized");
     let raised = client.raise_event("any", "__duroxide_syscall:foreign_wake", "1").await;
     assert!(raised.unwrap_err().to_string().contains("reserved prefix"));
     for reserved in ["sub::1", "a::sub::2"] {
@@ -240,16 +241,16 @@ async fn errors_say_what_is_wrong() {
         assert!(matches!(refused, ClientError::InvalidInput { .. }), "{refused:?}");
     }
     node.run("text", "Echo", "text").await;
-    let number = client.wait_for_orchestration_typed::<u32>("text", PATIENCE).await.unwrap_err();
+    let number = client.wait_for_orchestration_typed::<u32>("text", TIMEOUT).await.unwrap_err();
     assert!(number.to_string().starts_with("Invalid input: decode failed: "), "{number}");
 
     faulty.fail("read_outcome", 1, ProviderError::permanent("read", "broken"));
-    let broken = client.wait_for_orchestration("text", PATIENCE).await.unwrap_err();
+    let broken = client.wait_for_orchestration("text", TIMEOUT).await.unwrap_err();
     assert_eq!((broken.to_string().as_str(), broken.is_retryable()), ("read: broken", false));
     faulty.hiccup("enqueue_for_orchestrator", 1);
     let busy = client.raise_event("text", "Go", "").await.unwrap_err();
     assert!(busy.is_retryable());
-    // The custom status is an extra: trouble with it does not hide the status.
+    // An error of the custom status does not hide the status.
     faulty.hiccup("get_custom_status", 1);
     let status = client.get_orchestration_status("text").await.unwrap();
     assert!(matches!(status, OrchestrationStatus::Completed { custom_status_version: 0, .. }));
@@ -262,14 +263,14 @@ async fn errors_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn a_version_can_be_asked_for_with_a_typed_input() {
+async fn a_version_can_be_started_with_a_typed_input() {
     async fn add(ctx: OrchestrationContext, pair: (u32, u32)) -> Result<String, String> {
         Ok(format!("{} {}", ctx.orchestration_version(), pair.0 + pair.1))
     }
     let registry = orchestrations()
         .register_versioned_typed("Add", "1.0.0", add)
         .register_versioned_typed("Add", "2.0.0", add);
-    let node = Node::start(USUAL, registry, activities()).await;
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
     let started = node.client.start_orchestration_versioned_typed("sum", "Add", "1.0.0", (2, 3));
     started.await.unwrap();
     assert_eq!(node.output("sum").await, "1.0.0 5");

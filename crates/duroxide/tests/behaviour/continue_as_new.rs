@@ -1,4 +1,4 @@
-//! Continue-as-new (13.1 to 13.6).
+//! Continue-as-new.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use duroxide::runtime::RuntimeOptions;
 use duroxide::{ErrorDetails, EventKind, OrchestrationContext, PoisonMessageType};
 
 use crate::support::{
-    Mode, Node, USUAL, activities, count, has, in_every_mode, kinds, memory, orchestrations,
+    DEFAULT_MODE, Mode, Node, activities, count, has, in_every_mode, kinds, memory, orchestrations,
     short_backoff,
 };
 
@@ -52,7 +52,7 @@ async fn each_execution_has_a_history_of_its_own(mode: Mode) {
     node.stop().await;
 }
 
-async fn status_and_values_move_on_and_the_rest_does_not(mode: Mode) {
+async fn continue_as_new_carries_status_and_values_and_nothing_else(mode: Mode) {
     async fn moves_on(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         if ctx.execution_id() == 1 {
             ctx.set_custom_status("kept");
@@ -60,19 +60,19 @@ async fn status_and_values_move_on_and_the_rest_does_not(mode: Mode) {
             let in_flight = ctx.schedule_activity("Missing", "");
             let timer = ctx.schedule_timer(Duration::from_secs(3600));
             let next = ctx.schedule_wait("Next").await;
-            let ended = ctx.continue_as_new(next).await;
+            let never = ctx.continue_as_new(next).await;
             drop((in_flight, timer));
-            return ended;
+            return never;
         }
         let status = ctx.get_custom_status().unwrap_or_default();
         let value = ctx.get_kv_value("key").unwrap_or_default();
         Ok(format!("{status} {value} {}", ctx.schedule_wait("Next").await))
     }
     let node = Node::start(mode, orchestrations().register("Moves", moves_on), activities()).await;
-    node.begin("moves", "Moves", "").await;
-    node.until_kind("moves", "ExternalSubscribed").await;
+    node.start_instance("moves", "Moves", "").await;
+    node.wait_for_event("moves", "ExternalSubscribed").await;
     node.client.raise_event("moves", "Next", "x").await.unwrap();
-    node.until("moves", |history| {
+    node.wait_for_history("moves", |history| {
         history[0].execution_id == 2 && has(history, "ExternalSubscribed")
     })
     .await;
@@ -85,7 +85,7 @@ async fn status_and_values_move_on_and_the_rest_does_not(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_plain_continuation_takes_the_latest_version_and_an_exact_one_its_own(mode: Mode) {
+async fn continue_as_new_uses_the_latest_version_unless_one_is_given(mode: Mode) {
     let registry = orchestrations()
         .register_versioned("V", "1.0.0", version_one)
         .register_versioned("V", "2.0.0", later_version)
@@ -93,20 +93,20 @@ async fn a_plain_continuation_takes_the_latest_version_and_an_exact_one_its_own(
     let node = Node::start(mode, registry, activities()).await;
     for (how, version) in [("latest", "3.0.0"), ("2.0.0", "2.0.0")] {
         node.client.start_orchestration_versioned(how, "V", "1.0.0", how).await.unwrap();
-        node.until_kind(how, "ExternalSubscribed").await;
+        node.wait_for_event(how, "ExternalSubscribed").await;
         node.client.raise_event(how, "Next", "").await.unwrap();
         assert_eq!(node.output(how).await, version);
     }
     node.stop().await;
 }
 
-async fn a_successor_that_nobody_has_fails_as_an_execution_of_its_own(mode: Mode) {
+async fn an_unregistered_successor_fails_as_an_execution_of_its_own(mode: Mode) {
     let options =
         RuntimeOptions { max_attempts: 2, unregistered_backoff: short_backoff(), ..mode.options() };
     let registry = orchestrations().register_versioned("V", "1.0.0", version_one);
     let node = Node::on(&memory().await, options, registry, activities()).await;
-    node.begin("lost", "V", "9.9.9").await;
-    node.until_kind("lost", "ExternalSubscribed").await;
+    node.start_instance("lost", "V", "9.9.9").await;
+    node.wait_for_event("lost", "ExternalSubscribed").await;
     node.client.raise_event("lost", "Next", "").await.unwrap();
     match node.failure("lost").await {
         ErrorDetails::Poison {
@@ -124,13 +124,13 @@ async fn a_successor_that_nobody_has_fails_as_an_execution_of_its_own(mode: Mode
 
 in_every_mode! {
     each_execution_has_a_history_of_its_own,
-    status_and_values_move_on_and_the_rest_does_not,
-    a_plain_continuation_takes_the_latest_version_and_an_exact_one_its_own,
-    a_successor_that_nobody_has_fails_as_an_execution_of_its_own,
+    continue_as_new_carries_status_and_values_and_nothing_else,
+    continue_as_new_uses_the_latest_version_unless_one_is_given,
+    an_unregistered_successor_fails_as_an_execution_of_its_own,
 }
 
 #[tokio::test]
-async fn only_the_first_decision_counts_and_it_wins_over_a_return() {
+async fn the_first_continue_as_new_counts_and_wins_over_a_return() {
     async fn twice(ctx: OrchestrationContext, input: String) -> Result<String, String> {
         if ctx.execution_id() == 1 {
             drop(ctx.continue_as_new("first"));
@@ -139,29 +139,30 @@ async fn only_the_first_decision_counts_and_it_wins_over_a_return() {
         }
         Ok(input)
     }
-    let node = Node::start(USUAL, orchestrations().register("Twice", twice), activities()).await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Twice", twice), activities()).await;
     assert_eq!(node.run("twice", "Twice", "").await, "first");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn a_cancellation_wins_over_a_continuation() {
+async fn a_cancellation_wins_over_continue_as_new() {
     let store = memory().await;
     let registry = || orchestrations().register_versioned("V", "1.0.0", version_one);
-    let node = Node::on(&store, USUAL.options(), registry(), activities()).await;
-    node.begin("both", "V", "latest").await;
-    node.until_kind("both", "ExternalSubscribed").await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry(), activities()).await;
+    node.start_instance("both", "V", "latest").await;
+    node.wait_for_event("both", "ExternalSubscribed").await;
     node.runtime.clone().shutdown(None).await;
     node.client.raise_event("both", "Next", "").await.unwrap();
     node.client.cancel_instance("both", "enough").await.unwrap();
-    let node = Node::on(&store, USUAL.options(), registry(), activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry(), activities()).await;
     assert_eq!(node.failure_text("both").await, "canceled: enough");
     assert_eq!(node.client.list_executions("both").await.unwrap(), [1]);
     node.stop().await;
 }
 
 #[tokio::test]
-async fn answers_of_the_old_execution_are_dropped_by_the_new_one() {
+async fn completions_for_the_old_execution_are_dropped() {
     async fn next(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let timer = ctx.schedule_timer(Duration::ZERO);
         if ctx.execution_id() == 1 {
@@ -171,9 +172,10 @@ async fn answers_of_the_old_execution_are_dropped_by_the_new_one() {
         timer.await;
         Ok(ctx.schedule_wait("Go").await)
     }
-    let node = Node::start(USUAL, orchestrations().register("Next", next), activities()).await;
-    node.begin("next", "Next", "").await;
-    node.until_kind("next", "ExternalSubscribed").await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Next", next), activities()).await;
+    node.start_instance("next", "Next", "").await;
+    node.wait_for_event("next", "ExternalSubscribed").await;
     let late =
         WorkItem::TimerFired { instance: "next".to_owned(), execution_id: 1, id: 2, fire_at_ms: 0 };
     node.store.enqueue_for_orchestrator(late, None).await.unwrap();
@@ -183,9 +185,9 @@ async fn answers_of_the_old_execution_are_dropped_by_the_new_one() {
     node.stop().await;
 }
 
-/// Messages that come before the successor's start wait for it, and reach it.
+/// Messages that arrive before the start of the successor wait and are delivered to it.
 #[tokio::test]
-async fn messages_between_two_executions_wait_for_the_second() {
+async fn messages_between_two_executions_are_delivered_to_the_second() {
     let store = memory().await;
     let registry = || {
         orchestrations().register_versioned("V", "1.0.0", version_one).register_versioned(
@@ -197,7 +199,8 @@ async fn messages_between_two_executions_wait_for_the_second() {
     async fn waits_for_word(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         Ok(ctx.dequeue_event("words").await)
     }
-    let options = RuntimeOptions { unregistered_backoff: short_backoff(), ..USUAL.options() };
+    let options =
+        RuntimeOptions { unregistered_backoff: short_backoff(), ..DEFAULT_MODE.options() };
     let old = Node::on(
         &store,
         options.clone(),
@@ -205,16 +208,16 @@ async fn messages_between_two_executions_wait_for_the_second() {
         activities(),
     )
     .await;
-    old.begin("hand-over", "V", "2.0.0").await;
-    old.until_kind("hand-over", "ExternalSubscribed").await;
-    old.client.raise_event("hand-over", "Next", "").await.unwrap();
-    old.until_kind("hand-over", "OrchestrationContinuedAsNew").await;
-    let status = old.client.get_orchestration_status("hand-over").await.unwrap();
+    old.start_instance("continued", "V", "2.0.0").await;
+    old.wait_for_event("continued", "ExternalSubscribed").await;
+    old.client.raise_event("continued", "Next", "").await.unwrap();
+    old.wait_for_event("continued", "OrchestrationContinuedAsNew").await;
+    let status = old.client.get_orchestration_status("continued").await.unwrap();
     assert!(matches!(status, duroxide::OrchestrationStatus::Running { .. }), "{status:?}");
-    old.client.enqueue_event("hand-over", "words", "kept").await.unwrap();
+    old.client.enqueue_event("continued", "words", "kept").await.unwrap();
     let new = Node::on(&store, options, registry(), activities()).await;
-    assert_eq!(new.output("hand-over").await, "kept");
-    let start = &new.history("hand-over").await[0];
+    assert_eq!(new.output("continued").await, "kept");
+    let start = &new.history("continued").await[0];
     assert!(
         matches!(&start.kind, EventKind::OrchestrationStarted { version, .. } if version == "2.0.0")
     );

@@ -1,11 +1,11 @@
-//! Key-value state (16.1 to 16.7, decisions 5 and 7).
+//! Key-value state: writes, reads, pruning and limits.
 
 use std::time::Duration;
 
 use duroxide::OrchestrationContext;
 
 use crate::support::{
-    Mode, NOW_MS, Node, PATIENCE, USUAL, activities, count, in_every_mode, kinds,
+    DEFAULT_MODE, Mode, NOW_MS, Node, TIMEOUT, activities, count, in_every_mode, kinds,
     memory_with_clock, orchestrations,
 };
 
@@ -24,11 +24,11 @@ async fn writes(ctx: OrchestrationContext, _: String) -> Result<String, String> 
     Ok(format!("{list:?} {} {}", ctx.get_kv_length(), bad.unwrap_err()))
 }
 
-async fn values_are_seen_at_once_and_stay(mode: Mode) {
+async fn values_are_visible_at_once_and_survive_completion(mode: Mode) {
     let node = Node::start(mode, orchestrations().register("Write", writes), activities()).await;
-    node.begin("kv", "Write", "").await;
-    let live = node.client.wait_for_kv_value("kv", "b", PATIENCE).await.unwrap();
-    assert_eq!(live, "1", "of the running execution");
+    node.start_instance("kv", "Write", "").await;
+    let live = node.client.wait_for_kv_value("kv", "b", TIMEOUT).await.unwrap();
+    assert_eq!(live, "1", "the value of the running execution");
     node.client.raise_event("kv", "Go", "").await.unwrap();
     let output = node.output("kv").await;
     assert!(
@@ -42,8 +42,8 @@ async fn values_are_seen_at_once_and_stay(mode: Mode) {
     let list: Option<Vec<u32>> = node.client.get_kv_value_typed("kv", "list").await.unwrap();
     assert_eq!(list, Some(vec![1, 2]));
     assert_eq!(node.client.get_kv_value("kv", "a").await.unwrap(), None);
-    assert_eq!(node.client.get_kv_value("nobody", "a").await.unwrap(), None);
-    assert!(node.client.get_kv_all_values("nobody").await.unwrap().is_empty());
+    assert_eq!(node.client.get_kv_value("unknown", "a").await.unwrap(), None);
+    assert!(node.client.get_kv_all_values("unknown").await.unwrap().is_empty());
     node.client.delete_instance("kv", false).await.unwrap();
     assert!(node.client.get_kv_all_values("kv").await.unwrap().is_empty());
     node.stop().await;
@@ -82,8 +82,8 @@ async fn clearing_all_is_one_event_and_frees_the_keys(mode: Mode) {
     node.stop().await;
 }
 
-/// What is pruned is decided by recorded times, so replay decides the same.
-async fn pruning_goes_by_recorded_times(mode: Mode) {
+/// Pruning uses recorded times, so that replay decides the same.
+async fn pruning_uses_recorded_times(mode: Mode) {
     async fn prunes(ctx: OrchestrationContext, cut_off: String) -> Result<String, String> {
         ctx.set_kv_value("old", "");
         ctx.schedule_timer(Duration::from_secs(10)).await;
@@ -95,16 +95,16 @@ async fn pruning_goes_by_recorded_times(mode: Mode) {
     let (store, clock) = memory_with_clock().await;
     let registry = orchestrations().register("Prune", prunes);
     let node = Node::on(&store, mode.options(), registry, activities()).await;
-    node.begin("prune", "Prune", &(NOW_MS + 5_000).to_string()).await;
+    node.start_instance("prune", "Prune", &(NOW_MS + 5_000).to_string()).await;
     for timers in 1..=2 {
-        node.until("prune", |history| count(history, "TimerCreated") == timers).await;
+        node.wait_for_history("prune", |history| count(history, "TimerCreated") == timers).await;
         clock.advance(Duration::from_secs(10));
     }
     assert_eq!(node.output("prune").await, "1 [\"new\"]");
     node.stop().await;
 }
 
-async fn values_of_another_instance_are_read_by_an_activity(mode: Mode) {
+async fn an_activity_reads_values_of_another_instance(mode: Mode) {
     async fn reads(ctx: OrchestrationContext, from: String) -> Result<String, String> {
         let found = ctx.get_kv_value_from_instance(from.as_str(), "b").await?;
         let missing = ctx.get_kv_value_from_instance(from.as_str(), "missing").await?;
@@ -113,19 +113,19 @@ async fn values_of_another_instance_are_read_by_an_activity(mode: Mode) {
     }
     let registry = orchestrations().register("Write", writes).register("Read", reads);
     let node = Node::start(mode, registry, activities()).await;
-    node.begin("kv", "Write", "").await;
-    node.until_kind("kv", "ExternalSubscribed").await;
+    node.start_instance("kv", "Write", "").await;
+    node.wait_for_event("kv", "ExternalSubscribed").await;
     assert_eq!(node.run("read", "Read", "kv").await, "Some(\"1\") None Some(1)");
     assert!(node.client.get_kv_all_values("read").await.unwrap().is_empty(), "isolated");
     node.stop().await;
 }
 
 in_every_mode! {
-    values_are_seen_at_once_and_stay,
+    values_are_visible_at_once_and_survive_completion,
     a_counter_survives_turns_and_executions,
     clearing_all_is_one_event_and_frees_the_keys,
-    pruning_goes_by_recorded_times,
-    values_of_another_instance_are_read_by_an_activity,
+    pruning_uses_recorded_times,
+    an_activity_reads_values_of_another_instance,
 }
 
 #[tokio::test]
@@ -136,8 +136,9 @@ async fn the_key_limit_counts_keys_of_earlier_turns() {
         (0..100).for_each(|key| ctx.set_kv_value(format!("second-{key}"), ""));
         Ok("too many".to_owned())
     }
-    let node = Node::start(USUAL, orchestrations().register("Grow", grows), activities()).await;
-    node.begin("grow", "Grow", "").await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Grow", grows), activities()).await;
+    node.start_instance("grow", "Grow", "").await;
     assert_eq!(node.failure_text("grow").await, "KV key count (200) exceeds limit (150)");
     assert_eq!(node.client.get_kv_all_values("grow").await.unwrap().len(), 100);
     node.stop().await;
@@ -152,8 +153,9 @@ async fn values_survive_failure_and_pruned_executions() {
             _earlier => ctx.continue_as_new("").await,
         }
     }
-    let node = Node::start(USUAL, orchestrations().register("Fail", fails), activities()).await;
-    node.begin("fail", "Fail", "").await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Fail", fails), activities()).await;
+    node.start_instance("fail", "Fail", "").await;
     assert_eq!(node.failure_text("fail").await, "over");
     let options = duroxide::PruneOptions { keep_last: Some(1), ..Default::default() };
     let pruned = node.client.prune_executions("fail", options).await.unwrap();

@@ -1,12 +1,12 @@
-//! What people rely on, through the real runtime, the real client and the SQLite store.
+//! Promised behaviour, tested through the real runtime, the real client and the SQLite store.
 //!
-//! Tests never wait for luck: they wait for a signal or a stored fact, and move the clock.
+//! Tests wait for a notification or a stored event, and move the clock. `docs/internals/rules.md`
+//! states the rules of replay that several groups rely on.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
 #![cfg(feature = "sqlite")]
 
 mod activities;
-mod ahead;
 mod blocking;
 mod builder;
 mod cancellation;
@@ -14,17 +14,17 @@ mod cancellation_causes;
 mod children;
 mod client;
 mod continue_as_new;
+mod crashing_node;
 mod determinism;
 mod direct;
 mod direct_slots;
-mod doomed;
 mod events;
 mod faults;
 mod faulty;
 mod kv;
 mod metrics;
 mod panics;
-mod panics_of_the_store;
+mod prefetch;
 mod progress;
 mod retry;
 mod session_life;
@@ -34,6 +34,7 @@ mod shutdown;
 mod shutdown_under_load;
 mod start_limits;
 mod status;
+mod store_panics;
 mod support;
 mod tags;
 mod timers;

@@ -1,4 +1,4 @@
-//! What a node counts (23, decisions 14 and 24).
+//! Metrics of a node.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::support::{
     Mode, Node, activities, in_every_mode, memory, orchestrations, short_backoff,
 };
 
-/// Two executions, a child, an activity that works and one that fails.
+/// Two executions, a child, an activity that succeeds and one that fails.
 async fn busy(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     if ctx.execution_id() == 1 {
         return ctx.continue_as_new("").await;
@@ -41,7 +41,7 @@ async fn bad(_: ActivityContext, _: String) -> Result<String, String> {
     Err("bad".to_owned())
 }
 
-async fn each_thing_is_counted_once(mode: Mode) {
+async fn every_operation_is_counted_once(mode: Mode) {
     let registry = orchestrations()
         .register("Busy", busy)
         .register("Child", child)
@@ -52,14 +52,14 @@ async fn each_thing_is_counted_once(mode: Mode) {
         RuntimeOptions { max_attempts: 1, unregistered_backoff: short_backoff(), ..mode.options() };
     let node = Node::on(&memory().await, options, registry, activities).await;
     node.run("busy", "Busy", "").await;
-    node.begin("fail", "Fail", "").await;
+    node.start_instance("fail", "Fail", "").await;
     node.failure("fail").await;
-    node.begin("poison", "Missing", "").await;
+    node.start_instance("poison", "Missing", "").await;
     node.failure("poison").await;
-    node.begin("waits", "Wait", "").await;
-    node.until_kind("waits", "ExternalSubscribed").await;
-    node.begin("cancelled", "Wait", "").await;
-    node.until_kind("cancelled", "ExternalSubscribed").await;
+    node.start_instance("waits", "Wait", "").await;
+    node.wait_for_event("waits", "ExternalSubscribed").await;
+    node.start_instance("cancelled", "Wait", "").await;
+    node.wait_for_event("cancelled", "ExternalSubscribed").await;
     node.client.cancel_instance("cancelled", "enough").await.unwrap();
     node.failure("cancelled").await;
 
@@ -86,32 +86,32 @@ async fn each_thing_is_counted_once(mode: Mode) {
 }
 
 in_every_mode! {
-    each_thing_is_counted_once,
+    every_operation_is_counted_once,
 }
 
-/// The gauge is read from the store when a node starts, and kept up to date from there.
+/// A node reads its gauges from the store when it starts, and updates them from then on.
 #[tokio::test]
-async fn gauges_start_from_what_the_store_holds() {
+async fn gauges_start_from_the_state_of_the_store() {
     let store = memory().await;
-    let mode = crate::support::USUAL;
+    let mode = crate::support::DEFAULT_MODE;
     let registry = || orchestrations().register("Wait", waits).register("Call", calls);
     async fn calls(ctx: OrchestrationContext, _: String) -> Result<String, String> {
-        ctx.schedule_activity("Good", "").with_tag("nobody").await
+        ctx.schedule_activity("Good", "").with_tag("unserved").await
     }
     let node = Node::on(&store, mode.options(), registry(), activities()).await;
-    node.begin("waits", "Wait", "").await;
-    node.until_kind("waits", "ExternalSubscribed").await;
-    node.begin("calls", "Call", "").await;
-    node.until_kind("calls", "ActivityScheduled").await;
+    node.start_instance("waits", "Wait", "").await;
+    node.wait_for_event("waits", "ExternalSubscribed").await;
+    node.start_instance("calls", "Call", "").await;
+    node.wait_for_event("calls", "ActivityScheduled").await;
     node.stop().await;
     let node = Node::on(&store, mode.options(), registry(), activities()).await;
     let metrics = node.runtime.observability_handle().unwrap().metrics_provider().clone();
-    crate::support::until(|| {
+    crate::support::eventually(|| {
         metrics.get_active_orchestrations() == 2 && metrics.get_queue_depths() == (0, 1)
     })
     .await;
     node.client.raise_event("waits", "Go", "").await.unwrap();
     node.output("waits").await;
-    crate::support::until(|| metrics.get_active_orchestrations() == 1).await;
+    crate::support::eventually(|| metrics.get_active_orchestrations() == 1).await;
     node.stop().await;
 }

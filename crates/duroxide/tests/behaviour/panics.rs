@@ -1,4 +1,4 @@
-//! Panics of user code: an error of its call, and of nothing else (4.2, 2.5).
+//! A panic of user code fails its call, and nothing else.
 
 use std::panic::panic_any;
 use std::time::Duration;
@@ -7,14 +7,16 @@ use duroxide::runtime::RuntimeOptions;
 use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistryBuilder};
 use duroxide::{ActivityContext, OrchestrationContext};
 
-use crate::support::{Diary, Mode, Node, USUAL, activities, in_every_mode, memory, orchestrations};
+use crate::support::{
+    DEFAULT_MODE, Journal, Mode, Node, activities, in_every_mode, memory, orchestrations,
+};
 
 /// Panics when it is dropped.
-struct Grudge(&'static str);
+struct PanicsOnDrop(&'static str);
 
-impl Drop for Grudge {
+impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
-        // While another panic unwinds, this would end the process, and nothing could be done.
+        // A panic while another one unwinds would abort the process.
         if !std::thread::panicking() {
             panic!("{}", self.0);
         }
@@ -22,12 +24,12 @@ impl Drop for Grudge {
 }
 
 /// A payload that panics when it is dropped, with a payload that panics when it is dropped.
-struct Bomb(u32);
+struct PanickingPayload(u32);
 
-impl Drop for Bomb {
+impl Drop for PanickingPayload {
     fn drop(&mut self) {
         if self.0 > 0 && !std::thread::panicking() {
-            panic_any(Bomb(self.0 - 1));
+            panic_any(PanickingPayload(self.0 - 1));
         }
     }
 }
@@ -36,17 +38,17 @@ impl Drop for Bomb {
 fn panicking() -> ActivityRegistryBuilder {
     activities()
         .register("Panic", |_: ActivityContext, how: String| async move {
-            let _after_the_end = (how == "drop").then(|| Grudge("in drop"));
+            let _dropped_after_return = (how == "drop").then(|| PanicsOnDrop("in drop"));
             match how.as_str() {
                 "text" => panic!("a text"),
                 "string" => panic!("a {}", "string"),
                 "number" => panic_any(7_u32),
-                "bomb" => panic_any(Bomb(2)),
+                "bomb" => panic_any(PanickingPayload(2)),
                 "later" => {
                     tokio::task::yield_now().await;
                     panic!("later");
                 }
-                "drop" => Ok("unheard".to_owned()),
+                "drop" => Ok("ignored".to_owned()),
                 other => Ok(other.to_owned()),
             }
         })
@@ -89,13 +91,13 @@ async fn a_panic_of_an_activity_is_an_error_of_its_call(mode: Mode) {
 /// Every way to panic, named by the input.
 fn panicking_code() -> OrchestrationRegistryBuilder {
     orchestrations().register("Panic", |ctx: OrchestrationContext, how: String| async move {
-        let _after_the_end = (how == "drop").then(|| Grudge("in drop"));
+        let _dropped_after_return = (how == "drop").then(|| PanicsOnDrop("in drop"));
         ctx.schedule_activity("Panic", "step").await?;
         match how.as_str() {
             "text" => panic!("a text"),
             "number" => panic_any(7_u32),
-            "bomb" => panic_any(Bomb(2)),
-            "drop" => Ok("unheard".to_owned()),
+            "bomb" => panic_any(PanickingPayload(2)),
+            "drop" => Ok("ignored".to_owned()),
             other => Ok(other.to_owned()),
         }
     })
@@ -109,7 +111,7 @@ async fn a_panic_of_an_orchestration_fails_its_instance(mode: Mode) {
         ("bomb", "orchestration panicked: orchestration panicked"),
         ("drop", "orchestration panicked: in drop"),
     ] {
-        node.begin(how, "Panic", how).await;
+        node.start_instance(how, "Panic", how).await;
         assert_eq!(node.failure_text(how).await, text, "{how}");
         assert_eq!(node.run(&format!("after {how}"), "Panic", "fine").await, "fine");
     }
@@ -123,25 +125,25 @@ in_every_mode! {
 
 /// The code of a waiting instance is dropped when the node evicts it or stops.
 #[tokio::test]
-async fn a_panic_in_code_that_is_dropped_between_turns_harms_nobody() {
+async fn a_panic_in_code_that_is_dropped_between_turns_is_contained() {
     let registry = || {
         orchestrations().register("Wait", |ctx: OrchestrationContext, _: String| async move {
-            let _dropped_with_the_code = Grudge("dropped between turns");
-            let said = ctx.schedule_wait("Go").await;
+            let _dropped_with_the_code = PanicsOnDrop("dropped between turns");
+            let data = ctx.schedule_wait("Go").await;
             std::mem::forget(_dropped_with_the_code);
-            Ok(said)
+            Ok(data)
         })
     };
     let store = memory().await;
-    let mut options = USUAL.options();
+    let mut options = DEFAULT_MODE.options();
     options.warm_cache.instances_max = 1;
     let node = Node::on(&store, options, registry(), activities()).await;
     for instance in ["evicted", "kept"] {
-        node.begin(instance, "Wait", "").await;
-        node.until_kind(instance, "ExternalSubscribed").await;
+        node.start_instance(instance, "Wait", "").await;
+        node.wait_for_event(instance, "ExternalSubscribed").await;
     }
     node.stop().await;
-    let node = Node::on(&store, USUAL.options(), registry(), activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry(), activities()).await;
     for instance in ["evicted", "kept"] {
         node.client.raise_event(instance, "Go", instance).await.unwrap();
         assert_eq!(node.output(instance).await, instance);
@@ -149,16 +151,16 @@ async fn a_panic_in_code_that_is_dropped_between_turns_harms_nobody() {
     node.stop().await;
 }
 
-/// A handler that is aborted after its grace is dropped, which may panic.
+/// Aborting a handler after its grace period drops it, which may panic.
 #[tokio::test]
-async fn a_panic_in_a_handler_that_is_aborted_frees_its_slot() {
-    let diary = Diary::default();
-    let written = diary.clone();
+async fn a_panic_in_an_aborted_handler_frees_its_slot() {
+    let journal = Journal::default();
+    let written = journal.clone();
     let activities = activities().register("Stubborn", move |ctx: ActivityContext, _: String| {
-        let diary = written.clone();
+        let journal = written.clone();
         async move {
-            let _dropped_by_the_abort = Grudge("dropped by the abort");
-            diary.write(ctx.instance_id());
+            let _dropped_by_the_abort = PanicsOnDrop("dropped by the abort");
+            journal.write(ctx.instance_id());
             std::future::pending::<()>().await;
             Ok(String::new())
         }
@@ -170,15 +172,15 @@ async fn a_panic_in_a_handler_that_is_aborted_frees_its_slot() {
     let options = RuntimeOptions {
         worker_concurrency: 1,
         activity_cancellation_grace_period: Duration::from_millis(10),
-        ..USUAL.options()
+        ..DEFAULT_MODE.options()
     };
     let node = Node::on(&memory().await, options, registry, activities).await;
     for instance in ["first", "second", "third"] {
-        node.begin(instance, "Call", "").await;
-        assert_eq!(diary.next().await, instance, "the only slot is free again");
+        node.start_instance(instance, "Call", "").await;
+        assert_eq!(journal.next().await, instance, "the only slot is free again");
         node.client.cancel_instance(instance, "enough").await.unwrap();
         assert_eq!(node.failure_text(instance).await, "canceled: enough");
     }
-    // The last one is aborted by the shutdown itself.
+    // The shutdown aborts the last one.
     node.runtime.shutdown(Some(0)).await;
 }

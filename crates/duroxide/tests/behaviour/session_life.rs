@@ -1,4 +1,4 @@
-//! Who owns a session, for how long, and what it survives (17.2 to 17.5).
+//! The owner of a session, its lifetime, and what it survives.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,13 +10,14 @@ use duroxide::{ActivityContext, OrchestrationContext, TagFilter};
 use tokio::sync::Semaphore;
 
 use crate::support::{
-    Database, Diary, Mode, Node, USUAL, activities, in_every_mode, memory, orchestrations, until,
+    DEFAULT_MODE, Database, Journal, Mode, Node, activities, eventually, in_every_mode, memory,
+    orchestrations,
 };
 
 const LEASE: Duration = Duration::from_millis(300);
 const IDLE: Duration = Duration::from_millis(700);
 
-/// A node whose sessions are short.
+/// Options with short session leases.
 fn options(node_id: Option<&str>) -> RuntimeOptions {
     RuntimeOptions {
         session_lock_timeout: LEASE,
@@ -26,24 +27,24 @@ fn options(node_id: Option<&str>) -> RuntimeOptions {
         worker_lock_renewal_buffer: Duration::from_millis(300),
         session_cleanup_interval: Duration::from_millis(100),
         worker_node_id: node_id.map(str::to_owned),
-        ..USUAL.options()
+        ..DEFAULT_MODE.options()
     }
 }
 
-/// Says who runs it, and waits for a permit.
-fn held(diary: &Diary, permits: &Arc<Semaphore>) -> ActivityRegistryBuilder {
-    let (diary, permits) = (diary.clone(), permits.clone());
+/// Records its worker, and waits for a permit.
+fn held(journal: &Journal, permits: &Arc<Semaphore>) -> ActivityRegistryBuilder {
+    let (journal, permits) = (journal.clone(), permits.clone());
     activities().register("Held", move |ctx: ActivityContext, input: String| {
-        let (diary, permits) = (diary.clone(), permits.clone());
+        let (journal, permits) = (journal.clone(), permits.clone());
         async move {
-            diary.write(format!("{input} on {}", ctx.worker_id()));
+            journal.write(format!("{input} on {}", ctx.worker_id()));
             permits.acquire().await.unwrap().forget();
             Ok(ctx.worker_id().to_owned())
         }
     })
 }
 
-/// Two activities of one session side by side.
+/// Two concurrent activities of one session.
 fn pair() -> OrchestrationRegistryBuilder {
     orchestrations().register("Pair", |ctx: OrchestrationContext, _: String| async move {
         let calls = ["one", "two"].map(|call| ctx.schedule_activity_on_session("Held", call, "s"));
@@ -55,14 +56,15 @@ fn pair() -> OrchestrationRegistryBuilder {
 
 #[tokio::test]
 async fn a_session_of_a_node_runs_in_several_of_its_slots_at_once() {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
-    let options = RuntimeOptions { worker_node_id: Some("node".to_owned()), ..USUAL.options() };
-    let node = Node::on(&memory().await, options, pair(), held(&diary, &permits)).await;
-    node.begin("pair", "Pair", "").await;
-    let mut begun = [diary.next().await, diary.next().await];
-    begun.sort();
-    assert!(begun[0].starts_with("one on work-") && begun[0].ends_with("-node"), "{begun:?}");
-    assert!(begun[1].starts_with("two on work-") && begun[1].ends_with("-node"), "{begun:?}");
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(0)));
+    let options =
+        RuntimeOptions { worker_node_id: Some("node".to_owned()), ..DEFAULT_MODE.options() };
+    let node = Node::on(&memory().await, options, pair(), held(&journal, &permits)).await;
+    node.start_instance("pair", "Pair", "").await;
+    let mut started = [journal.next().await, journal.next().await];
+    started.sort();
+    assert!(started[0].starts_with("one on work-") && started[0].ends_with("-node"), "{started:?}");
+    assert!(started[1].starts_with("two on work-") && started[1].ends_with("-node"), "{started:?}");
     permits.add_permits(2);
     node.output("pair").await;
     node.stop().await;
@@ -70,22 +72,23 @@ async fn a_session_of_a_node_runs_in_several_of_its_slots_at_once() {
 
 #[tokio::test]
 async fn a_session_of_a_slot_runs_one_activity_at_a_time() {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
-    let node = Node::on(&memory().await, USUAL.options(), pair(), held(&diary, &permits)).await;
-    node.begin("pair", "Pair", "").await;
-    let first = diary.next().await;
-    // Other slots are free and take other work: the session alone keeps the second waiting.
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(0)));
+    let node =
+        Node::on(&memory().await, DEFAULT_MODE.options(), pair(), held(&journal, &permits)).await;
+    node.start_instance("pair", "Pair", "").await;
+    let first = journal.next().await;
+    // Other slots are free and run other work: only the session keeps the second one waiting.
     let other =
         orchestrations().register("Other", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity("Held", "other").await
         });
-    let helper = RuntimeOptions { worker_concurrency: 0, ..USUAL.options() };
+    let helper = RuntimeOptions { worker_concurrency: 0, ..DEFAULT_MODE.options() };
     let starts = Node::on(&node.store, helper, other, activities()).await;
-    starts.begin("other", "Other", "").await;
-    assert!(diary.next().await.starts_with("other on"));
-    assert!(diary.unread().is_empty());
+    starts.start_instance("other", "Other", "").await;
+    assert!(journal.next().await.starts_with("other on"));
+    assert!(journal.unread().is_empty());
     permits.add_permits(2);
-    let second = diary.next().await;
+    let second = journal.next().await;
     assert_eq!(first.split_once(' ').unwrap().1, second.split_once(' ').unwrap().1);
     permits.add_permits(1);
     node.output("pair").await;
@@ -93,7 +96,7 @@ async fn a_session_of_a_slot_runs_one_activity_at_a_time() {
     node.stop().await;
 }
 
-/// A first call, a pause, a second call; the pause is ended by a signal.
+/// Two calls of a session, with a wait for a signal between them.
 fn two_calls() -> OrchestrationRegistryBuilder {
     orchestrations().register("Two", |ctx: OrchestrationContext, _: String| async move {
         let first = ctx.schedule_activity_on_session("Held", "first", "s").await?;
@@ -103,7 +106,7 @@ fn two_calls() -> OrchestrationRegistryBuilder {
     })
 }
 
-/// Two calls in a session. Between them the only slot of its owner is given something else to do.
+/// Two calls of a session. Between them the only slot of its owner runs another activity.
 fn abandoned() -> OrchestrationRegistryBuilder {
     orchestrations().register("Abandon", |ctx: OrchestrationContext, _: String| async move {
         ctx.schedule_activity_on_session("Held", "first", "s").await?;
@@ -114,9 +117,9 @@ fn abandoned() -> OrchestrationRegistryBuilder {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_in_use_is_kept_and_an_idle_one_given_up_although_its_owner_lives() {
+async fn a_live_owner_keeps_a_session_in_use_and_releases_an_idle_one() {
     let (lease, idle) = (Duration::from_secs(1), Duration::from_secs(2));
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(0)));
     let store = memory().await;
     let owner = RuntimeOptions {
         worker_concurrency: 1,
@@ -125,20 +128,21 @@ async fn a_session_in_use_is_kept_and_an_idle_one_given_up_although_its_owner_li
         session_idle_timeout: idle,
         ..options(Some("owner"))
     };
-    let owner = Node::on(&store, owner, abandoned(), held(&diary, &permits)).await;
-    owner.begin("idle", "Abandon", "").await;
-    assert!(diary.next().await.ends_with("-owner"));
-    // While its activity runs a session is in use, however long that takes.
+    let owner = Node::on(&store, owner, abandoned(), held(&journal, &permits)).await;
+    owner.start_instance("idle", "Abandon", "").await;
+    assert!(journal.next().await.ends_with("-owner"));
+    // A session is in use while its activity runs, for any length of time.
     tokio::time::sleep(idle + lease * 2).await;
-    let other = Node::on(&store, options(Some("other")), abandoned(), held(&diary, &permits)).await;
+    let other =
+        Node::on(&store, options(Some("other")), abandoned(), held(&journal, &permits)).await;
     let used = Instant::now();
     permits.add_permits(1);
-    assert!(diary.next().await.starts_with("occupied on"));
+    assert!(journal.next().await.starts_with("occupied on"));
     owner.client.raise_event("idle", "Go", "").await.unwrap();
-    let taken = diary.next().await;
-    assert!(taken.starts_with("second on") && taken.ends_with("-other"), "{taken}");
-    println!("given up {:?} after its last use", used.elapsed());
-    assert!(used.elapsed() >= idle, "its owner kept it for as long as it may be idle");
+    let claimed = journal.next().await;
+    assert!(claimed.starts_with("second on") && claimed.ends_with("-other"), "{claimed}");
+    println!("released {:?} after its last use", used.elapsed());
+    assert!(used.elapsed() >= idle, "its owner keeps it for the idle timeout");
     permits.add_permits(2);
     other.output("idle").await;
     owner.stop().await;
@@ -146,23 +150,23 @@ async fn a_session_in_use_is_kept_and_an_idle_one_given_up_although_its_owner_li
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_that_nobody_keeps_are_swept() {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(9)));
+async fn expired_sessions_are_deleted() {
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(9)));
     let database = Database::new();
     let store = database.open_in_real_time().await;
-    let node = Node::on(&store, options(None), two_calls(), held(&diary, &permits)).await;
-    node.begin("swept", "Two", "").await;
-    node.until_kind("swept", "ExternalSubscribed").await;
+    let node = Node::on(&store, options(None), two_calls(), held(&journal, &permits)).await;
+    node.start_instance("swept", "Two", "").await;
+    node.wait_for_event("swept", "ExternalSubscribed").await;
     assert_eq!(database.number("SELECT count(*) FROM sessions"), 1);
-    until(|| database.number("SELECT count(*) FROM sessions") == 0).await;
-    // It is made again when it is needed.
+    eventually(|| database.number("SELECT count(*) FROM sessions") == 0).await;
+    // The next activity creates the session again.
     node.client.raise_event("swept", "Go", "").await.unwrap();
     node.output("swept").await;
     assert_eq!(database.number("SELECT count(*) FROM sessions"), 1);
     node.stop().await;
 }
 
-/// Where the session lives, in three executions.
+/// Returns the worker of the session in three executions.
 async fn rounds(ctx: OrchestrationContext, seen: String) -> Result<String, String> {
     let here = ctx.schedule_activity_on_session("Held", "round", "s").await?;
     let seen = format!("{seen} {here}");
@@ -173,12 +177,12 @@ async fn rounds(ctx: OrchestrationContext, seen: String) -> Result<String, Strin
 }
 
 async fn a_session_survives_continue_as_new(mode: Mode) {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(9)));
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(9)));
     let registry = || orchestrations().register("Rounds", rounds);
     let store: Arc<dyn Provider> = memory().await;
     let nodes = [
-        Node::on(&store, mode.options(), registry(), held(&diary, &permits)).await,
-        Node::on(&store, mode.options(), registry(), held(&diary, &permits)).await,
+        Node::on(&store, mode.options(), registry(), held(&journal, &permits)).await,
+        Node::on(&store, mode.options(), registry(), held(&journal, &permits)).await,
     ];
     let output = nodes[0].run("rounds", "Rounds", "").await;
     let workers: Vec<&str> = output.split_whitespace().collect();
@@ -192,14 +196,15 @@ in_every_mode! {
     a_session_survives_continue_as_new,
 }
 
-/// A new build of the program on the same machine, under the same name: the session is its own at
-/// once, and code in a newer version goes on with it.
+/// A new build of the program with the same node id owns the session at once, and a newer version
+/// of the code continues with it.
 #[tokio::test]
 async fn a_session_survives_an_upgrade_of_its_node_and_of_the_code() {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(9)));
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(9)));
     let store = memory().await;
-    // Leases of half a minute: waiting for one would be seen.
-    let named = || RuntimeOptions { worker_node_id: Some("node".to_owned()), ..USUAL.options() };
+    // Leases of half a minute: waiting for one would exceed the limit below.
+    let named =
+        || RuntimeOptions { worker_node_id: Some("node".to_owned()), ..DEFAULT_MODE.options() };
     let old = || {
         orchestrations().register("Up", |ctx: OrchestrationContext, _: String| async move {
             let here = ctx.schedule_activity_on_session("Held", "old", "s").await?;
@@ -217,15 +222,17 @@ async fn a_session_survives_an_upgrade_of_its_node_and_of_the_code() {
             },
         )
     };
-    let node = Node::on(&store, named(), old(), held(&diary, &permits)).await;
-    node.begin("up", "Up", "").await;
-    node.until_kind("up", "ExternalSubscribed").await;
+    let node = Node::on(&store, named(), old(), held(&journal, &permits)).await;
+    node.start_instance("up", "Up", "").await;
+    node.wait_for_event("up", "ExternalSubscribed").await;
     node.stop().await;
     let upgraded = Instant::now();
-    let node = Node::on(&store, named(), new(), held(&diary, &permits)).await;
+    let node = Node::on(&store, named(), new(), held(&journal, &permits)).await;
     node.client.raise_event("up", "Go", "").await.unwrap();
     assert_eq!(node.output("up").await, "true true");
     assert!(upgraded.elapsed() < Duration::from_secs(15), "took {:?}", upgraded.elapsed());
-    assert!(diary.next().await.starts_with("old on") && diary.next().await.starts_with("new on"));
+    assert!(
+        journal.next().await.starts_with("old on") && journal.next().await.starts_with("new on")
+    );
     node.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Sessions that belong to a slot, while the slot also runs other activities (17.2).
+//! Sessions that a slot owns while it also runs other activities.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -10,12 +10,12 @@ use duroxide::{ActivityContext, OrchestrationContext};
 use tokio::sync::Notify;
 
 use crate::faulty::Faulty;
-use crate::support::{Diary, Node, USUAL, activities, memory, orchestrations, until};
+use crate::support::{DEFAULT_MODE, Journal, Node, activities, eventually, memory, orchestrations};
 
 /// Much less than the time that a fetch waits for work.
 const SOON: Duration = Duration::from_secs(10);
 
-/// Lets activities of chosen instances go.
+/// Releases the activities of chosen instances.
 #[derive(Clone, Default)]
 struct Gates(Arc<Mutex<HashMap<String, Arc<Notify>>>>);
 
@@ -25,20 +25,20 @@ impl Gates {
     }
 }
 
-// A fetch that began while the owner of a session was busy with an activity of no session went on
-// without it: the session's next activity waited for the end of the long poll, half a minute.
+// A fetch that started while the owner of a session was busy with another activity left that slot
+// out: the next activity of the session waited until the long poll returned, half a minute.
 #[tokio::test]
 async fn a_slot_that_is_free_again_serves_its_session_at_once() {
-    let (diary, gates) = (Diary::default(), Gates::default());
-    let (written, waited) = (diary.clone(), gates.clone());
+    let (journal, gates) = (Journal::default(), Gates::default());
+    let (written, waited) = (journal.clone(), gates.clone());
     let handlers = activities()
         .register("Where", |ctx: ActivityContext, _: String| async move {
             Ok(ctx.worker_id().to_owned())
         })
         .register("Held", move |ctx: ActivityContext, _: String| {
-            let (diary, gate) = (written.clone(), waited.of(ctx.instance_id()));
+            let (journal, gate) = (written.clone(), waited.of(ctx.instance_id()));
             async move {
-                diary.write(format!("{} {}", ctx.instance_id(), ctx.worker_id()));
+                journal.write(format!("{} {}", ctx.instance_id(), ctx.worker_id()));
                 gate.notified().await;
                 Ok(String::new())
             }
@@ -55,15 +55,15 @@ async fn a_slot_that_is_free_again_serves_its_session_at_once() {
         });
     let faulty = Faulty::new(memory().await);
     let store: Arc<dyn Provider> = faulty.clone();
-    let options = RuntimeOptions { worker_concurrency: 2, ..USUAL.options() };
+    let options = RuntimeOptions { worker_concurrency: 2, ..DEFAULT_MODE.options() };
     let node = Node::on(&store, options, registry, handlers).await;
-    node.begin("session", "Session", "").await;
-    node.until_kind("session", "ExternalSubscribed").await;
-    // Both slots are busy with something else.
+    node.start_instance("session", "Session", "").await;
+    node.wait_for_event("session", "ExternalSubscribed").await;
+    // Both slots are busy with other activities.
     let mut by_slot = HashMap::new();
     for instance in ["a", "b"] {
-        node.begin(instance, "Held", "").await;
-        let entry = diary.next().await;
+        node.start_instance(instance, "Held", "").await;
+        let entry = journal.next().await;
         let (instance, worker) = entry.split_once(' ').unwrap();
         by_slot.insert(worker.to_owned(), instance.to_owned());
     }
@@ -75,17 +75,17 @@ async fn a_slot_that_is_free_again_serves_its_session_at_once() {
     let owner = owner.unwrap();
     let busy_owner = by_slot.remove(&owner).expect("both slots are busy");
     let other = by_slot.into_values().next().expect("both slots are busy");
-    // The other slot is free, and a fetch waits for it alone.
+    // The other slot is free, and a fetch waits for that slot only.
     let fetches = faulty.calls("fetch_work_items");
     gates.of(&other).notify_one();
     node.output(&other).await;
-    until(|| faulty.calls("fetch_work_items") > fetches).await;
-    // Now the owner is free as well.
+    eventually(|| faulty.calls("fetch_work_items") > fetches).await;
+    // Now the owner is free, too.
     gates.of(&busy_owner).notify_one();
     node.output(&busy_owner).await;
     node.client.raise_event("session", "Go", "").await.unwrap();
-    let ended = node.client.wait_for_orchestration("session", SOON).await.unwrap();
-    match ended {
+    let status = node.client.wait_for_orchestration("session", SOON).await.unwrap();
+    match status {
         duroxide::OrchestrationStatus::Completed { output, .. } => {
             assert_eq!(output, format!("{owner} {owner}"));
         }

@@ -1,4 +1,4 @@
-//! Sessions (17.1 to 17.5).
+//! Sessions: affinity, capacity and expiry.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,8 @@ use duroxide::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use tokio::sync::Semaphore;
 
 use crate::support::{
-    Diary, Mode, Node, PATIENCE, USUAL, activities, in_every_mode, memory, memory_with_clock,
-    orchestrations,
+    DEFAULT_MODE, Journal, Mode, Node, TIMEOUT, activities, in_every_mode, memory,
+    memory_with_clock, orchestrations,
 };
 
 /// Much less than the time that a fetch waits for work.
@@ -32,109 +32,109 @@ async fn works(ctx: OrchestrationContext, session: String) -> Result<String, Str
     }
 }
 
-fn where_am_i() -> ActivityRegistryBuilder {
+fn worker_id_activity() -> ActivityRegistryBuilder {
     activities().register("Where", |ctx: ActivityContext, _: String| async move {
         Ok(ctx.worker_id().to_owned())
     })
 }
 
 /// An activity that waits for a permit.
-fn held(diary: &Diary, permits: &Arc<Semaphore>) -> ActivityRegistryBuilder {
-    let (diary, permits) = (diary.clone(), permits.clone());
-    where_am_i().register("Held", move |ctx: ActivityContext, _: String| {
-        let (diary, permits) = (diary.clone(), permits.clone());
+fn held(journal: &Journal, permits: &Arc<Semaphore>) -> ActivityRegistryBuilder {
+    let (journal, permits) = (journal.clone(), permits.clone());
+    worker_id_activity().register("Held", move |ctx: ActivityContext, _: String| {
+        let (journal, permits) = (journal.clone(), permits.clone());
         async move {
-            diary.write(ctx.instance_id());
+            journal.write(ctx.instance_id());
             permits.acquire().await.unwrap().forget();
             Ok(String::new())
         }
     })
 }
 
-/// The slot that owns the session was busy when the waiting fetch began.
+/// The slot that owns the session is busy when the waiting fetch starts.
 async fn a_session_is_served_by_its_slot_without_delay(mode: Mode) {
     let registry = orchestrations().register("Three", three_calls);
-    let node = Node::start(mode, registry, where_am_i()).await;
+    let node = Node::start(mode, registry, worker_id_activity()).await;
     for session in ["a", "b", "c"] {
-        node.begin(session, "Three", session).await;
+        node.start_instance(session, "Three", session).await;
     }
     for session in ["a", "b", "c"] {
-        node.until_kind(session, "ExternalSubscribed").await;
+        node.wait_for_event(session, "ExternalSubscribed").await;
         node.client.raise_event(session, "Go", "").await.unwrap();
-        let ended = node.client.wait_for_orchestration_typed::<bool>(session, SOON).await;
-        assert_eq!(ended.unwrap(), Ok(true));
+        let result = node.client.wait_for_orchestration_typed::<bool>(session, SOON).await;
+        assert_eq!(result.unwrap(), Ok(true));
     }
     node.stop().await;
 }
 
-async fn a_session_too_many_waits_for_room(mode: Mode) {
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
+async fn a_session_beyond_the_limit_waits_for_a_free_place(mode: Mode) {
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(0)));
     let options = RuntimeOptions { max_sessions_per_runtime: 1, ..mode.options() };
     let registry = orchestrations().register("Work", works);
-    let node = Node::on(&memory().await, options, registry, held(&diary, &permits)).await;
-    node.begin("first", "Work", "first").await;
-    assert_eq!(diary.next().await, "first");
-    node.begin("second", "Work", "second").await;
-    node.until_kind("second", "ActivityScheduled").await;
+    let node = Node::on(&memory().await, options, registry, held(&journal, &permits)).await;
+    node.start_instance("first", "Work", "first").await;
+    assert_eq!(journal.next().await, "first");
+    node.start_instance("second", "Work", "second").await;
+    node.wait_for_event("second", "ActivityScheduled").await;
     permits.add_permits(1);
     node.output("first").await;
-    let began = tokio::time::timeout(SOON, diary.next()).await;
-    assert_eq!(began.as_deref(), Ok("second"), "as soon as there is room");
+    let next = tokio::time::timeout(SOON, journal.next()).await;
+    assert_eq!(next.as_deref(), Ok("second"), "as soon as a place is free");
     permits.add_permits(1);
     node.output("second").await;
     node.stop().await;
 }
 
-/// The turn that hears of an activity of a session may hand over the next activity at once. That
-/// one was leased and forgotten, and ran only when its lease had run out.
+/// The turn after an activity of a session may lease the next activity to its own node. The node
+/// used to forget that lease, so that the activity ran only after it had expired.
 async fn an_activity_after_one_of_a_session_starts_at_once(mode: Mode) {
-    async fn leaves(ctx: OrchestrationContext, session: String) -> Result<String, String> {
+    async fn alternates(ctx: OrchestrationContext, session: String) -> Result<String, String> {
         for _ in 0..5 {
             ctx.schedule_activity_on_session("Where", "", session.as_str()).await?;
             ctx.schedule_activity("Where", "").await?;
         }
         Ok(String::new())
     }
-    let registry = orchestrations().register("Leaves", leaves);
-    let node = Node::start(mode, registry, where_am_i()).await;
-    node.begin("leaves", "Leaves", "s").await;
-    let ended = node.client.wait_for_orchestration("leaves", SOON).await;
-    assert!(matches!(ended, Ok(OrchestrationStatus::Completed { .. })), "{ended:?}");
+    let registry = orchestrations().register("Alternates", alternates);
+    let node = Node::start(mode, registry, worker_id_activity()).await;
+    node.start_instance("alternates", "Alternates", "s").await;
+    let result = node.client.wait_for_orchestration("alternates", SOON).await;
+    assert!(matches!(result, Ok(OrchestrationStatus::Completed { .. })), "{result:?}");
     node.stop().await;
 }
 
 in_every_mode! {
     an_activity_after_one_of_a_session_starts_at_once,
     a_session_is_served_by_its_slot_without_delay,
-    a_session_too_many_waits_for_room,
+    a_session_beyond_the_limit_waits_for_a_free_place,
 }
 
-/// More slots than one fetch used to offer: the owner of a session must be among them.
+/// One fetch used to offer fewer slots than this; the owner of the session must be among them.
 #[tokio::test]
-async fn a_session_is_served_however_many_slots_are_free() {
+async fn a_session_is_served_with_many_free_slots() {
     let registry = orchestrations().register("Three", three_calls);
-    let options = RuntimeOptions { worker_concurrency: 100, ..USUAL.options() };
-    let node = Node::on(&memory().await, options, registry, where_am_i()).await;
-    node.begin("session", "Three", "s").await;
-    node.until_kind("session", "ExternalSubscribed").await;
+    let options = RuntimeOptions { worker_concurrency: 100, ..DEFAULT_MODE.options() };
+    let node = Node::on(&memory().await, options, registry, worker_id_activity()).await;
+    node.start_instance("session", "Three", "s").await;
+    node.wait_for_event("session", "ExternalSubscribed").await;
     node.client.raise_event("session", "Go", "").await.unwrap();
-    let ended = node.client.wait_for_orchestration_typed::<bool>("session", SOON).await;
-    assert_eq!(ended.unwrap(), Ok(true));
+    let result = node.client.wait_for_orchestration_typed::<bool>("session", SOON).await;
+    assert_eq!(result.unwrap(), Ok(true));
     node.stop().await;
 }
 
 #[tokio::test]
-async fn a_session_moves_to_another_node_when_its_lease_runs_out() {
+async fn a_session_moves_to_another_node_when_its_lease_expires() {
     let (store, clock) = memory_with_clock().await;
     let registry = || orchestrations().register("Three", three_calls);
-    let node = Node::on(&store, USUAL.options(), registry(), where_am_i()).await;
-    node.begin("moves", "Three", "s").await;
-    node.until_kind("moves", "ExternalSubscribed").await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry(), worker_id_activity()).await;
+    node.start_instance("moves", "Three", "s").await;
+    node.wait_for_event("moves", "ExternalSubscribed").await;
     node.stop().await;
     clock.advance(Duration::from_secs(31));
-    let node = Node::on(&store, USUAL.options(), registry(), where_am_i()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry(), worker_id_activity()).await;
     node.client.raise_event("moves", "Go", "").await.unwrap();
-    let ended = node.client.wait_for_orchestration_typed::<bool>("moves", PATIENCE).await;
-    assert_eq!(ended.unwrap(), Ok(false), "another worker");
+    let result = node.client.wait_for_orchestration_typed::<bool>("moves", TIMEOUT).await;
+    assert_eq!(result.unwrap(), Ok(false), "another worker");
     node.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Stopping a node that is in the middle of everything (24.1 to 24.6).
+//! Stopping a busy node.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,12 +9,13 @@ use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistry
 use duroxide::{ActivityContext, Client, Event, OrchestrationContext, OrchestrationStatus};
 
 use crate::support::{
-    Diary, Mode, Node, PATIENCE, activities, count, in_every_mode, memory, orchestrations, until,
+    Journal, Mode, Node, TIMEOUT, activities, count, eventually, in_every_mode, memory,
+    orchestrations,
 };
 
 const INSTANCES: usize = 40;
 
-/// Work of every kind: steps, a fan, a session, a timer, a child, a race that is lost.
+/// Work of every kind: steps, a fan-out, a session, a timer, a child, a cancelled activity.
 fn mixed() -> OrchestrationRegistryBuilder {
     orchestrations()
         .register("Mixed", |ctx: OrchestrationContext, input: String| async move {
@@ -32,14 +33,14 @@ fn mixed() -> OrchestrationRegistryBuilder {
         })
 }
 
-fn steps(diary: &Diary) -> ActivityRegistryBuilder {
-    let diary = diary.clone();
+fn steps(journal: &Journal) -> ActivityRegistryBuilder {
+    let journal = journal.clone();
     activities()
         .register("Step", move |_: ActivityContext, input: String| {
-            let diary = diary.clone();
+            let journal = journal.clone();
             async move {
                 tokio::time::sleep(Duration::from_millis(3)).await;
-                diary.write(input.as_str());
+                journal.write(input.as_str());
                 Ok(input)
             }
         })
@@ -51,7 +52,7 @@ fn steps(diary: &Diary) -> ActivityRegistryBuilder {
 
 fn options(mode: Mode) -> RuntimeOptions {
     RuntimeOptions {
-        // What an aborted node held is redelivered after these.
+        // The work of an aborted node is redelivered after these times.
         worker_lock_timeout: Duration::from_millis(500),
         worker_lock_renewal_buffer: Duration::ZERO,
         orchestrator_lock_timeout: Duration::from_millis(500),
@@ -60,52 +61,52 @@ fn options(mode: Mode) -> RuntimeOptions {
     }
 }
 
-/// Tasks of the whole executor.
+/// Live tasks of the whole executor.
 fn tasks_alive() -> usize {
     tokio::runtime::Handle::current().metrics().num_alive_tasks()
 }
 
-async fn a_busy_node_stops_and_leaves_nothing_behind_and_the_next_one_finishes(mode: Mode) {
+async fn a_busy_node_stops_completely_and_the_next_node_completes_its_work(mode: Mode) {
     let store: Arc<dyn Provider> = memory().await;
-    let (client, diary) = (Client::new(store.clone()), Diary::default());
+    let (client, journal) = (Client::new(store.clone()), Journal::default());
     let tasks_before = tasks_alive();
     for instance in 0..INSTANCES {
         let id = format!("mixed-{instance}");
         client.start_orchestration(&id, "Mixed", format!("s{}", instance % 5)).await.unwrap();
     }
     for grace in [Some(0), Some(1), Some(10), None] {
-        let node = Node::on(&store, options(mode), mixed(), steps(&diary)).await;
-        // It is in the middle of it.
+        let node = Node::on(&store, options(mode), mixed(), steps(&journal)).await;
+        // The node is busy.
         for _step in 0..5 {
-            diary.next().await;
+            journal.next().await;
         }
-        let asked = Instant::now();
+        let start = Instant::now();
         let Node { runtime, client: its, store: too } = node;
         drop((its, too));
         let runtime_weak = Arc::downgrade(&runtime);
         runtime.shutdown(grace).await;
         let limit = Duration::from_millis(grace.unwrap_or(1_000)) + Duration::from_secs(5);
-        assert!(asked.elapsed() < limit, "took {:?}", asked.elapsed());
-        assert!(runtime_weak.upgrade().is_none(), "nobody holds the runtime");
-        // One handle is ours and one the client's.
+        assert!(start.elapsed() < limit, "took {:?}", start.elapsed());
+        assert!(runtime_weak.upgrade().is_none(), "no task holds the runtime");
+        // The test and the client each hold a handle.
         assert_eq!(Arc::strong_count(&store), 2, "grace {grace:?}");
-        // A task that was told to end may take a moment to be gone from the executor.
-        until(|| tasks_alive() <= tasks_before).await;
-        diary.unread();
+        // The executor may take a moment to remove an aborted task.
+        eventually(|| tasks_alive() <= tasks_before).await;
+        journal.unread();
     }
-    let node = Node::on(&store, options(mode), mixed(), steps(&diary)).await;
+    let node = Node::on(&store, options(mode), mixed(), steps(&journal)).await;
     for instance in 0..INSTANCES {
         let id = format!("mixed-{instance}");
-        let ended = client.wait_for_orchestration(&id, PATIENCE).await.unwrap();
-        let OrchestrationStatus::Completed { output, .. } = ended else { panic!("{ended:?}") };
+        let status = client.wait_for_orchestration(&id, TIMEOUT).await.unwrap();
+        let OrchestrationStatus::Completed { output, .. } = status else { panic!("{status:?}") };
         assert_eq!(output, "first 0 1 2 session child", "{id}");
-        assert_sound(&node.history(&id).await);
+        assert_recorded_once(&node.history(&id).await);
     }
     node.stop().await;
 }
 
-/// Nothing is recorded twice, whatever was redelivered.
-fn assert_sound(history: &[Event]) {
+/// Redelivery records nothing twice.
+fn assert_recorded_once(history: &[Event]) {
     assert!(history.iter().map(|event| event.event_id).eq(1..=history.len() as u64));
     assert_eq!(count(history, "ActivityScheduled"), 6);
     assert_eq!(count(history, "ActivityCompleted"), 5);
@@ -115,5 +116,5 @@ fn assert_sound(history: &[Event]) {
 }
 
 in_every_mode! {
-    a_busy_node_stops_and_leaves_nothing_behind_and_the_next_one_finishes,
+    a_busy_node_stops_completely_and_the_next_node_completes_its_work,
 }

@@ -1,4 +1,4 @@
-//! Activities that must be started in time: work that nobody serves fails instead of waiting for
+//! Schedule-to-start limits: an activity that no worker starts in time fails instead of waiting for
 //! ever.
 
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use duroxide::{
 };
 use tokio::sync::Semaphore;
 
-use crate::doomed::Doomed;
+use crate::crashing_node::CrashingNode;
 use crate::support::{
-    Diary, Mode, Node, USUAL, activities, count, in_every_mode, memory_with_clock, orchestrations,
+    DEFAULT_MODE, Journal, Mode, Node, activities, count, in_every_mode, memory_with_clock,
+    orchestrations,
 };
 
 const LIMIT: Duration = Duration::from_secs(30);
@@ -22,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 const NO_GPU: &str = "caught: activity `Resize` was not started within 30s of being scheduled: \
                       no worker that serves tag `gpu` took it";
 
-/// Catches what becomes of a limited activity.
+/// Returns the result or the error of an activity with a limit.
 async fn resize(ctx: OrchestrationContext, input: String) -> Result<String, String> {
     let resized = ctx
         .schedule_activity("Resize", input)
@@ -62,41 +63,41 @@ async fn plain(store: &Arc<dyn Provider>, mode: Mode) -> Node {
     Node::on(store, options(mode, TagFilter::default_only()), limited(), resizing()).await
 }
 
-async fn work_for_a_tag_that_nobody_serves_fails_with_an_error_that_can_be_caught(mode: Mode) {
+async fn an_activity_with_an_unserved_tag_fails_with_an_error_the_code_can_catch(mode: Mode) {
     let (store, clock) = memory_with_clock().await;
     let node = plain(&store, mode).await;
-    node.begin("order", "Resize", "cat").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    node.start_instance("order", "Resize", "cat").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     clock.advance(LIMIT);
     assert_eq!(node.output("order").await, NO_GPU);
     assert_eq!(node.client.get_queue_depths().await.unwrap().worker_queue, 0);
     node.stop().await;
 }
 
-async fn a_worker_that_comes_in_time_satisfies_the_limit_for_good(mode: Mode) {
+async fn a_worker_that_starts_the_activity_in_time_settles_its_limit(mode: Mode) {
     let (store, clock) = memory_with_clock().await;
-    let (diary, permits) = (Diary::default(), Arc::new(Semaphore::new(0)));
+    let (journal, permits) = (Journal::default(), Arc::new(Semaphore::new(0)));
     let node = plain(&store, mode).await;
-    node.begin("order", "Resize", "cat").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    node.start_instance("order", "Resize", "cat").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     clock.advance(LIMIT - Duration::from_millis(1));
     let held = activities().register("Resize", {
-        let (diary, permits) = (diary.clone(), permits.clone());
+        let (journal, permits) = (journal.clone(), permits.clone());
         move |_: ActivityContext, _: String| {
-            let (diary, permits) = (diary.clone(), permits.clone());
+            let (journal, permits) = (journal.clone(), permits.clone());
             async move {
-                diary.write("began");
+                journal.write("started");
                 permits.acquire().await.unwrap().forget();
                 Ok("resized".to_owned())
             }
         }
     });
     let worker = Node::on(&store, gpu(mode), limited(), held).await;
-    assert_eq!(diary.next().await, "began");
+    assert_eq!(journal.next().await, "started");
     clock.advance(LIMIT * 10);
-    // Another activity whose limit ends now shows that the sweepers have looked.
-    node.begin("other", "Resize", "dog").await;
-    node.until_kind("other", "ActivityScheduled").await;
+    // Another activity whose limit expires now proves that the sweepers have run.
+    node.start_instance("other", "Resize", "dog").await;
+    node.wait_for_event("other", "ActivityScheduled").await;
     permits.add_permits(2);
     assert_eq!(node.output("order").await, "resized");
     assert_eq!(node.output("other").await, "resized");
@@ -104,7 +105,7 @@ async fn a_worker_that_comes_in_time_satisfies_the_limit_for_good(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_limit_is_no_part_of_history(mode: Mode) {
+async fn a_limit_is_not_part_of_history(mode: Mode) {
     async fn changing(ctx: OrchestrationContext, input: String) -> Result<String, String> {
         // The limit differs between the first run and a replay, as after a new deployment.
         let limit = if ctx.is_replaying() { LIMIT * 2 } else { LIMIT };
@@ -117,42 +118,43 @@ async fn a_limit_is_no_part_of_history(mode: Mode) {
     let registry = orchestrations().register("Changing", changing);
     let node =
         Node::on(&store, options(mode, TagFilter::default_only()), registry, resizing()).await;
-    node.begin("order", "Changing", "cat").await;
-    node.until_kind("order", "ExternalSubscribed").await;
+    node.start_instance("order", "Changing", "cat").await;
+    node.wait_for_event("order", "ExternalSubscribed").await;
     node.client.raise_event("order", "Go", "").await.unwrap();
     assert_eq!(node.output("order").await, "resized cat at attempt 1");
     node.stop().await;
 }
 
 in_every_mode! {
-    work_for_a_tag_that_nobody_serves_fails_with_an_error_that_can_be_caught,
-    a_worker_that_comes_in_time_satisfies_the_limit_for_good,
-    a_limit_is_no_part_of_history,
+    an_activity_with_an_unserved_tag_fails_with_an_error_the_code_can_catch,
+    a_worker_that_starts_the_activity_in_time_settles_its_limit,
+    a_limit_is_not_part_of_history,
 }
 
-/// All nodes are down when the limit ends. The worker that comes back could run the activity, and
-/// must not.
+/// All nodes are down when the limit expires. The worker that starts later could run the activity,
+/// and must not.
 #[tokio::test]
-async fn a_limit_that_ends_while_all_nodes_are_down_counts() {
+async fn a_limit_expires_while_all_nodes_are_down() {
     let (store, clock) = memory_with_clock().await;
-    let node = plain(&store, USUAL).await;
-    node.begin("order", "Resize", "cat").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    let node = plain(&store, DEFAULT_MODE).await;
+    node.start_instance("order", "Resize", "cat").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     node.stop().await;
     clock.advance(LIMIT);
-    let node = Node::on(&store, options(USUAL, TagFilter::any()), limited(), resizing()).await;
+    let node =
+        Node::on(&store, options(DEFAULT_MODE, TagFilter::any()), limited(), resizing()).await;
     assert_eq!(node.output("order").await, NO_GPU);
     node.stop().await;
 }
 
-/// A node without workers looks after limits, too: somebody must, when all workers are gone.
+/// A node without workers sweeps limits, too, because all workers may be down.
 #[tokio::test]
-async fn a_node_that_only_takes_turns_looks_after_limits() {
+async fn a_node_without_workers_sweeps_limits() {
     let (store, clock) = memory_with_clock().await;
-    let alone = RuntimeOptions { worker_concurrency: 0, ..USUAL.options() };
-    let node = Node::on(&store, alone, limited(), activities()).await;
-    node.begin("order", "Resize", "cat").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    let untagged = RuntimeOptions { worker_concurrency: 0, ..DEFAULT_MODE.options() };
+    let node = Node::on(&store, untagged, limited(), activities()).await;
+    node.start_instance("order", "Resize", "cat").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     clock.advance(LIMIT);
     assert_eq!(node.output("order").await, NO_GPU);
     node.stop().await;
@@ -160,7 +162,7 @@ async fn a_node_that_only_takes_turns_looks_after_limits() {
 
 /// The session's slot is busy with another activity of the session.
 #[tokio::test]
-async fn an_activity_that_its_session_keeps_waiting_fails_in_time() {
+async fn an_activity_that_waits_for_a_busy_session_fails_at_its_limit() {
     async fn two(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let held = ctx.schedule_activity_on_session("Held", "", "s");
         let options = ActivityOptions::new().with_session("s").with_schedule_to_start_limit(LIMIT);
@@ -170,11 +172,11 @@ async fn an_activity_that_its_session_keeps_waiting_fails_in_time() {
         Ok(late.unwrap_err())
     }
     let (store, clock) = memory_with_clock().await;
-    let diary = Diary::default();
+    let journal = Journal::default();
     let registry = activities().register("Held", {
-        let diary = diary.clone();
+        let journal = journal.clone();
         move |ctx: ActivityContext, _: String| {
-            diary.write("began");
+            journal.write("started");
             async move {
                 ctx.cancelled().await;
                 Ok(String::new())
@@ -183,59 +185,59 @@ async fn an_activity_that_its_session_keeps_waiting_fails_in_time() {
     });
     let node = Node::on(
         &store,
-        options(USUAL, TagFilter::default_only()),
+        options(DEFAULT_MODE, TagFilter::default_only()),
         orchestrations().register("Two", two),
         registry,
     )
     .await;
-    node.begin("order", "Two", "").await;
-    assert_eq!(diary.next().await, "began");
+    node.start_instance("order", "Two", "").await;
+    assert_eq!(journal.next().await, "started");
     clock.advance(LIMIT);
     let text = node.output("order").await;
     assert!(text.ends_with("no worker that may run session `s` took it"), "{text}");
-    assert_eq!(diary.unread(), Vec::<String>::new(), "it never began");
+    assert_eq!(journal.unread(), Vec::<String>::new(), "it never started");
     node.stop().await;
 }
 
-/// Giving back what it has no handler for is no start, so the limit still ends the wait.
+/// Abandoning an activity without a handler is not a start, so the limit still applies.
 #[tokio::test]
 async fn a_node_without_the_handler_does_not_satisfy_the_limit() {
     let (store, clock) = memory_with_clock().await;
-    let any = options(USUAL, TagFilter::any());
+    let any = options(DEFAULT_MODE, TagFilter::any());
     let node = Node::on(&store, any, limited(), activities()).await;
-    node.begin("order", "Resize", "cat").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    node.start_instance("order", "Resize", "cat").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     clock.advance(LIMIT);
     assert_eq!(node.output("order").await, NO_GPU);
     node.stop().await;
 }
 
-/// The worker that began died. The activity is redelivered long after its limit, and runs.
+/// The worker starts the activity and crashes. It is redelivered long after its limit, and runs.
 #[tokio::test]
-async fn a_redelivery_after_a_crash_is_not_late() {
+async fn a_limit_does_not_apply_to_a_redelivery_after_a_crash() {
     let (store, clock) = memory_with_clock().await;
-    let diary = Diary::default();
+    let journal = Journal::default();
     let hangs = activities().register("Resize", {
-        let diary = diary.clone();
+        let journal = journal.clone();
         move |_: ActivityContext, _: String| {
-            diary.write("began");
+            journal.write("started");
             std::future::pending()
         }
     });
-    let doomed = Doomed::on(&store, gpu(USUAL), limited(), hangs).await;
+    let crashing = CrashingNode::on(&store, gpu(DEFAULT_MODE), limited(), hangs).await;
     let client = Client::new(Arc::clone(&store));
     client.start_orchestration("order", "Resize", "cat").await.unwrap();
-    assert_eq!(diary.next().await, "began");
-    doomed.die().await;
+    assert_eq!(journal.next().await, "started");
+    crashing.crash().await;
     clock.advance(Duration::from_secs(7200));
-    let node = Node::on(&store, gpu(USUAL), limited(), resizing()).await;
+    let node = Node::on(&store, gpu(DEFAULT_MODE), limited(), resizing()).await;
     assert_eq!(node.output("order").await, "resized cat at attempt 2");
     node.stop().await;
 }
 
 /// Each attempt of a retried activity has the whole limit.
 #[tokio::test]
-async fn the_limit_counts_anew_for_each_retry() {
+async fn each_retry_has_the_whole_limit() {
     async fn stubborn(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let policy = RetryPolicy::new(3).with_backoff(BackoffStrategy::None);
         let options = ActivityOptions::new().with_tag("gpu").with_schedule_to_start_limit(LIMIT);
@@ -245,12 +247,12 @@ async fn the_limit_counts_anew_for_each_retry() {
     }
     let (store, clock) = memory_with_clock().await;
     let registry = orchestrations().register("Stubborn", stubborn);
-    let alone = options(USUAL, TagFilter::default_only());
-    let node = Node::on(&store, alone, registry, activities()).await;
-    node.begin("order", "Stubborn", "").await;
+    let untagged = options(DEFAULT_MODE, TagFilter::default_only());
+    let node = Node::on(&store, untagged, registry, activities()).await;
+    node.start_instance("order", "Stubborn", "").await;
     for attempt in 1..=3 {
         let scheduled = |history: &[_]| count(history, "ActivityScheduled") == attempt;
-        node.until("order", scheduled).await;
+        node.wait_for_history("order", scheduled).await;
         clock.advance(LIMIT);
     }
     assert_eq!(node.output("order").await, NO_GPU);
@@ -258,9 +260,9 @@ async fn the_limit_counts_anew_for_each_retry() {
     node.stop().await;
 }
 
-/// A cancelled activity is gone, and with it its limit.
+/// Cancelling an activity removes its limit.
 #[tokio::test]
-async fn a_cancelled_activity_is_not_failed_later() {
+async fn a_cancelled_activity_does_not_fail_at_its_limit() {
     async fn moves_on(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let waiting = ctx
             .schedule_activity("Resize", "cat")
@@ -274,10 +276,10 @@ async fn a_cancelled_activity_is_not_failed_later() {
     }
     let (store, clock) = memory_with_clock().await;
     let registry = orchestrations().register("Moves", moves_on);
-    let alone = options(USUAL, TagFilter::default_only());
-    let node = Node::on(&store, alone, registry, resizing()).await;
-    node.begin("order", "Moves", "").await;
-    node.until_kind("order", "ExternalSubscribed").await;
+    let untagged = options(DEFAULT_MODE, TagFilter::default_only());
+    let node = Node::on(&store, untagged, registry, resizing()).await;
+    node.start_instance("order", "Moves", "").await;
+    node.wait_for_event("order", "ExternalSubscribed").await;
     clock.advance(LIMIT * 2);
     node.client.raise_event("order", "Go", "").await.unwrap();
     assert_eq!(node.output("order").await, "resized dog at attempt 1");
@@ -286,7 +288,7 @@ async fn a_cancelled_activity_is_not_failed_later() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_limits_that_end_at_once_all_fail() {
+async fn many_activities_fail_at_the_same_limit() {
     async fn fan_out(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let calls = (0..300).map(|number: u32| {
             let call = ctx.schedule_activity("Resize", number.to_string());
@@ -297,10 +299,10 @@ async fn many_limits_that_end_at_once_all_fail() {
     }
     let (store, clock) = memory_with_clock().await;
     let registry = orchestrations().register("Fan", fan_out);
-    let alone = options(USUAL, TagFilter::default_only());
-    let node = Node::on(&store, alone, registry, resizing()).await;
-    node.begin("order", "Fan", "").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    let untagged = options(DEFAULT_MODE, TagFilter::default_only());
+    let node = Node::on(&store, untagged, registry, resizing()).await;
+    node.start_instance("order", "Fan", "").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     clock.advance(LIMIT);
     assert_eq!(node.output("order").await, "300");
     node.stop().await;

@@ -1,10 +1,12 @@
-//! Custom status and waiting for it (15, 21.1 to 21.3).
+//! Custom status and waiting for it.
 
 use std::time::Duration;
 
 use duroxide::{ClientError, OrchestrationContext, OrchestrationStatus};
 
-use crate::support::{Mode, Node, PATIENCE, USUAL, activities, in_every_mode, orchestrations};
+use crate::support::{
+    DEFAULT_MODE, Mode, Node, TIMEOUT, activities, in_every_mode, orchestrations,
+};
 
 async fn reports(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     ctx.set_custom_status("overwritten");
@@ -20,9 +22,9 @@ async fn reports(ctx: OrchestrationContext, _: String) -> Result<String, String>
 
 async fn a_status_has_one_version_for_each_turn_that_sets_it(mode: Mode) {
     let node = Node::start(mode, orchestrations().register("Report", reports), activities()).await;
-    node.begin("report", "Report", "").await;
+    node.start_instance("report", "Report", "").await;
     let wait = async |seen| {
-        let status = node.client.wait_for_status_change("report", seen, PATIENCE, PATIENCE);
+        let status = node.client.wait_for_status_change("report", seen, TIMEOUT, TIMEOUT);
         status.await.unwrap()
     };
     let running = |status: &str, version| OrchestrationStatus::Running {
@@ -32,15 +34,18 @@ async fn a_status_has_one_version_for_each_turn_that_sets_it(mode: Mode) {
     assert_eq!(wait(0).await, running("first", 1));
     node.client.raise_event("report", "Go", "").await.unwrap();
     assert_eq!(wait(1).await, running("", 2));
-    node.until("report", |history| crate::support::count(history, "ExternalSubscribed") == 2).await;
+    node.wait_for_history("report", |history| {
+        crate::support::count(history, "ExternalSubscribed") == 2
+    })
+    .await;
     node.client.raise_event("report", "Go", "").await.unwrap();
-    let ended = OrchestrationStatus::Completed {
+    let completed = OrchestrationStatus::Completed {
         output: "done".to_owned(),
         custom_status: Some("last".to_owned()),
         custom_status_version: 3,
     };
-    assert_eq!(wait(2).await, ended);
-    assert_eq!(wait(3).await, ended, "an ended instance is worth no wait");
+    assert_eq!(wait(2).await, completed);
+    assert_eq!(wait(3).await, completed, "a completed instance needs no wait");
     node.stop().await;
 }
 
@@ -49,7 +54,7 @@ in_every_mode! {
 }
 
 #[tokio::test]
-async fn a_status_moves_on_and_keeps_its_version() {
+async fn continue_as_new_keeps_the_status_and_its_version() {
     async fn moves(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         if ctx.execution_id() == 1 {
             ctx.set_custom_status("kept");
@@ -57,9 +62,10 @@ async fn a_status_moves_on_and_keeps_its_version() {
         }
         Err(ctx.get_custom_status().unwrap_or_default())
     }
-    let node = Node::start(USUAL, orchestrations().register("Move", moves), activities()).await;
-    node.begin("move", "Move", "").await;
-    match node.client.wait_for_orchestration("move", PATIENCE).await.unwrap() {
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Move", moves), activities()).await;
+    node.start_instance("move", "Move", "").await;
+    match node.client.wait_for_orchestration("move", TIMEOUT).await.unwrap() {
         OrchestrationStatus::Failed { details, custom_status, custom_status_version } => {
             assert_eq!(details.display_message(), "kept");
             assert_eq!((custom_status.as_deref(), custom_status_version), (Some("kept"), 1));
@@ -70,19 +76,19 @@ async fn a_status_moves_on_and_keeps_its_version() {
 }
 
 #[tokio::test]
-async fn waits_end_at_their_limit() {
-    let node = Node::start(USUAL, orchestrations(), activities()).await;
+async fn waits_time_out() {
+    let node = Node::start(DEFAULT_MODE, orchestrations(), activities()).await;
     let moment = Duration::from_millis(5);
     let waits = [
-        node.client.wait_for_orchestration("nobody", moment).await.unwrap_err(),
-        node.client.wait_for_status_change("nobody", 0, moment, moment).await.unwrap_err(),
-        node.client.wait_for_kv_value("nobody", "key", moment).await.unwrap_err(),
+        node.client.wait_for_orchestration("unknown", moment).await.unwrap_err(),
+        node.client.wait_for_status_change("unknown", 0, moment, moment).await.unwrap_err(),
+        node.client.wait_for_kv_value("unknown", "key", moment).await.unwrap_err(),
     ];
     for error in waits {
         assert!(matches!(error, ClientError::Timeout) && error.is_retryable());
         assert_eq!(error.to_string(), "Operation timed out");
     }
-    let status = node.client.get_orchestration_status("nobody").await.unwrap();
+    let status = node.client.get_orchestration_status("unknown").await.unwrap();
     assert_eq!(status, OrchestrationStatus::NotFound);
     node.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Starts nodes and waits for facts.
+//! Starts nodes and waits for what they do.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -15,21 +15,21 @@ use duroxide::runtime::{Runtime, RuntimeOptions, UnregisteredBackoffConfig};
 use duroxide::{ErrorDetails, Event, EventKind, OrchestrationStatus};
 use tokio::sync::Notify;
 
-/// How long a test waits for something that must happen.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a test waits for an expected condition.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Where the manual clock starts.
+/// The start of the manual clock.
 pub(crate) const NOW_MS: u64 = 1_700_000_000_000;
 
-/// A way to run a node whose results must not differ from any other way.
+/// A way to run a node. Results must be the same in every mode.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Mode {
     pub(crate) warm: bool,
     pub(crate) concurrency: usize,
 }
 
-/// The default way.
-pub(crate) const USUAL: Mode = Mode { warm: true, concurrency: 4 };
+/// The mode of tests that run in one mode only.
+pub(crate) const DEFAULT_MODE: Mode = Mode { warm: true, concurrency: 4 };
 
 impl Mode {
     pub(crate) fn options(self) -> RuntimeOptions {
@@ -43,15 +43,15 @@ impl Mode {
     }
 }
 
-/// Makes a module of four tests from a scenario: kept or replayed executions, on many threads or
-/// on one with a single slot for turns and one for activities.
+/// Makes a module of four tests from a scenario: warm or replayed executions, on many threads or on
+/// one thread with a single slot for turns and one for activities.
 macro_rules! in_every_mode {
     ($($scenario:ident,)*) => {$(
         mod $scenario {
             use crate::support::Mode;
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn kept_on_many_threads() {
+            async fn warm_on_many_threads() {
                 super::$scenario(Mode { warm: true, concurrency: 4 }).await;
             }
 
@@ -61,7 +61,7 @@ macro_rules! in_every_mode {
             }
 
             #[tokio::test]
-            async fn kept_on_one_thread() {
+            async fn warm_on_one_thread() {
                 super::$scenario(Mode { warm: true, concurrency: 1 }).await;
             }
 
@@ -74,7 +74,7 @@ macro_rules! in_every_mode {
 }
 pub(crate) use in_every_mode;
 
-/// A node with a client of its store.
+/// A node, its store and a client of the store.
 pub(crate) struct Node {
     pub(crate) runtime: Arc<Runtime>,
     pub(crate) client: Client,
@@ -109,33 +109,33 @@ impl Node {
     }
 
     /// Starts an instance.
-    pub(crate) async fn begin(&self, instance: &str, orchestration: &str, input: &str) {
+    pub(crate) async fn start_instance(&self, instance: &str, orchestration: &str, input: &str) {
         self.client.start_orchestration(instance, orchestration, input).await.unwrap();
     }
 
     /// Starts an instance and waits for its output.
     pub(crate) async fn run(&self, instance: &str, orchestration: &str, input: &str) -> String {
-        self.begin(instance, orchestration, input).await;
+        self.start_instance(instance, orchestration, input).await;
         self.output(instance).await
     }
 
-    /// The output of an instance that completes.
+    /// Waits for the output of an instance that must complete.
     pub(crate) async fn output(&self, instance: &str) -> String {
-        match self.client.wait_for_orchestration(instance, PATIENCE).await {
+        match self.client.wait_for_orchestration(instance, TIMEOUT).await {
             Ok(OrchestrationStatus::Completed { output, .. }) => output,
             other => panic!("{instance} did not complete: {other:?}"),
         }
     }
 
-    /// The failure of an instance that fails.
+    /// Waits for the failure of an instance that must fail.
     pub(crate) async fn failure(&self, instance: &str) -> ErrorDetails {
-        match self.client.wait_for_orchestration(instance, PATIENCE).await {
+        match self.client.wait_for_orchestration(instance, TIMEOUT).await {
             Ok(OrchestrationStatus::Failed { details, .. }) => details,
             other => panic!("{instance} did not fail: {other:?}"),
         }
     }
 
-    /// The text of the failure of an instance that fails.
+    /// Waits for the text of the failure of an instance that must fail.
     pub(crate) async fn failure_text(&self, instance: &str) -> String {
         self.failure(instance).await.display_message()
     }
@@ -144,26 +144,30 @@ impl Node {
         self.store.read(instance).await.unwrap()
     }
 
-    /// Waits until the latest history of an instance is as wanted.
-    pub(crate) async fn until(&self, instance: &str, wanted: impl Fn(&[Event]) -> bool) {
+    /// Waits until the latest history of an instance meets a condition.
+    pub(crate) async fn wait_for_history(
+        &self,
+        instance: &str,
+        condition: impl Fn(&[Event]) -> bool,
+    ) {
         let mut changes = self.store.watch(ChangeScope::Instance(instance)).unwrap();
         let waiting = async {
-            while !wanted(&self.history(instance).await) {
+            while !condition(&self.history(instance).await) {
                 changes.changed().await;
             }
         };
-        if tokio::time::timeout(PATIENCE, waiting).await.is_err() {
-            panic!("{instance} came only to {:?}", kinds(&self.history(instance).await));
+        if tokio::time::timeout(TIMEOUT, waiting).await.is_err() {
+            panic!("{instance} timed out with {:?}", kinds(&self.history(instance).await));
         }
     }
 
     /// Waits until an event of this kind is stored.
-    pub(crate) async fn until_kind(&self, instance: &str, kind: &str) {
-        self.until(instance, |history| has(history, kind)).await;
+    pub(crate) async fn wait_for_event(&self, instance: &str, kind: &str) {
+        self.wait_for_history(instance, |history| has(history, kind)).await;
     }
 
     /// Waits until the orchestrator queue is empty.
-    pub(crate) async fn until_drained(&self) {
+    pub(crate) async fn wait_until_drained(&self) {
         within(async {
             while self.client.get_queue_depths().await.unwrap().orchestrator_queue > 0 {
                 tokio::task::yield_now().await;
@@ -172,7 +176,7 @@ impl Node {
         .await;
     }
 
-    /// Stops the node and says what it counted, once and for all.
+    /// Stops the node and returns its final metrics.
     pub(crate) async fn stop_and_count(self) -> MetricsSnapshot {
         Arc::clone(&self.runtime).shutdown(None).await;
         self.runtime.metrics_snapshot().unwrap()
@@ -188,7 +192,7 @@ pub(crate) async fn memory() -> Arc<dyn Provider> {
     Arc::new(SqliteProvider::new_in_memory().await.unwrap())
 }
 
-/// A store in memory whose time stands still.
+/// A store in memory with a clock that only the test moves.
 pub(crate) async fn memory_with_clock() -> (Arc<dyn Provider>, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(NOW_MS));
     let store =
@@ -196,7 +200,7 @@ pub(crate) async fn memory_with_clock() -> (Arc<dyn Provider>, Arc<ManualClock>)
     (Arc::new(store), clock)
 }
 
-/// A database file that can be damaged.
+/// A database file that a test can read and change directly.
 pub(crate) struct Database {
     directory: tempfile::TempDir,
 }
@@ -210,32 +214,32 @@ impl Database {
         self.directory.path().join("store.db").to_str().unwrap().to_owned()
     }
 
-    /// Opens it with a clock that stands still.
+    /// Opens the file with a clock that only the test moves.
     pub(crate) async fn open(&self) -> (Arc<dyn Provider>, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(NOW_MS));
         let builder = SqliteProvider::builder(&self.path()).clock(Arc::clone(&clock) as _);
         (Arc::new(builder.open().await.unwrap()), clock)
     }
 
-    /// Opens it with the clock of the machine.
+    /// Opens the file with the clock of the machine.
     pub(crate) async fn open_in_real_time(&self) -> Arc<dyn Provider> {
         Arc::new(SqliteProvider::new(&self.path(), None).await.unwrap())
     }
 
-    /// Changes it behind the back of the store.
+    /// Changes the file without the provider.
     pub(crate) fn execute(&self, sql: &str) {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
         connection.execute_batch(sql).unwrap();
     }
 
-    /// Reads one number from it.
+    /// Reads one number from the file.
     pub(crate) fn number(&self, sql: &str) -> i64 {
         let connection = rusqlite::Connection::open(self.path()).unwrap();
         connection.query_row(sql, [], |row| row.get(0)).unwrap()
     }
 }
 
-/// Short waits for what a node cannot run, by the clock of the machine.
+/// A short delay, by the clock of the machine, for work without a registered handler.
 pub(crate) fn short_backoff() -> UnregisteredBackoffConfig {
     let delay = Duration::from_millis(1);
     UnregisteredBackoffConfig { base_delay: delay, max_delay: delay }
@@ -262,7 +266,7 @@ pub(crate) fn count(history: &[Event], kind: &str) -> usize {
     history.iter().filter(|event| event.kind.type_tag() == kind).count()
 }
 
-/// What the cancellations of a history are for, with their reasons.
+/// The cancelled schedules of a history, with their reasons.
 pub(crate) fn cancellations(history: &[Event]) -> Vec<(u64, &str)> {
     let reasons = history.iter().filter_map(|event| match &event.kind {
         EventKind::ActivityCancelRequested { reason }
@@ -276,19 +280,19 @@ pub(crate) fn cancellations(history: &[Event]) -> Vec<(u64, &str)> {
     reasons.collect()
 }
 
-/// Tells a test what handlers did, in order.
+/// Records what handlers did, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Diary {
+pub(crate) struct Journal {
     entries: Arc<(Mutex<VecDeque<String>>, Notify)>,
 }
 
-impl Diary {
+impl Journal {
     pub(crate) fn write(&self, entry: impl Into<String>) {
         self.entries.0.lock().unwrap().push_back(entry.into());
         self.entries.1.notify_waiters();
     }
 
-    /// What was written and not yet read.
+    /// Removes and returns all entries.
     pub(crate) fn unread(&self) -> Vec<String> {
         self.entries.0.lock().unwrap().drain(..).collect()
     }
@@ -312,15 +316,15 @@ impl Diary {
     }
 }
 
-/// Waits for something that must happen.
+/// Awaits a future that must complete in time.
 pub(crate) async fn within<T>(waiting: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, waiting).await.expect("it must happen")
+    tokio::time::timeout(TIMEOUT, waiting).await.expect("timed out")
 }
 
-/// Waits for something that only looking can tell.
-pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+/// Polls a condition without a notification until it is true.
+pub(crate) async fn eventually(mut condition: impl FnMut() -> bool) {
     within(async {
-        while !is_so() {
+        while !condition() {
             tokio::task::yield_now().await;
         }
     })

@@ -1,4 +1,4 @@
-//! Tags: every filter takes what it should, and nodes with different filters do not meet.
+//! Tags: each filter accepts exactly its activities, and nodes with different filters coexist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,13 +8,13 @@ use duroxide::providers::{Provider, TagFilter};
 use duroxide::runtime::RuntimeOptions;
 use duroxide::{ActivityContext, OrchestrationContext};
 
-use crate::support::{Node, USUAL, activities, memory, orchestrations};
+use crate::support::{DEFAULT_MODE, Node, activities, memory, orchestrations};
 
 /// Calls of each kind: without tag, and with two of them.
 const TAGS: [Option<&str>; 3] = [None, Some("gpu"), Some("cpu")];
 const CALLS_OF_A_KIND: usize = 20;
 
-/// Calls activities of every kind; each says where it ran.
+/// Calls activities of every kind; each returns its worker.
 async fn fan_out(ctx: OrchestrationContext, kinds: String) -> Result<String, String> {
     let mut calls = Vec::new();
     for kind in kinds.split(' ') {
@@ -31,7 +31,7 @@ async fn node(store: &Arc<dyn Provider>, name: &str, filter: TagFilter) -> Node 
     let options = RuntimeOptions {
         worker_tag_filter: filter,
         worker_node_id: Some(name.to_owned()),
-        ..USUAL.options()
+        ..DEFAULT_MODE.options()
     };
     let registry =
         activities().register("Where", |ctx: ActivityContext, kind: String| async move {
@@ -42,7 +42,7 @@ async fn node(store: &Arc<dyn Provider>, name: &str, filter: TagFilter) -> Node 
     Node::on(store, options, orchestrations().register("Fan", fan_out), registry).await
 }
 
-/// Which nodes ran which kind.
+/// The nodes that ran each kind.
 fn places(output: &str) -> BTreeMap<&str, BTreeSet<&str>> {
     let mut places: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for (kind, place) in output.split(' ').filter_map(|entry| entry.split_once(':')) {
@@ -52,7 +52,7 @@ fn places(output: &str) -> BTreeMap<&str, BTreeSet<&str>> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_with_all_five_filters_run_only_what_they_take() {
+async fn nodes_with_all_five_filters_run_only_matching_activities() {
     let store = memory().await;
     let filters = [
         ("default", TagFilter::default_only()),
@@ -68,7 +68,7 @@ async fn nodes_with_all_five_filters_run_only_what_they_take() {
     for round in 0..5 {
         let output = nodes[0].run(&format!("fan-{round}"), "Fan", "- gpu cpu").await;
         let places = places(&output);
-        assert_eq!(places.len(), TAGS.len(), "every call was answered: {output}");
+        assert_eq!(places.len(), TAGS.len(), "every call completed: {output}");
         for (kind, ran_at) in places {
             let tag = (kind != "-").then_some(kind);
             for place in ran_at {
@@ -82,9 +82,9 @@ async fn nodes_with_all_five_filters_run_only_what_they_take() {
     }
 }
 
-/// One filter at a time: what it takes is done, and the rest waits until a node takes everything.
+/// One filter at a time: matching activities run, and the others wait for a node that accepts all.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_filter_does_not_take_is_left_to_others() {
+async fn activities_that_a_filter_rejects_wait_for_other_nodes() {
     let filters = [
         (TagFilter::default_only(), vec!["-"]),
         (TagFilter::tags(["gpu"]), vec!["gpu"]),
@@ -92,23 +92,23 @@ async fn what_a_filter_does_not_take_is_left_to_others() {
         (TagFilter::any(), vec!["-", "gpu", "cpu"]),
         (TagFilter::none(), vec![]),
     ];
-    for (filter, takes) in filters {
+    for (filter, accepts) in filters {
         let store = memory().await;
         let first = node(&store, "first", filter.clone()).await;
         for kind in TAGS.map(|tag| tag.unwrap_or("-")) {
-            first.begin(kind, "Fan", kind).await;
+            first.start_instance(kind, "Fan", kind).await;
         }
-        for kind in &takes {
+        for kind in &accepts {
             let output = first.output(kind).await;
             assert_eq!(places(&output)[kind], BTreeSet::from(["first"]));
         }
-        for kind in ["-", "gpu", "cpu"].iter().filter(|kind| !takes.contains(kind)) {
-            first.until_kind(kind, "ActivityScheduled").await;
+        for kind in ["-", "gpu", "cpu"].iter().filter(|kind| !accepts.contains(kind)) {
+            first.wait_for_event(kind, "ActivityScheduled").await;
             let left = first.client.wait_for_orchestration(kind, Duration::ZERO).await;
-            assert!(left.is_err(), "{filter:?} has taken {kind}: {left:?}");
+            assert!(left.is_err(), "{filter:?} accepted {kind}: {left:?}");
         }
         let second = node(&store, "second", TagFilter::any()).await;
-        for kind in ["-", "gpu", "cpu"].iter().filter(|kind| !takes.contains(kind)) {
+        for kind in ["-", "gpu", "cpu"].iter().filter(|kind| !accepts.contains(kind)) {
             let output = second.output(kind).await;
             assert_eq!(places(&output)[kind], BTreeSet::from(["second"]), "{filter:?}");
         }

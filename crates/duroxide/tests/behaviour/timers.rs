@@ -1,11 +1,11 @@
-//! Durable timers (6.1 to 6.3).
+//! Durable timers.
 
 use std::time::Duration;
 
 use duroxide::{Either2, EventKind, OrchestrationContext};
 
 use crate::support::{
-    Mode, NOW_MS, Node, USUAL, activities, count, in_every_mode, kinds, memory_with_clock,
+    DEFAULT_MODE, Mode, NOW_MS, Node, activities, count, in_every_mode, kinds, memory_with_clock,
     orchestrations,
 };
 
@@ -31,15 +31,15 @@ async fn twice(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     Ok("done".to_owned())
 }
 
-async fn a_timer_fires_when_its_time_has_come_and_not_before(mode: Mode) {
+async fn a_timer_fires_when_it_is_due_and_not_before(mode: Mode) {
     let (store, clock) = memory_with_clock().await;
     let node =
         Node::on(&store, mode.options(), orchestrations().register("Sleep", sleeper), activities())
             .await;
-    node.begin("sleep", "Sleep", "3600").await;
-    node.until_kind("sleep", "TimerCreated").await;
+    node.start_instance("sleep", "Sleep", "3600").await;
+    node.wait_for_event("sleep", "TimerCreated").await;
     clock.advance(HOUR - Duration::from_millis(1));
-    // Work that arrives now is taken now: the timer is not, so it was not due.
+    // The node runs new work now and does not fire the timer, so the timer is not due.
     assert_eq!(node.run("other", "Sleep", "0").await, "awake");
     assert_eq!(count(&node.history("sleep").await, "TimerFired"), 0);
     clock.advance(Duration::from_millis(1));
@@ -63,7 +63,7 @@ async fn a_zero_timer_costs_a_turn(mode: Mode) {
 }
 
 in_every_mode! {
-    a_timer_fires_when_its_time_has_come_and_not_before,
+    a_timer_fires_when_it_is_due_and_not_before,
     a_zero_timer_costs_a_turn,
 }
 
@@ -71,27 +71,27 @@ in_every_mode! {
 async fn a_timer_survives_a_restart() {
     let (store, clock) = memory_with_clock().await;
     let sleep = || orchestrations().register("Sleep", sleeper);
-    let node = Node::on(&store, USUAL.options(), sleep(), activities()).await;
-    node.begin("sleep", "Sleep", "3600").await;
-    node.until_kind("sleep", "TimerCreated").await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), sleep(), activities()).await;
+    node.start_instance("sleep", "Sleep", "3600").await;
+    node.wait_for_event("sleep", "TimerCreated").await;
     node.stop().await;
     clock.advance(HOUR);
-    let node = Node::on(&store, USUAL.options(), sleep(), activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), sleep(), activities()).await;
     assert_eq!(node.output("sleep").await, "awake");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn a_dropped_timer_writes_nothing_and_still_arrives() {
+async fn a_dropped_timer_records_nothing_and_still_fires() {
     let (store, clock) = memory_with_clock().await;
     let registry = orchestrations().register("Race", race);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
-    node.begin("race", "Race", "").await;
-    node.until_kind("race", "TimerCreated").await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
+    node.start_instance("race", "Race", "").await;
+    node.wait_for_event("race", "TimerCreated").await;
     clock.advance(Duration::from_secs(1));
-    node.until("race", |history| count(history, "TimerCreated") == 3).await;
+    node.wait_for_history("race", |history| count(history, "TimerCreated") == 3).await;
     clock.advance(Duration::from_secs(1));
-    node.until("race", |history| count(history, "TimerFired") == 2).await;
+    node.wait_for_history("race", |history| count(history, "TimerFired") == 2).await;
     clock.advance(Duration::from_secs(1));
     assert_eq!(node.output("race").await, "short won: true");
     assert_eq!(
@@ -111,16 +111,16 @@ async fn a_dropped_timer_writes_nothing_and_still_arrives() {
 }
 
 #[tokio::test]
-async fn a_timer_is_counted_from_its_own_turn_and_not_from_replay() {
+async fn the_due_time_of_a_timer_comes_from_its_first_turn_and_not_from_replay() {
     let (store, clock) = memory_with_clock().await;
-    let cold = Mode { warm: false, ..USUAL };
+    let cold = Mode { warm: false, ..DEFAULT_MODE };
     let registry = orchestrations().register("Twice", twice);
     let node = Node::on(&store, cold.options(), registry, activities()).await;
-    node.begin("twice", "Twice", "").await;
-    node.until_kind("twice", "TimerCreated").await;
-    // Late by five seconds: the second timer runs from here.
+    node.start_instance("twice", "Twice", "").await;
+    node.wait_for_event("twice", "TimerCreated").await;
+    // Five seconds late: the second timer starts now.
     clock.advance(Duration::from_secs(15));
-    node.until("twice", |history| count(history, "TimerCreated") == 2).await;
+    node.wait_for_history("twice", |history| count(history, "TimerCreated") == 2).await;
     clock.advance(Duration::from_secs(10));
     assert_eq!(node.output("twice").await, "done");
     let due: Vec<u64> = node

@@ -1,4 +1,4 @@
-//! What a turn takes in and what it commits (2.2 to 2.10, decisions 1 to 6).
+//! The batch of a turn and what the turn commits.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use duroxide::providers::WorkItem;
 use duroxide::{ErrorDetails, EventKind, OrchestrationContext, OrchestrationStatus};
 
 use crate::support::{
-    Mode, Node, PATIENCE, USUAL, activities, count, has, in_every_mode, kinds, memory,
+    DEFAULT_MODE, Mode, Node, TIMEOUT, activities, count, has, in_every_mode, kinds, memory,
     orchestrations,
 };
 
@@ -27,7 +27,7 @@ async fn drain(ctx: OrchestrationContext, number: String) -> Result<String, Stri
     Ok(sum.to_string())
 }
 
-/// Starts another instance and ends as told.
+/// Starts another instance and returns as its input says.
 async fn leave_behind(ctx: OrchestrationContext, how: String) -> Result<String, String> {
     if ctx.execution_id() > 1 {
         return Ok("second".to_owned());
@@ -77,40 +77,40 @@ async fn too_much(ctx: OrchestrationContext, what: String) -> Result<String, Str
 async fn parent_of(ctx: OrchestrationContext, what: String) -> Result<String, String> {
     match ctx.schedule_sub_orchestration("TooMuch", what).await {
         Ok(output) => Ok(output),
-        Err(error) => Ok(format!("told: {error}")),
+        Err(error) => Ok(format!("caught: {error}")),
     }
 }
 
 async fn a_second_start_changes_nothing(mode: Mode) {
     let registry = orchestrations().register("Go", wait_for_go).register("Echo", echo);
     let node = Node::start(mode, registry, activities()).await;
-    node.begin("order", "Go", "first").await;
-    node.until_kind("order", "ExternalSubscribed").await;
-    node.begin("order", "Echo", "second").await;
+    node.start_instance("order", "Go", "first").await;
+    node.wait_for_event("order", "ExternalSubscribed").await;
+    node.start_instance("order", "Echo", "second").await;
     node.client.raise_event("order", "Go", "now").await.unwrap();
     assert_eq!(node.output("order").await, "first now");
-    node.begin("order", "Echo", "third").await;
-    // The late start is processed before this later one of the same queue ends.
+    node.start_instance("order", "Echo", "third").await;
+    // The late start is processed before this later one of the same queue completes.
     assert_eq!(node.run("later", "Echo", "later").await, "later");
     assert_eq!(node.output("order").await, "first now");
     assert_eq!(node.client.list_executions("order").await.unwrap(), [1]);
     node.stop().await;
 }
 
-async fn a_finished_instance_swallows_late_messages(mode: Mode) {
+async fn a_completed_instance_discards_late_messages(mode: Mode) {
     let node = Node::start(mode, orchestrations().register("Echo", echo), activities()).await;
     assert_eq!(node.run("over", "Echo", "done").await, "done");
     let before = node.history("over").await;
     node.client.raise_event("over", "Go", "late").await.unwrap();
     node.client.enqueue_event("over", "queue", "late").await.unwrap();
     node.client.cancel_instance("over", "late").await.unwrap();
-    node.until_drained().await;
+    node.wait_until_drained().await;
     assert_eq!(node.history("over").await, before);
     assert_eq!(node.output("over").await, "done");
     node.stop().await;
 }
 
-async fn five_hundred_buffered_messages_are_drained_in_one_turn(mode: Mode) {
+async fn six_hundred_buffered_messages_are_drained_in_one_turn(mode: Mode) {
     let store = memory().await;
     let client = duroxide::Client::new(store.clone());
     client.start_orchestration("sum", "Drain", "600").await.unwrap();
@@ -126,11 +126,11 @@ async fn five_hundred_buffered_messages_are_drained_in_one_turn(mode: Mode) {
     node.stop().await;
 }
 
-async fn detached_starts_are_started_however_the_turn_ends(mode: Mode) {
+async fn detached_orchestrations_start_whatever_the_result_of_the_turn(mode: Mode) {
     let registry = orchestrations().register("Leave", leave_behind).register("Echo", echo);
     let node = Node::start(mode, registry, activities()).await;
     for how in ["continue", "completed", "failed", "continued"] {
-        node.begin(how, "Leave", how).await;
+        node.start_instance(how, "Leave", how).await;
         assert_eq!(node.output(&format!("detached-{how}")).await, how);
     }
     assert_eq!(node.failure_text("failed").await, "over");
@@ -139,13 +139,13 @@ async fn detached_starts_are_started_however_the_turn_ends(mode: Mode) {
     node.stop().await;
 }
 
-/// The turn that a cancellation ends lets the code run once more; what it starts then is started.
-async fn a_detached_start_of_a_cancelled_turn_is_started(mode: Mode) {
+/// The code runs once more in the cancelled turn, and its detached starts take effect.
+async fn a_cancelled_turn_starts_its_detached_orchestrations(mode: Mode) {
     let store = memory().await;
     let registry = || orchestrations().register("Leave", leave_behind).register("Echo", echo);
     let node = Node::on(&store, mode.options(), registry(), activities()).await;
-    node.begin("cancelled", "Leave", "cancelled").await;
-    node.until_kind("cancelled", "ExternalSubscribed").await;
+    node.start_instance("cancelled", "Leave", "cancelled").await;
+    node.wait_for_event("cancelled", "ExternalSubscribed").await;
     node.runtime.clone().shutdown(None).await;
     node.client.raise_event("cancelled", "Go", "").await.unwrap();
     node.client.cancel_instance("cancelled", "enough").await.unwrap();
@@ -155,7 +155,7 @@ async fn a_detached_start_of_a_cancelled_turn_is_started(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_broken_limit_leaves_no_half_state_and_tells_the_parent(mode: Mode) {
+async fn a_violated_limit_stores_nothing_of_its_turn_and_notifies_the_parent(mode: Mode) {
     let registry = orchestrations().register("TooMuch", too_much).register("Parent", parent_of);
     let node = Node::start(mode, registry, activities()).await;
     let texts = [
@@ -165,7 +165,7 @@ async fn a_broken_limit_leaves_no_half_state_and_tells_the_parent(mode: Mode) {
         ("keys", "KV key count (151) exceeds limit (150)"),
     ];
     for (what, text) in texts {
-        assert_eq!(node.run(what, "Parent", what).await, format!("told: {text}"));
+        assert_eq!(node.run(what, "Parent", what).await, format!("caught: {text}"));
         let child = format!("{what}::sub::2");
         let history = node.history(&child).await;
         assert_eq!(
@@ -179,7 +179,7 @@ async fn a_broken_limit_leaves_no_half_state_and_tells_the_parent(mode: Mode) {
             ]
         );
         let values = node.client.get_kv_all_values(&child).await.unwrap();
-        assert_eq!(values.len(), 1, "only what the first turn stored");
+        assert_eq!(values.len(), 1, "only the value of the first turn");
         match node.client.get_orchestration_status(&child).await.unwrap() {
             OrchestrationStatus::Failed { custom_status, custom_status_version, .. } => {
                 assert_eq!((custom_status, custom_status_version), (None, 0));
@@ -192,17 +192,17 @@ async fn a_broken_limit_leaves_no_half_state_and_tells_the_parent(mode: Mode) {
 
 in_every_mode! {
     a_second_start_changes_nothing,
-    a_finished_instance_swallows_late_messages,
-    five_hundred_buffered_messages_are_drained_in_one_turn,
-    detached_starts_are_started_however_the_turn_ends,
-    a_detached_start_of_a_cancelled_turn_is_started,
-    a_broken_limit_leaves_no_half_state_and_tells_the_parent,
+    a_completed_instance_discards_late_messages,
+    six_hundred_buffered_messages_are_drained_in_one_turn,
+    detached_orchestrations_start_whatever_the_result_of_the_turn,
+    a_cancelled_turn_starts_its_detached_orchestrations,
+    a_violated_limit_stores_nothing_of_its_turn_and_notifies_the_parent,
 }
 
 #[tokio::test]
-async fn messages_for_an_unknown_instance_wait_for_it_and_block_nobody() {
+async fn messages_for_an_unknown_instance_are_parked_and_block_no_instance() {
     let registry = orchestrations().register("Go", wait_for_go).register("Echo", echo);
-    let node = Node::start(USUAL, registry, activities()).await;
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
     node.client.raise_event("ghost", "Go", "early").await.unwrap();
     node.client.cancel_instance("phantom", "before the start").await.unwrap();
     assert_eq!(node.run("other", "Echo", "not blocked").await, "not blocked");
@@ -211,45 +211,46 @@ async fn messages_for_an_unknown_instance_wait_for_it_and_block_nobody() {
         parked.iter().map(|one| (one.instance_id.as_str(), one.kind.as_str())).collect();
     assert_eq!(parked, [("ghost", "ExternalRaised"), ("phantom", "CancelInstance")]);
 
-    node.begin("ghost", "Go", "ghost").await;
-    node.until_kind("ghost", "ExternalSubscribed").await;
+    node.start_instance("ghost", "Go", "ghost").await;
+    node.wait_for_event("ghost", "ExternalSubscribed").await;
     assert!(has(&node.history("ghost").await, "ExternalEvent"), "early: recorded and lost");
     node.client.raise_event("ghost", "Go", "in time").await.unwrap();
     assert_eq!(node.output("ghost").await, "ghost in time");
 
-    node.begin("phantom", "Go", "").await;
+    node.start_instance("phantom", "Go", "").await;
     assert_eq!(node.failure_text("phantom").await, "canceled: before the start");
     assert!(node.client.list_parked_messages(10).await.unwrap().is_empty());
     node.stop().await;
 }
 
 #[tokio::test]
-async fn starts_of_one_batch_are_decided_by_the_first() {
+async fn the_first_start_of_a_batch_counts() {
     let store = memory().await;
     let client = duroxide::Client::new(store.clone());
     client.start_orchestration("one", "Echo", "first").await.unwrap();
     client.start_orchestration("one", "Missing", "second").await.unwrap();
     let registry = orchestrations().register("Echo", echo);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
     assert_eq!(node.output("one").await, "first");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn answers_for_another_execution_are_dropped_and_unknown_ones_fail_the_instance() {
-    let node = Node::start(USUAL, orchestrations().register("Go", wait_for_go), activities()).await;
-    node.begin("order", "Go", "x").await;
-    node.until_kind("order", "ExternalSubscribed").await;
-    let answer = |execution_id| WorkItem::ActivityCompleted {
+async fn completions_for_another_execution_are_dropped_and_unknown_ones_fail_the_instance() {
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Go", wait_for_go), activities()).await;
+    node.start_instance("order", "Go", "x").await;
+    node.wait_for_event("order", "ExternalSubscribed").await;
+    let completion = |execution_id| WorkItem::ActivityCompleted {
         instance: "order".to_owned(),
         execution_id,
         id: 77,
         result: "?".to_owned(),
     };
-    node.store.enqueue_for_orchestrator(answer(9), None).await.unwrap();
-    node.until_drained().await;
+    node.store.enqueue_for_orchestrator(completion(9), None).await.unwrap();
+    node.wait_until_drained().await;
     assert_eq!(count(&node.history("order").await, "ActivityCompleted"), 0);
-    node.store.enqueue_for_orchestrator(answer(1), None).await.unwrap();
+    node.store.enqueue_for_orchestrator(completion(1), None).await.unwrap();
     let text = node.failure_text("order").await;
     assert!(text.starts_with("nondeterministic: no matching schedule for completion id=77"));
     node.stop().await;
@@ -260,27 +261,29 @@ async fn a_panic_fails_the_instance_with_its_text() {
     async fn panics(_: OrchestrationContext, _: String) -> Result<String, String> {
         panic!("kaboom")
     }
-    let node = Node::start(USUAL, orchestrations().register("Panic", panics), activities()).await;
-    node.begin("panic", "Panic", "").await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Panic", panics), activities()).await;
+    node.start_instance("panic", "Panic", "").await;
     assert_eq!(node.failure_text("panic").await, "orchestration panicked: kaboom");
     node.stop().await;
 }
 
 #[tokio::test]
-async fn exactly_at_a_limit_is_allowed() {
+async fn values_of_exactly_the_limit_are_allowed() {
     async fn at_limit(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         ctx.set_custom_status("x".repeat(262_144));
         (0..150).for_each(|key| ctx.set_kv_value(key.to_string(), "x".repeat(65_536)));
         Ok("fits".to_owned())
     }
-    let node = Node::start(USUAL, orchestrations().register("Fit", at_limit), activities()).await;
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Fit", at_limit), activities()).await;
     assert_eq!(node.run("fit", "Fit", "").await, "fits");
     assert_eq!(node.client.get_kv_all_values("fit").await.unwrap().len(), 150);
     node.stop().await;
 }
 
 #[tokio::test]
-async fn terminal_rows_follow_in_a_fixed_order() {
+async fn terminal_events_have_a_fixed_order() {
     async fn leaves_open(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         let activity = ctx.schedule_activity("Missing", "");
         let wait = ctx.schedule_wait("Go");
@@ -289,10 +292,11 @@ async fn terminal_rows_follow_in_a_fixed_order() {
         std::mem::forget((activity, wait, queue));
         Err("enough".to_owned())
     }
-    let node = Node::start(USUAL, orchestrations().register("Open", leaves_open), activities());
+    let node =
+        Node::start(DEFAULT_MODE, orchestrations().register("Open", leaves_open), activities());
     let node = node.await;
-    node.begin("open", "Open", "").await;
-    match node.client.wait_for_orchestration("open", PATIENCE).await.unwrap() {
+    node.start_instance("open", "Open", "").await;
+    match node.client.wait_for_orchestration("open", TIMEOUT).await.unwrap() {
         OrchestrationStatus::Failed { details: ErrorDetails::Application { .. }, .. } => {}
         other => panic!("{other:?}"),
     }

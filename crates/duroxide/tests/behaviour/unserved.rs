@@ -1,4 +1,4 @@
-//! Work that no live worker serves, as operators see it.
+//! The list of work that no live worker serves.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use duroxide::runtime::RuntimeOptions;
 use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistryBuilder};
 use duroxide::{ActivityContext, Client, OrchestrationContext};
 
-use crate::doomed::Doomed;
+use crate::crashing_node::CrashingNode;
 use crate::support::{
-    Diary, NOW_MS, Node, USUAL, activities, memory_with_clock, orchestrations, within,
+    DEFAULT_MODE, Journal, NOW_MS, Node, activities, memory_with_clock, orchestrations, within,
 };
 
-/// After this time a dead node is not counted as live.
+/// After this time a crashed node no longer counts as live.
 const GONE_AFTER: Duration = Duration::from_secs(90);
 
 /// Calls the activities of a list like `Plain Resize@gpu`.
@@ -38,29 +38,29 @@ fn handlers(names: &[&str]) -> ActivityRegistryBuilder {
 }
 
 fn serving(filter: TagFilter) -> RuntimeOptions {
-    RuntimeOptions { worker_tag_filter: filter, ..USUAL.options() }
+    RuntimeOptions { worker_tag_filter: filter, ..DEFAULT_MODE.options() }
 }
 
-fn told(unserved: &[UnservedWork]) -> Vec<(&str, UnservedReason)> {
+fn summary(unserved: &[UnservedWork]) -> Vec<(&str, UnservedReason)> {
     unserved.iter().map(|it| (it.work.activity_name.as_str(), it.reason)).collect()
 }
 
-/// Waits until the list of what nobody serves is as wanted.
+/// Waits until the list of unserved work is as wanted.
 async fn until_unserved(client: &Client, wanted: &[(&str, UnservedReason)]) -> Vec<UnservedWork> {
     let mut last = Vec::new();
-    let looking = async {
+    let polling = async {
         loop {
             let unserved = client.list_unserved_work(100).await.unwrap();
-            if told(&unserved) == wanted {
+            if summary(&unserved) == wanted {
                 return unserved;
             }
             last = unserved;
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
-    match tokio::time::timeout(crate::support::PATIENCE, looking).await {
+    match tokio::time::timeout(crate::support::TIMEOUT, polling).await {
         Ok(unserved) => unserved,
-        Err(_) => panic!("wanted {wanted:?}, but {:?}", told(&last)),
+        Err(_) => panic!("wanted {wanted:?}, but {:?}", summary(&last)),
     }
 }
 
@@ -74,7 +74,7 @@ async fn until_live(client: &Client, count: usize) {
 }
 
 async fn without_workers(store: &Arc<dyn Provider>) -> Node {
-    let options = RuntimeOptions { worker_concurrency: 0, ..USUAL.options() };
+    let options = RuntimeOptions { worker_concurrency: 0, ..DEFAULT_MODE.options() };
     Node::on(store, options, calling(), activities()).await
 }
 
@@ -84,8 +84,8 @@ async fn the_list_follows_workers_that_start_and_stop() {
     let node = without_workers(&store).await;
     let client = &node.client;
     assert!(client.list_unserved_work(100).await.unwrap().is_empty(), "nothing waits");
-    node.begin("order", "Calls", "Plain Resize@gpu").await;
-    node.until_kind("order", "ActivityScheduled").await;
+    node.start_instance("order", "Calls", "Plain Resize@gpu").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
     let no_worker = UnservedReason::NoWorkerForTag;
     let all = until_unserved(client, &[("Plain", no_worker), ("Resize", no_worker)]).await;
     assert!(client.list_live_workers().await.unwrap().is_empty());
@@ -93,16 +93,20 @@ async fn the_list_follows_workers_that_start_and_stop() {
     assert_eq!((resize.instance_id.as_str(), resize.execution_id), ("order", 1));
     assert_eq!((resize.activity_id, resize.tag.as_deref()), (3, Some("gpu")));
     assert_eq!(resize.waiting_since_ms, NOW_MS);
-    assert_eq!(client.list_unserved_work(1).await.unwrap(), all[..1], "as many as asked for");
+    assert_eq!(
+        client.list_unserved_work(1).await.unwrap(),
+        all[..1],
+        "at most as many as requested"
+    );
 
-    // It takes the tag and lacks the handler.
+    // This worker accepts the tag and lacks the handler.
     let lacking = Node::on(&store, serving(TagFilter::any()), calling(), handlers(&[])).await;
     let no_handler = UnservedReason::NoHandler;
     until_unserved(client, &[("Plain", no_handler), ("Resize", no_handler)]).await;
     lacking.stop().await;
     until_unserved(client, &[("Plain", no_worker), ("Resize", no_worker)]).await;
 
-    // What was given back is hidden for a while, hence still waits; but it is served.
+    // The abandoned activity is still hidden and waits, but a worker serves it now.
     let gpu = serving(TagFilter::tags(["gpu"]));
     let gpu = Node::on(&store, gpu, calling(), handlers(&["Resize"])).await;
     until_unserved(client, &[("Plain", no_worker)]).await;
@@ -117,46 +121,46 @@ async fn the_list_follows_workers_that_start_and_stop() {
 }
 
 #[tokio::test]
-async fn a_worker_that_died_counts_as_gone_after_a_while() {
+async fn a_crashed_worker_expires() {
     let (store, clock) = memory_with_clock().await;
     let node = without_workers(&store).await;
-    let diary = Diary::default();
+    let journal = Journal::default();
     let gpu = serving(TagFilter::tags(["gpu"]));
-    let doomed = Doomed::on(&store, gpu, calling(), hanging(&diary)).await;
+    let crashing = CrashingNode::on(&store, gpu, calling(), hanging(&journal)).await;
     until_live(&node.client, 1).await;
-    node.begin("order", "Calls", "Resize@gpu").await;
-    assert_eq!(diary.next().await, "began");
-    doomed.die().await;
+    node.start_instance("order", "Calls", "Resize@gpu").await;
+    assert_eq!(journal.next().await, "started");
+    crashing.crash().await;
     clock.advance(GONE_AFTER - Duration::from_millis(1));
-    assert!(node.client.list_unserved_work(100).await.unwrap().is_empty(), "it may be alive");
+    assert!(node.client.list_unserved_work(100).await.unwrap().is_empty(), "it may still be alive");
     clock.advance(Duration::from_millis(1));
     until_unserved(&node.client, &[("Resize", UnservedReason::NoWorkerForTag)]).await;
     assert!(node.client.list_live_workers().await.unwrap().is_empty());
     node.stop().await;
 }
 
-/// An activity that never ends.
-fn hanging(diary: &Diary) -> ActivityRegistryBuilder {
-    let diary = diary.clone();
+/// An activity that never completes.
+fn hanging(journal: &Journal) -> ActivityRegistryBuilder {
+    let journal = journal.clone();
     activities().register("Resize", move |_: ActivityContext, _: String| {
-        diary.write("began");
+        journal.write("started");
         std::future::pending()
     })
 }
 
-/// Every worker runs the activities of the runtime itself, though nobody registers them.
+/// Every worker runs the built-in activities, which programs do not register.
 #[tokio::test]
-async fn calls_of_the_system_are_served_by_every_worker() {
-    async fn asks(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+async fn every_worker_serves_system_calls() {
+    async fn new_guid(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         ctx.new_guid().await
     }
     let (store, _clock) = memory_with_clock().await;
-    let registry = || orchestrations().register("Asks", asks);
-    let options = RuntimeOptions { worker_concurrency: 0, ..USUAL.options() };
+    let registry = || orchestrations().register("NewGuid", new_guid);
+    let options = RuntimeOptions { worker_concurrency: 0, ..DEFAULT_MODE.options() };
     let node = Node::on(&store, options, registry(), activities()).await;
-    node.begin("order", "Asks", "").await;
-    node.until_kind("order", "ActivityScheduled").await;
-    assert_eq!(node.client.list_unserved_work(100).await.unwrap().len(), 1, "there is no worker");
+    node.start_instance("order", "NewGuid", "").await;
+    node.wait_for_event("order", "ActivityScheduled").await;
+    assert_eq!(node.client.list_unserved_work(100).await.unwrap().len(), 1, "no worker is live");
     let announcement = duroxide::providers::WorkerAnnouncement {
         node_id: "elsewhere".to_owned(),
         tag_filter: TagFilter::default_only(),

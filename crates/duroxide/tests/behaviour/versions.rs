@@ -1,4 +1,4 @@
-//! Versions of code and of recordings (2.2a, 12.2, 20.5, 20.7, 22, decisions 11, 23, 24).
+//! Versions of orchestrations, and pins of executions to versions of Duroxide.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,13 +14,13 @@ use semver::Version;
 
 use crate::faulty::{Faulty, GIVEN_BACK};
 use crate::support::{
-    Database, Mode, Node, USUAL, activities, count, in_every_mode, kinds, memory,
-    memory_with_clock, orchestrations, short_backoff, until,
+    DEFAULT_MODE, Database, Mode, Node, activities, count, eventually, in_every_mode, kinds,
+    memory, memory_with_clock, orchestrations, short_backoff,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
 
-async fn says_version(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+async fn returns_version(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     Ok(ctx.orchestration_version())
 }
 
@@ -31,16 +31,16 @@ async fn waits(ctx: OrchestrationContext, _: String) -> Result<String, String> {
 
 fn three_versions() -> OrchestrationRegistryBuilder {
     orchestrations()
-        .register_versioned("V", "1.0.0", says_version)
-        .register_versioned("V", "1.2.0", says_version)
-        .register_versioned("V", "1.10.0", says_version)
+        .register_versioned("V", "1.0.0", returns_version)
+        .register_versioned("V", "1.2.0", returns_version)
+        .register_versioned("V", "1.10.0", returns_version)
 }
 
 fn range(min: &str, max: &str) -> Option<SemverRange> {
     Some(SemverRange::new(Version::parse(min).unwrap(), Version::parse(max).unwrap()))
 }
 
-/// An instance that another build began: it waits for a signal.
+/// Records an instance that another version started and that waits for a signal.
 async fn recorded_by(store: &Arc<dyn Provider>, instance: &str, build: &str) {
     store.enqueue_for_orchestrator(start_of(instance), None).await.unwrap();
     let (_, token, _) = store
@@ -111,18 +111,18 @@ async fn policies_decide_new_starts_and_exact_versions_win(mode: Mode) {
     node.stop().await;
 }
 
-/// A policy that changes while an instance runs changes nothing for it.
+/// A new version does not affect a running instance.
 async fn a_running_instance_keeps_its_version(mode: Mode) {
     let store = memory().await;
     let old = orchestrations().register_versioned("V", "1.0.0", waits);
     let node = Node::on(&store, mode.options(), old, activities()).await;
-    node.begin("kept", "V", "").await;
-    node.until_kind("kept", "ExternalSubscribed").await;
+    node.start_instance("kept", "V", "").await;
+    node.wait_for_event("kept", "ExternalSubscribed").await;
     node.stop().await;
     let new = orchestrations().register_versioned("V", "1.0.0", waits).register_versioned(
         "V",
         "2.0.0",
-        says_version,
+        returns_version,
     );
     let node = Node::on(&store, mode.options(), new, activities()).await;
     node.client.raise_event("kept", "Go", "on").await.unwrap();
@@ -131,7 +131,7 @@ async fn a_running_instance_keeps_its_version(mode: Mode) {
     node.stop().await;
 }
 
-async fn a_version_that_nobody_has_waits_and_then_fails(mode: Mode) {
+async fn an_unregistered_version_waits_and_becomes_poison(mode: Mode) {
     for version in ["7.0.0", "not semver"] {
         let options = RuntimeOptions {
             max_attempts: 2,
@@ -157,26 +157,26 @@ async fn a_version_that_nobody_has_waits_and_then_fails(mode: Mode) {
 in_every_mode! {
     policies_decide_new_starts_and_exact_versions_win,
     a_running_instance_keeps_its_version,
-    a_version_that_nobody_has_waits_and_then_fails,
+    an_unregistered_version_waits_and_becomes_poison,
 }
 
 #[tokio::test]
-async fn an_unregistered_orchestration_waits_for_a_node_that_has_it() {
+async fn an_unregistered_orchestration_waits_for_a_node_with_its_handler() {
     let (store, clock) = memory_with_clock().await;
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
-    let without = Node::on(&store, USUAL.options(), orchestrations(), activities()).await;
-    without.begin("waits", "V", "").await;
-    until(|| faulty.calls(GIVEN_BACK) == 1).await;
+    let without = Node::on(&store, DEFAULT_MODE.options(), orchestrations(), activities()).await;
+    without.start_instance("waits", "V", "").await;
+    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
     without.stop().await;
-    let with = Node::on(&store, USUAL.options(), three_versions(), activities()).await;
+    let with = Node::on(&store, DEFAULT_MODE.options(), three_versions(), activities()).await;
     clock.advance(SECOND);
     assert_eq!(with.output("waits").await, "1.10.0");
     with.stop().await;
 }
 
 #[tokio::test]
-async fn each_execution_is_pinned_to_the_build_that_began_it() {
+async fn each_execution_is_pinned_to_the_version_that_started_it() {
     async fn again(ctx: OrchestrationContext, _: String) -> Result<String, String> {
         ctx.schedule_wait("Go").await;
         ctx.continue_as_new("").await
@@ -184,11 +184,11 @@ async fn each_execution_is_pinned_to_the_build_that_began_it() {
     let store = memory().await;
     recorded_by(&store, "old", "0.1.31").await;
     let registry = orchestrations().register("Wait", again);
-    let node = Node::on(&store, USUAL.options(), registry, activities()).await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
     let build = current_build_version().to_string();
     assert_eq!(spread(&node).await, [("0.1.31".to_owned(), 1)]);
     node.client.raise_event("old", "Go", "").await.unwrap();
-    node.until("old", |history| history[0].execution_id == 2).await;
+    node.wait_for_history("old", |history| history[0].execution_id == 2).await;
     assert_eq!(spread(&node).await, [(build.clone(), 1)]);
     assert_eq!(node.history("old").await[0].duroxide_version, build);
     node.stop().await;
@@ -196,19 +196,19 @@ async fn each_execution_is_pinned_to_the_build_that_began_it() {
 
 async fn spread(node: &Node) -> Vec<(String, u64)> {
     let direct = admin(node).get_running_duroxide_version_spread().await.unwrap();
-    let asked = node.client.get_running_duroxide_version_spread().await.unwrap();
-    assert_eq!(direct, asked);
-    asked.into_iter().collect()
+    let listed = node.client.get_running_duroxide_version_spread().await.unwrap();
+    assert_eq!(direct, listed);
+    listed.into_iter().collect()
 }
 
 #[tokio::test]
-async fn a_node_takes_only_executions_that_it_can_replay() {
+async fn a_node_claims_only_executions_that_it_can_replay() {
     let store = memory().await;
     for (instance, build) in [("old", "0.1.20"), ("middle", "0.1.31"), ("future", "99.0.0")] {
         recorded_by(&store, instance, build).await;
     }
     let registry = || orchestrations().register("Wait", waits);
-    let default = Node::on(&store, USUAL.options(), registry(), activities()).await;
+    let default = Node::on(&store, DEFAULT_MODE.options(), registry(), activities()).await;
     for instance in ["future", "old"] {
         default.client.raise_event(instance, "Go", "on").await.unwrap();
     }
@@ -216,22 +216,26 @@ async fn a_node_takes_only_executions_that_it_can_replay() {
     assert_eq!(count(&default.history("future").await, "ExternalEvent"), 0);
     default.stop().await;
 
-    let narrow =
-        RuntimeOptions { supported_replay_versions: range("0.1.30", "0.1.31"), ..USUAL.options() };
+    let narrow = RuntimeOptions {
+        supported_replay_versions: range("0.1.30", "0.1.31"),
+        ..DEFAULT_MODE.options()
+    };
     let narrow = Node::on(&store, narrow, registry(), activities()).await;
     narrow.client.raise_event("middle", "Go", "on").await.unwrap();
     assert_eq!(narrow.output("middle").await, "1.0.0 on");
     narrow.stop().await;
 
-    let wide =
-        RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..USUAL.options() };
+    let wide = RuntimeOptions {
+        supported_replay_versions: range("0.0.0", "99.99.99"),
+        ..DEFAULT_MODE.options()
+    };
     let wide = Node::on(&store, wide, registry(), activities()).await;
     assert_eq!(wide.output("future").await, "1.0.0 on");
     wide.stop().await;
 }
 
 #[tokio::test]
-async fn disjoint_ranges_are_all_honoured_by_the_store() {
+async fn the_store_honours_all_disjoint_ranges() {
     let store = memory().await;
     for (instance, build) in [("a", "1.0.0"), ("b", "2.0.0"), ("c", "3.0.0")] {
         recorded_by(&store, instance, build).await;
@@ -244,31 +248,31 @@ async fn disjoint_ranges_are_all_honoured_by_the_store() {
     let filter = DispatcherCapabilityFilter {
         supported_duroxide_versions: ranges.into_iter().flatten().collect(),
     };
-    let mut taken = Vec::new();
+    let mut claimed = Vec::new();
     while let Some((item, _, _)) = store
         .fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, Some(&filter))
         .await
         .unwrap()
     {
-        taken.push(item.instance);
+        claimed.push(item.instance);
     }
-    assert_eq!(taken, ["a", "c"]);
+    assert_eq!(claimed, ["a", "c"]);
 }
 
 #[tokio::test]
-async fn an_incompatible_execution_that_is_handed_out_anyway_ends_as_poison() {
+async fn an_incompatible_execution_that_is_fetched_anyway_becomes_poison() {
     let (store, clock) = memory_with_clock().await;
     recorded_by(&store, "future", "99.0.0").await;
     let faulty = Faulty::new(store);
     faulty.ignore_filter();
     let store: Arc<dyn Provider> = faulty.clone();
-    let options = RuntimeOptions { max_attempts: 2, ..USUAL.options() };
+    let options = RuntimeOptions { max_attempts: 2, ..DEFAULT_MODE.options() };
     let registry = orchestrations().register("Wait", waits);
     let node = Node::on(&store, options, registry, activities()).await;
     node.client.raise_event("future", "Go", "on").await.unwrap();
-    for given_back in 1..=2 {
-        until(|| faulty.calls(GIVEN_BACK) == given_back).await;
-        assert_eq!(kinds(&node.history("future").await).len(), 2, "no code was run");
+    for abandoned in 1..=2 {
+        eventually(|| faulty.calls(GIVEN_BACK) == abandoned).await;
+        assert_eq!(kinds(&node.history("future").await).len(), 2, "no code ran");
         clock.advance(SECOND);
     }
     let text = node.failure_text("future").await;
@@ -279,19 +283,19 @@ async fn an_incompatible_execution_that_is_handed_out_anyway_ends_as_poison() {
 }
 
 #[tokio::test]
-async fn a_history_that_cannot_be_read_is_given_back_and_fails_in_the_end() {
+async fn an_undecodable_history_is_abandoned_and_becomes_poison() {
     let file = Database::new();
     let (store, clock) = file.open().await;
     recorded_by(&store, "broken", &current_build_version().to_string()).await;
     file.execute("UPDATE history SET event_data = '{' WHERE event_id = 2");
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
-    let options = RuntimeOptions { max_attempts: 2, ..USUAL.options() };
+    let options = RuntimeOptions { max_attempts: 2, ..DEFAULT_MODE.options() };
     let registry = orchestrations().register("Wait", waits);
     let node = Node::on(&store, options, registry, activities()).await;
     node.client.raise_event("broken", "Go", "on").await.unwrap();
-    for given_back in 1..=2 {
-        until(|| faulty.calls(GIVEN_BACK) == given_back).await;
+    for abandoned in 1..=2 {
+        eventually(|| faulty.calls(GIVEN_BACK) == abandoned).await;
         clock.advance(SECOND);
     }
     match node.failure("broken").await {
@@ -305,32 +309,32 @@ async fn a_history_that_cannot_be_read_is_given_back_and_fails_in_the_end() {
     }
     let added = file.number("SELECT max(event_id) + 100000 * count(*) FROM history");
     assert_eq!(added, 99_999 + 300_000, "event 99999 is the only one added to two");
-    // It is over, although its history is still unreadable: nothing comes back for it.
+    // The instance is terminal although its history is still undecodable: messages are discarded.
     node.client.raise_event("broken", "Go", "late").await.unwrap();
-    node.until_drained().await;
+    node.wait_until_drained().await;
     node.stop().await;
 }
 
-/// A node with a wide range drains what nobody else takes, unreadable or not (seed: wide range).
+/// A node with a wide range drains executions that no other node claims, even undecodable ones.
 #[tokio::test]
-async fn a_wide_range_drains_what_no_other_node_takes() {
+async fn a_wide_range_drains_executions_that_no_other_node_claims() {
     let file = Database::new();
     let (store, clock) = file.open().await;
     recorded_by(&store, "future", "99.0.0").await;
     file.execute(
-        "UPDATE history SET event_data = replace(event_data, 'ExternalSubscribed', 'Unheard')",
+        "UPDATE history SET event_data = replace(event_data, 'ExternalSubscribed', 'Unknown')",
     );
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
     let registry = || orchestrations().register("Wait", waits);
-    let options = RuntimeOptions { max_attempts: 1, ..USUAL.options() };
+    let options = RuntimeOptions { max_attempts: 1, ..DEFAULT_MODE.options() };
     let usual = Node::on(&store, options.clone(), registry(), activities()).await;
     usual.client.cancel_instance("future", "stuck").await.unwrap();
     assert_eq!(usual.client.get_queue_depths().await.unwrap().orchestrator_queue, 1);
     usual.stop().await;
     let wide = RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..options };
     let wide = Node::on(&store, wide, registry(), activities()).await;
-    until(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
     clock.advance(SECOND);
     let text = wide.failure_text("future").await;
     assert!(text.contains("history deserialization failed after 2 attempts (max 1)"), "{text}");

@@ -1,4 +1,4 @@
-//! A node that dies without a word, as by `kill -9`.
+//! A node that crashes without cleanup, as after `kill -9`.
 
 use std::sync::Arc;
 
@@ -6,14 +6,14 @@ use duroxide::providers::Provider;
 use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistryBuilder};
 use duroxide::runtime::{Runtime, RuntimeOptions};
 
-use crate::support::PATIENCE;
+use crate::support::TIMEOUT;
 
 /// A node with threads of its own.
-pub(crate) struct Doomed {
+pub(crate) struct CrashingNode {
     threads: tokio::runtime::Runtime,
 }
 
-impl Doomed {
+impl CrashingNode {
     /// Starts a node on a store.
     pub(crate) async fn on(
         store: &Arc<dyn Provider>,
@@ -34,11 +34,11 @@ impl Doomed {
         Self { threads }
     }
 
-    /// Ends it, and returns when nothing of it runs any more. What it holds stays held until that
-    /// runs out.
-    pub(crate) async fn die(self) {
+    /// Stops all tasks of the node, and returns when none runs any more. Its leases stay until they
+    /// expire.
+    pub(crate) async fn crash(self) {
         let threads = self.threads;
-        let ending = tokio::task::spawn_blocking(|| threads.shutdown_timeout(PATIENCE));
-        ending.await.unwrap();
+        let stopping = tokio::task::spawn_blocking(|| threads.shutdown_timeout(TIMEOUT));
+        stopping.await.unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! A store that panics: an error like any other, and no dispatcher ends by it.
+//! A panic of the store is an error of its operation, and stops no dispatcher.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::support::{
     Mode, Node, activities, in_every_mode, memory, orchestrations, short_backoff,
 };
 
-/// Everything that a node calls by itself.
+/// All operations that a node calls on its own.
 const OPERATIONS: [&str; 13] = [
     "fetch_orchestration_items",
     "fetch_work_items",
@@ -31,16 +31,16 @@ const OPERATIONS: [&str; 13] = [
     "find_lost_work_locks",
 ];
 
-/// Twice in a row: the pause and the repetition have to survive as well.
+/// Twice in a row, so that the retry panics as well.
 const PANICS: u32 = 2;
 
 fn code() -> OrchestrationRegistryBuilder {
     orchestrations().register("Order", |ctx: OrchestrationContext, _: String| async move {
         let first = ctx.schedule_activity("Step", "1").await?;
         let second = ctx.schedule_activity_on_session("Step", "2", "session").await?;
-        // Nobody has it, so it is given back until the race is over.
-        let lost = ctx.schedule_activity("Unknown", "");
-        ctx.select2(lost, ctx.schedule_timer(Duration::from_millis(30))).await;
+        // No node has its handler, so it is abandoned until the race is decided.
+        let unregistered = ctx.schedule_activity("Unknown", "");
+        ctx.select2(unregistered, ctx.schedule_timer(Duration::from_millis(30))).await;
         // Longer than half a lease.
         let third = ctx.schedule_activity("Slow", "3").await?;
         Ok(format!("{first}{second}{third}"))
@@ -56,7 +56,7 @@ fn steps() -> ActivityRegistryBuilder {
         })
 }
 
-async fn a_store_that_panics_ends_no_dispatcher(mode: Mode) {
+async fn a_panic_of_the_store_stops_no_dispatcher(mode: Mode) {
     let faulty = Faulty::new(memory().await);
     let store: Arc<dyn Provider> = faulty.clone();
     let options = RuntimeOptions {
@@ -82,5 +82,5 @@ async fn a_store_that_panics_ends_no_dispatcher(mode: Mode) {
 }
 
 in_every_mode! {
-    a_store_that_panics_ends_no_dispatcher,
+    a_panic_of_the_store_stops_no_dispatcher,
 }
