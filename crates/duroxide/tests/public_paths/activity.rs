@@ -33,6 +33,6 @@ async fn activity(ctx: ActivityContext) -> Result<String, String> {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<fn(ActivityContext) -> _>(|ctx| is_send(activity(ctx)));
 }

@@ -109,7 +109,7 @@ async fn everything(store: Arc<dyn Provider>) {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<fn(Arc<dyn Provider>) -> _>(|store| is_send(everything(store)));
     is::<fn(ClientError)>(errors);
 }

@@ -192,6 +192,6 @@ async fn everything(ctx: OrchestrationContext, order: Order) -> Outcome {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<fn(OrchestrationContext, Order) -> _>(|ctx, order| is_send(everything(ctx, order)));
 }

@@ -25,6 +25,6 @@ fn hooks() {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<fn()>(hooks);
 }

@@ -33,7 +33,7 @@ fn error<T: Debug + Display + Clone + Error + Send + Sync + 'static>() {}
 fn future<F: Future + Send + Unpin>() {}
 
 #[test]
-fn values_of_the_model() {
+fn model_types_have_their_traits() {
     stored::<Event>();
     stored::<EventKind>();
     stored::<WorkItem>();
@@ -64,7 +64,7 @@ fn values_of_the_model() {
 }
 
 #[test]
-fn values_of_providers() {
+fn provider_types_have_their_traits() {
     equal::<TagFilter>();
     defaulted::<TagFilter>();
     equal::<SemverRange>();
@@ -95,7 +95,7 @@ fn values_of_providers() {
 }
 
 #[test]
-fn handles_contexts_and_options() {
+fn handles_contexts_and_options_have_their_traits() {
     cloned::<Client>();
     shared::<Client>();
     error::<ClientError>();

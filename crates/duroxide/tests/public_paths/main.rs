@@ -1,6 +1,6 @@
 //! Every public path, signature, field and variant that programs written for duroxide 0.1.x use.
 //!
-//! Compiling this file is the test: what is missing or differs does not compile. Most functions
+//! Compiling this file is the test: a missing or different item does not compile. Most functions
 //! are therefore never called. Deliberate differences are in COMPAT.md.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
@@ -22,10 +22,10 @@ mod sqlite;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
 
-/// Says that a value has a type.
+/// Asserts the type of a value.
 fn is<T>(_value: T) {}
 
-/// Says that a future may move between threads, as the runtime requires.
+/// Asserts that a future may move between threads, as the runtime requires.
 fn is_send<F: Future + Send>(future: F) -> F {
     future
 }

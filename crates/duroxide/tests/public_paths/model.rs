@@ -1,4 +1,4 @@
-//! Events, actions, failures, retry policies, races: fields and variants, all of them and no more.
+//! Events, actions, failures, retry policies, races: exactly these fields and variants.
 
 use std::time::Duration;
 
@@ -258,7 +258,7 @@ fn system_stats(stats: SystemStats) -> SystemStats {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<fn(Event)>(event);
     is::<fn(EventKind)>(event_kind);
     is::<fn(Action)>(action);

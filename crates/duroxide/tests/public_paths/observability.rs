@@ -104,7 +104,7 @@ fn instrumented(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>)
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     is::<ObservabilityConfig>(config());
     is::<fn(ObservabilityConfig) -> _>(handles);
     is::<fn(Arc<dyn Provider>, Option<Arc<MetricsProvider>>)>(instrumented);

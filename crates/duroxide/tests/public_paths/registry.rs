@@ -90,7 +90,7 @@ fn aliases() {
 }
 
 #[test]
-fn builders_and_lookups() {
+fn builders_and_lookups_compile() {
     aliases();
     let registry = orchestrations().build();
     lookups(&registry);

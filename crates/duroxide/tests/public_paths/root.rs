@@ -12,7 +12,7 @@ use crate::is;
 // An alias and its target, or a re-export and its origin, are the same type.
 fn same<T: ?Sized>(_other: PhantomData<T>) {}
 
-fn root_names_are_those_of_the_modules() {
+fn root_names_match_the_modules() {
     same::<duroxide::Client>(PhantomData::<duroxide::client::Client>);
     same::<duroxide::ClientError>(PhantomData::<duroxide::client::ClientError>);
     same::<duroxide::OrchestrationDescriptor>(
@@ -37,7 +37,7 @@ fn root_names_are_those_of_the_modules() {
     same::<duroxide::RuntimeOptions>(PhantomData::<duroxide::runtime::RuntimeOptions>);
 }
 
-fn root_names_of_providers_are_those_of_the_module() {
+fn root_names_of_providers_match_the_module() {
     use duroxide::providers;
     same::<duroxide::ExecutionInfo>(PhantomData::<providers::ExecutionInfo>);
     same::<duroxide::InstanceInfo>(PhantomData::<providers::InstanceInfo>);
@@ -73,9 +73,9 @@ fn functions() {
 }
 
 #[test]
-fn names_that_are_only_mentioned_are_used() {
-    root_names_are_those_of_the_modules();
-    root_names_of_providers_are_those_of_the_module();
+fn root_names_compile() {
+    root_names_match_the_modules();
+    root_names_of_providers_match_the_module();
     functions();
     is::<fn(ProviderRef, OrchestrationHandlerRef)>(aliases);
 }

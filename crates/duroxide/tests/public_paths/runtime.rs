@@ -140,7 +140,7 @@ fn limits_keep_their_values() {
 }
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     handlers();
     backoff();
     is::<fn(Arc<dyn Provider>, ActivityRegistry, OrchestrationRegistry) -> _>(

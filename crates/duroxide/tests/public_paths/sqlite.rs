@@ -24,7 +24,7 @@ async fn provider() -> Result<(), Box<dyn Error + Send + Sync>> {
 fn plain<T: std::fmt::Debug + Clone + Default>() {}
 
 #[test]
-fn functions_that_only_compile_are_mentioned() {
+fn signatures_compile() {
     plain::<SqliteOptions>();
     is::<fn() -> _>(|| is_send(provider()));
 }

@@ -9,7 +9,7 @@ use duroxide::runtime::test_hooks::{
 use crate::is;
 
 #[test]
-fn signatures() {
+fn signatures_compile() {
     is::<fn(Duration, Option<&str>)>(set_orch_processing_delay);
     is::<fn(&str) -> Option<Duration>>(get_orch_processing_delay);
     is::<fn()>(clear_orch_processing_delay);
