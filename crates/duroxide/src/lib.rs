@@ -1,4 +1,22 @@
 //! Durable execution embedded in your own program.
+//!
+// The first definition of a link counts: these replace the README's, which are paths in the
+// repository.
+//! [Orchestrations]: guide::orchestrations
+//! [Activities]: guide::activities
+//! [Events and queues]: guide::events
+//! [Timers]: guide::timers
+//! [Versions]: guide::versions
+//! [Writing a provider]: guide::provider_guide
+//! [Performance]: https://github.com/duroxide/duroxide/blob/main/docs/performance.md
+//! [ARCHITECTURE.md]: https://github.com/duroxide/duroxide/blob/main/ARCHITECTURE.md
+//! [CHANGELOG.md]: https://github.com/duroxide/duroxide/blob/main/CHANGELOG.md
+//! [COMPAT.md]: https://github.com/duroxide/duroxide/blob/main/COMPAT.md
+//! [CONTRIBUTING.md]: https://github.com/duroxide/duroxide/blob/main/CONTRIBUTING.md
+//! [SECURITY.md]: https://github.com/duroxide/duroxide/blob/main/SECURITY.md
+//! [`examples/quickstart`]: https://github.com/duroxide/duroxide/tree/main/crates/duroxide/examples
+#![cfg_attr(feature = "postgres", doc = "[PostgreSQL]: guide::postgres")]
+#![cfg_attr(feature = "provider-test", doc = "[Testing a provider]: guide::provider_testing\n\n")]
 #![doc = include_str!("../README.md")]
 
 pub mod compat;
