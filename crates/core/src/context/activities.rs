@@ -8,7 +8,20 @@ use super::orchestration::{OrchestrationContext, text_result};
 use crate::model::{Action, ScheduleKind, codec};
 
 impl OrchestrationContext {
-    /// Schedules an activity.
+    /// Schedules an activity and returns the future of its result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     let receipt = ctx.schedule_activity("Charge", order.clone()).await?;
+    ///     let parcel = ctx.schedule_activity("Ship", order).await?;
+    ///     Ok(format!("{receipt}, {parcel}"))
+    /// }
+    /// ```
     pub fn schedule_activity(
         &self,
         name: impl Into<String>,
@@ -17,10 +30,29 @@ impl OrchestrationContext {
         self.call_activity(name.into(), input.into(), ActivityOptions::default())
     }
 
-    /// Schedules an activity with typed input and output.
+    /// The typed form of [`schedule_activity`](Self::schedule_activity). An output that does not
+    /// decode is an `Err`.
     ///
     /// # Panics
     /// When the input cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Order {
+    ///     article: String,
+    ///     quantity: u32,
+    /// }
+    ///
+    /// async fn price(ctx: OrchestrationContext, article: String) -> Result<u64, String> {
+    ///     let order = Order { article, quantity: 3 };
+    ///     ctx.schedule_activity_typed("Price", &order).await
+    /// }
+    /// ```
     pub fn schedule_activity_typed<In: Serialize, Out: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -29,7 +61,21 @@ impl OrchestrationContext {
         self.schedule_activity(name, encoded(input)).map(decoded)
     }
 
-    /// Schedules an activity that runs where the session lives.
+    /// Schedules an activity on a session: all activities of a session run on the same worker.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn transcode(ctx: OrchestrationContext, video: String) -> Result<String, String> {
+    ///     // The second activity finds the file that the first one has downloaded.
+    ///     let session = ctx.new_guid().await?;
+    ///     let file = ctx.schedule_activity_on_session("Download", video, session.as_str()).await?;
+    ///     ctx.schedule_activity_on_session("Transcode", file, session).await
+    /// }
+    /// ```
     pub fn schedule_activity_on_session(
         &self,
         name: impl Into<String>,
@@ -40,7 +86,7 @@ impl OrchestrationContext {
         self.call_activity(name.into(), input.into(), options)
     }
 
-    /// Schedules an activity with typed input and output that runs where the session lives.
+    /// The typed form of [`schedule_activity_on_session`](Self::schedule_activity_on_session).
     ///
     /// # Panics
     /// When the input cannot be encoded.
@@ -56,7 +102,23 @@ impl OrchestrationContext {
         self.schedule_activity_on_session(name, encoded(input), session_id).map(decoded)
     }
 
-    /// Schedules an activity with choices about where and by when it is started.
+    /// Schedules an activity with options: which worker may run it, and how soon it must start.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::{ActivityOptions, OrchestrationContext};
+    ///
+    /// async fn render(ctx: OrchestrationContext, scene: String) -> Result<String, String> {
+    ///     let options = ActivityOptions::new()
+    ///         .with_tag("gpu")
+    ///         .with_schedule_to_start_limit(Duration::from_secs(600));
+    ///     ctx.schedule_activity_with_options("Render", scene, options).await
+    /// }
+    /// ```
     pub fn schedule_activity_with_options(
         &self,
         name: impl Into<String>,
@@ -100,7 +162,7 @@ impl OrchestrationContext {
     }
 }
 
-/// Encodes an input. The caller's type is at fault if that fails, and replay would fail alike.
+/// Encodes an input. A failure is a defect of the caller's type, and every replay fails alike.
 pub(crate) fn encoded<In: Serialize + ?Sized>(input: &In) -> String {
     match codec::encode(input) {
         Ok(text) => text,
@@ -108,7 +170,7 @@ pub(crate) fn encoded<In: Serialize + ?Sized>(input: &In) -> String {
     }
 }
 
-/// Decodes a result; a text that does not fit is an error of the call.
+/// Decodes a result. A text that does not decode is an error of the call.
 pub(crate) fn decoded<Out: DeserializeOwned>(
     result: Result<String, String>,
 ) -> Result<Out, String> {

@@ -1,11 +1,11 @@
-//! What the code has asked for and still holds a future of.
+//! Scheduled operations whose futures the code still holds.
 
 use std::collections::HashMap;
 use std::task::Waker;
 
 use crate::model::{CompletionResult, ScheduleKind};
 
-/// One asked-for operation whose future is alive.
+/// One scheduled operation whose future is alive.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) kind: ScheduleKind,
@@ -17,7 +17,7 @@ pub(crate) struct Call {
     pub(crate) abandoned: bool,
 }
 
-/// Calls by token, with the way back from the recorded schedule.
+/// Calls by token, and the token of each recorded schedule.
 #[derive(Debug, Default)]
 pub(crate) struct Calls {
     by_token: HashMap<u64, Call>,
@@ -38,7 +38,7 @@ impl Calls {
         self.by_token.get_mut(self.token_by_schedule.get(&schedule_id)?)
     }
 
-    /// Ties a call to its recorded schedule. Returns the call if nobody holds its future any more.
+    /// Binds a call to its recorded schedule. Returns the call if its future was already dropped.
     pub(crate) fn bind(&mut self, token: u64, schedule_id: u64) -> Option<Call> {
         let call = self.by_token.get_mut(&token)?;
         call.schedule_id = Some(schedule_id);

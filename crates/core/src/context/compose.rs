@@ -1,4 +1,4 @@
-//! Joining and racing.
+//! Joins and races of futures.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -9,14 +9,44 @@ use super::orchestration::OrchestrationContext;
 use crate::model::{Either2, Either3};
 
 impl OrchestrationContext {
-    /// Waits for all, in any number. Results come in the order of the arguments; each completion
-    /// costs the same however many there are.
+    /// Waits for all futures and returns their results in the order of the arguments. A completion
+    /// costs the same for ten futures and for ten thousand.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn resize_all(ctx: OrchestrationContext, files: String) -> Result<String, String> {
+    ///     // Every call schedules its activity, so all of them run at the same time.
+    ///     let scheduled: Vec<_> =
+    ///         files.lines().map(|file| ctx.schedule_activity("Resize", file)).collect();
+    ///     let results = ctx.join(scheduled).await;
+    ///     let resized: Result<Vec<String>, String> = results.into_iter().collect();
+    ///     Ok(resized?.join("\n"))
+    /// }
+    /// ```
     pub async fn join<T, F: Future<Output = T>>(&self, futures: Vec<F>) -> Vec<T> {
         let poll_all = !self.shared.state().rules.wake_driven;
         Join::new(futures, poll_all).await
     }
 
-    /// Waits for both.
+    /// Waits for both futures.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn book_trip(ctx: OrchestrationContext, city: String) -> Result<String, String> {
+    ///     let flight = ctx.schedule_activity("BookFlight", city.clone());
+    ///     let hotel = ctx.schedule_activity("BookHotel", city);
+    ///     let (flight, hotel) = ctx.join2(flight, hotel).await;
+    ///     Ok(format!("{}, {}", flight?, hotel?))
+    /// }
+    /// ```
     pub async fn join2<T1, T2, F1, F2>(&self, f1: F1, f2: F2) -> (T1, T2)
     where
         F1: Future<Output = T1>,
@@ -38,7 +68,7 @@ impl OrchestrationContext {
         .await
     }
 
-    /// Waits for all three.
+    /// Waits for all three futures.
     pub async fn join3<T1, T2, T3, F1, F2, F3>(&self, f1: F1, f2: F2, f3: F3) -> (T1, T2, T3)
     where
         F1: Future<Output = T1>,
@@ -49,8 +79,26 @@ impl OrchestrationContext {
         (v1, v2, v3)
     }
 
-    /// Waits for the first of two; the other is dropped, which cancels it. If both are ready, the
-    /// first argument wins.
+    /// Waits for the first of two futures. It drops the other one, which cancels its work. If both
+    /// are ready, the first argument wins.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::{Either2, OrchestrationContext};
+    ///
+    /// async fn quote(ctx: OrchestrationContext, item: String) -> Result<String, String> {
+    ///     let quote = ctx.schedule_activity("AskSupplier", item);
+    ///     let deadline = ctx.schedule_timer(Duration::from_secs(60));
+    ///     match ctx.select2(quote, deadline).await {
+    ///         Either2::First(quote) => quote,
+    ///         Either2::Second(()) => Err("the supplier did not respond".to_owned()),
+    ///     }
+    /// }
+    /// ```
     pub async fn select2<T1, T2, F1, F2>(&self, f1: F1, f2: F2) -> Either2<T1, T2>
     where
         F1: Future<Output = T1>,
@@ -66,8 +114,28 @@ impl OrchestrationContext {
         .await
     }
 
-    /// Waits for the first of three; the others are dropped, which cancels them. If several are
-    /// ready, the earliest argument wins.
+    /// Waits for the first of three futures. It drops the others, which cancels their work. If
+    /// several are ready, the earliest argument wins.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::{Either3, OrchestrationContext};
+    ///
+    /// async fn approval(ctx: OrchestrationContext, _order: String) -> Result<String, String> {
+    ///     let approved = ctx.schedule_wait("approved");
+    ///     let rejected = ctx.schedule_wait("rejected");
+    ///     let deadline = ctx.schedule_timer(Duration::from_secs(24 * 60 * 60));
+    ///     match ctx.select3(approved, rejected, deadline).await {
+    ///         Either3::First(by) => Ok(format!("approved by {by}")),
+    ///         Either3::Second(reason) => Err(reason),
+    ///         Either3::Third(()) => Err("no decision within a day".to_owned()),
+    ///     }
+    /// }
+    /// ```
     pub async fn select3<T1, T2, T3, F1, F2, F3>(
         &self,
         f1: F1,
@@ -87,7 +155,7 @@ impl OrchestrationContext {
     }
 }
 
-/// Polls a future that is not finished yet and keeps its value.
+/// Polls a future that has no value yet, and stores its value.
 fn poll_into<F: Future>(
     future: std::pin::Pin<&mut F>,
     slot: &mut Option<F::Output>,

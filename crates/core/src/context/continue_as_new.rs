@@ -1,4 +1,4 @@
-//! Ending this execution by starting the next.
+//! Continue-as-new: completes this execution and starts the next one.
 
 use std::future::{Future, pending};
 
@@ -9,9 +9,26 @@ use super::orchestration::OrchestrationContext;
 use crate::model::Action;
 
 impl OrchestrationContext {
-    /// Ends this execution and starts the next with `input`, in the version that the registry
-    /// chooses then. Decided at the call; the future never ends, so return it or await it.
-    #[must_use = "return or await this, so that nothing runs after the decision"]
+    /// Completes this execution and starts the next one with `input`, in the version that the
+    /// registry resolves at that time. The next execution has an empty history.
+    ///
+    /// The call makes the decision; the future never completes. Return it or await it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn poll_sensor(ctx: OrchestrationContext, sensor: String) -> Result<String, String> {
+    ///     ctx.schedule_activity("Read", sensor.clone()).await?;
+    ///     ctx.schedule_timer(Duration::from_secs(60)).await;
+    ///     ctx.continue_as_new(sensor).await
+    /// }
+    /// ```
+    #[must_use = "return or await this future, so that no code runs after the decision"]
     pub fn continue_as_new(
         &self,
         input: impl Into<String>,
@@ -23,7 +40,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the input cannot be encoded.
-    #[must_use = "return or await this, so that nothing runs after the decision"]
+    #[must_use = "return or await this future, so that no code runs after the decision"]
     pub fn continue_as_new_typed<In: Serialize>(
         &self,
         input: &In,
@@ -31,8 +48,19 @@ impl OrchestrationContext {
         self.continue_with(encoded(input), None)
     }
 
-    /// Like [`continue_as_new`](Self::continue_as_new), in the given version.
-    #[must_use = "return or await this, so that nothing runs after the decision"]
+    /// Like [`continue_as_new`](Self::continue_as_new), with a fixed version.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn upgrade(ctx: OrchestrationContext, state: String) -> Result<String, String> {
+    ///     ctx.continue_as_new_versioned("2.0.0", state).await
+    /// }
+    /// ```
+    #[must_use = "return or await this future, so that no code runs after the decision"]
     pub fn continue_as_new_versioned(
         &self,
         version: impl Into<String>,

@@ -1,10 +1,10 @@
-//! Dropped futures, and the breadcrumbs that history keeps of them.
+//! Dropped futures, and the cancellation events ("breadcrumbs") that record them in history.
 
 use std::collections::BTreeSet;
 
 use crate::model::ScheduleKind;
 
-/// Kinds whose dropping is recorded, in the order in which a turn writes them.
+/// Kinds of futures whose drop is recorded, in the order in which a turn writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum DropKind {
     Activity,
@@ -14,7 +14,7 @@ pub(crate) enum DropKind {
 }
 
 impl DropKind {
-    /// `None` for timers: dropping one has no effect.
+    /// `None` for timers: a dropped timer is not recorded.
     pub(crate) fn of(kind: &ScheduleKind) -> Option<Self> {
         match kind {
             ScheduleKind::Activity { .. } => Some(Self::Activity),
@@ -25,7 +25,7 @@ impl DropKind {
         }
     }
 
-    /// The word of the nondeterminism text.
+    /// The word that the nondeterminism error uses.
     pub(crate) fn plural(self) -> &'static str {
         match self {
             Self::Activity => "activities",
@@ -36,41 +36,41 @@ impl DropKind {
     }
 }
 
-/// Pairs drops with breadcrumbs: each side waits for the other, whichever comes first.
+/// Pairs drops with breadcrumbs. Either may come first and is kept until the other arrives.
 #[derive(Debug, Default)]
 pub(crate) struct Drops {
-    /// Dropped, and no breadcrumb yet.
+    /// Drops without a breadcrumb.
     unrecorded: BTreeSet<(DropKind, u64)>,
-    /// Recorded, and not dropped yet by the code that is being replayed.
+    /// Breadcrumbs whose drop the replayed code has not repeated yet.
     unrepeated: BTreeSet<(DropKind, u64)>,
 }
 
 impl Drops {
-    /// The code dropped a future.
+    /// Notes that the code dropped a future.
     pub(crate) fn note(&mut self, kind: DropKind, schedule_id: u64) {
         if !self.unrepeated.remove(&(kind, schedule_id)) {
             self.unrecorded.insert((kind, schedule_id));
         }
     }
 
-    /// History holds a breadcrumb.
+    /// Notes that history holds a breadcrumb.
     pub(crate) fn record(&mut self, kind: DropKind, schedule_id: u64) {
         if !self.unrecorded.remove(&(kind, schedule_id)) {
             self.unrepeated.insert((kind, schedule_id));
         }
     }
 
-    /// Whether the code dropped this and history does not say so yet.
+    /// Whether the code dropped this future and history has no breadcrumb for it yet.
     pub(crate) fn is_unrecorded(&self, kind: DropKind, schedule_id: u64) -> bool {
         self.unrecorded.contains(&(kind, schedule_id))
     }
 
-    /// Drops without breadcrumb, grouped by kind, ascending.
+    /// Drops without a breadcrumb, grouped by kind, ascending.
     pub(crate) fn unrecorded(&self) -> Vec<(DropKind, u64)> {
         self.unrecorded.iter().copied().collect()
     }
 
-    /// Breadcrumbs that the code did not repeat, grouped by kind.
+    /// Breadcrumbs whose drop the code did not repeat, grouped by kind.
     pub(crate) fn unrepeated(&self) -> Vec<(DropKind, u64)> {
         self.unrepeated.iter().copied().collect()
     }

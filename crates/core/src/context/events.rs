@@ -1,4 +1,4 @@
-//! Positional signals and FIFO queues.
+//! Waits for positional signals and for messages of FIFO queues.
 
 use std::future::Future;
 
@@ -9,8 +9,22 @@ use super::orchestration::OrchestrationContext;
 use crate::model::{Action, CompletionResult, ScheduleKind, codec};
 
 impl OrchestrationContext {
-    /// Waits for a signal. One that arrives before the wait is recorded is lost; use
-    /// [`dequeue_event`](Self::dequeue_event) where that matters.
+    /// Waits for a signal. The n-th wait for a name receives the n-th signal of that name. A signal
+    /// that arrives before the wait is recorded is lost; [`dequeue_event`](Self::dequeue_event)
+    /// loses none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn approval(ctx: OrchestrationContext, _order: String) -> Result<String, String> {
+    ///     // A client sends it with `client.raise_event(instance, "approved", "…")`.
+    ///     let approver = ctx.schedule_wait("approved").await;
+    ///     Ok(format!("approved by {approver}"))
+    /// }
+    /// ```
     pub fn schedule_wait(&self, name: impl Into<String>) -> DurableFuture<String> {
         let name = name.into();
         let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
@@ -18,8 +32,11 @@ impl OrchestrationContext {
         self.schedule(action, kind, external_data)
     }
 
-    /// The typed form of [`schedule_wait`](Self::schedule_wait). A payload that does not fit
-    /// panics, which fails the orchestration.
+    /// The typed form of [`schedule_wait`](Self::schedule_wait).
+    ///
+    /// # Panics
+    /// The future panics when the payload does not decode, which fails the orchestration. Wait for
+    /// the text and decode it in the code if senders are not trusted.
     pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -27,7 +44,27 @@ impl OrchestrationContext {
         self.schedule_wait(name).map(|data| decoded_or_panic(&data))
     }
 
-    /// Takes the next message of a queue, in order of arrival, waiting if there is none.
+    /// Receives the next message of a queue, in the order of arrival, and waits while the queue is
+    /// empty. Unread messages survive continue-as-new.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn collect(ctx: OrchestrationContext, _input: String) -> Result<String, String> {
+    ///     // A client sends them with `client.enqueue_event(instance, "lines", "…")`.
+    ///     let mut lines = Vec::new();
+    ///     loop {
+    ///         let line = ctx.dequeue_event("lines").await;
+    ///         if line.is_empty() {
+    ///             return Ok(lines.join("\n"));
+    ///         }
+    ///         lines.push(line);
+    ///     }
+    /// }
+    /// ```
     pub fn dequeue_event(&self, queue: impl Into<String>) -> DurableFuture<String> {
         let name = queue.into();
         let kind = ScheduleKind::QueueDequeue { event_name: name.clone() };
@@ -35,8 +72,10 @@ impl OrchestrationContext {
         self.schedule(action, kind, external_data)
     }
 
-    /// The typed form of [`dequeue_event`](Self::dequeue_event). A payload that does not fit
-    /// panics, which fails the orchestration.
+    /// The typed form of [`dequeue_event`](Self::dequeue_event).
+    ///
+    /// # Panics
+    /// The future panics when the payload does not decode, which fails the orchestration.
     pub fn dequeue_event_typed<T: DeserializeOwned>(
         &self,
         queue: impl Into<String>,
@@ -45,13 +84,13 @@ impl OrchestrationContext {
         async move { decoded_or_panic(&message.await) }
     }
 
-    /// Older name of [`dequeue_event`](Self::dequeue_event).
+    /// Earlier name of [`dequeue_event`](Self::dequeue_event).
     #[deprecated(note = "use dequeue_event")]
     pub fn schedule_wait_persistent(&self, name: impl Into<String>) -> DurableFuture<String> {
         self.dequeue_event(name)
     }
 
-    /// Older name of [`dequeue_event_typed`](Self::dequeue_event_typed).
+    /// Earlier name of [`dequeue_event_typed`](Self::dequeue_event_typed).
     #[deprecated(note = "use dequeue_event_typed")]
     pub fn schedule_wait_persistent_typed<T: DeserializeOwned>(
         &self,

@@ -11,8 +11,25 @@ use super::orchestration::Shared;
 use super::state::{StartLimits, State};
 use crate::model::{Action, CompletionResult, ScheduleKind};
 
-/// A scheduled operation. The work is scheduled by the call that returned this, not by the first
-/// poll; dropping it before it yielded asks for cancellation of the work.
+/// The future of a scheduled operation.
+///
+/// The call that returns it schedules the work; the first poll does not. Dropping it before it
+/// completes requests cancellation of the work.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use duroxide::OrchestrationContext;
+///
+/// async fn both(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+///     // Both activities are scheduled here and run at the same time.
+///     let charge = ctx.schedule_activity("Charge", order.clone());
+///     let pack = ctx.schedule_activity("Pack", order).with_tag("warehouse");
+///     charge.await?;
+///     pack.await
+/// }
+/// ```
 #[must_use = "dropping this future cancels the scheduled work"]
 pub struct DurableFuture<T> {
     stage: Stage<T>,
@@ -26,7 +43,7 @@ enum Stage<T> {
 
 type Finish<T> = Box<dyn FnOnce(CompletionResult) -> T + Send>;
 
-// Nothing in here is ever pinned in place: the parts are moved or boxed.
+// No part is pinned in place: all parts are moved or boxed.
 impl<T> Unpin for DurableFuture<T> {}
 
 impl<T> fmt::Debug for DurableFuture<T> {
@@ -53,7 +70,7 @@ impl<T: Send + 'static> DurableFuture<T> {
         Self { stage: Stage::Ready(value) }
     }
 
-    /// Post-processes the value. The new future stands for the same work: dropping it cancels it.
+    /// Converts the value. Dropping the new future cancels the work as before.
     pub fn map<U: Send + 'static>(
         self,
         f: impl FnOnce(T) -> U + Send + 'static,
@@ -68,10 +85,11 @@ impl<T: Send + 'static> DurableFuture<T> {
         DurableFuture { stage }
     }
 
-    /// Routes the activity that was just scheduled to workers that take `tag`.
+    /// Routes the activity to workers that accept `tag`. Call it right after scheduling, before any
+    /// await.
     ///
     /// # Panics
-    /// When the future is not an activity, or when something was awaited in between.
+    /// When the future is not an activity, or when the code has awaited something since.
     pub fn with_tag(self, tag: impl Into<String>) -> Self {
         if let Stage::Waiting { handle, .. } = &self.stage {
             handle.set_tag(tag.into());
@@ -79,14 +97,14 @@ impl<T: Send + 'static> DurableFuture<T> {
         self
     }
 
-    /// Lets the activity that was just scheduled fail if no worker has started it after `limit`.
-    /// The code sees an ordinary error of the activity.
+    /// Makes the activity fail if no worker starts it within `limit`. The code receives an ordinary
+    /// error of the activity. Call it right after scheduling, before any await.
     ///
-    /// The limit is no part of history: it may be changed for activities to come while older ones
-    /// wait.
+    /// The limit is not part of history: changing it in the code affects activities that are
+    /// scheduled later, and replay accepts it.
     ///
     /// # Panics
-    /// When the future is not an activity, or when something was awaited in between.
+    /// When the future is not an activity, or when the code has awaited something since.
     pub fn with_schedule_to_start_limit(self, limit: Duration) -> Self {
         if let Stage::Waiting { handle, .. } = &self.stage {
             handle.set_start_limit(limit);
@@ -114,7 +132,7 @@ impl<T> Future for DurableFuture<T> {
     }
 }
 
-/// Keeps one call alive; dropping it gives the call up.
+/// Keeps one call alive. Dropping it abandons the call.
 pub(crate) struct CallHandle {
     shared: Arc<Shared>,
     token: u64,
@@ -147,7 +165,7 @@ impl CallHandle {
         });
     }
 
-    /// Changes a scheduled activity that is not recorded yet.
+    /// Changes a scheduled activity before it is recorded.
     fn change_activity(&self, method: &str, change: impl FnOnce(&mut Action, &mut StartLimits)) {
         assert!(
             matches!(self.kind, ScheduleKind::Activity { .. }),
@@ -174,7 +192,7 @@ impl Drop for CallHandle {
             return;
         }
         let woken = self.shared.state().abandon(self.token);
-        // Woken outside the lock: a waker may look at the state.
+        // The wakers run after the lock is released, because a waker may lock the state.
         for waker in woken {
             waker.wake();
         }

@@ -1,4 +1,4 @@
-//! Orchestration code as a value.
+//! Orchestration code behind a trait.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,8 +8,8 @@ use async_trait::async_trait;
 
 use super::OrchestrationContext;
 
-/// Code of an orchestration. It is run again from the start whenever its history is replayed, so
-/// it must ask for the same things in the same order.
+/// The code of an orchestration. Replay runs it again from the start over its history, so it must
+/// schedule the same operations in the same order.
 #[async_trait]
 pub trait OrchestrationHandler: Send + Sync {
     /// Runs the orchestration.
@@ -33,14 +33,14 @@ where
     }
 }
 
-/// Orchestration code that has been begun.
+/// The future of started orchestration code.
 pub(crate) type Code = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
 
-/// The code, from its beginning. A handler that panics before its first await panics in a poll.
+/// Starts the code. A handler that panics before its first await panics in the first poll.
 ///
-/// Unconstrained, because the budget of the task that happens to run a turn would make channels
-/// between branches pretend to be empty at a place that no replay can know.
-pub(crate) fn begin(
+/// The future is unconstrained: the cooperative budget of the task that runs a turn would make
+/// channels between branches appear empty at a point that a replay cannot reproduce.
+pub(crate) fn start_code(
     handler: Arc<dyn OrchestrationHandler>,
     ctx: OrchestrationContext,
     input: String,

@@ -1,4 +1,4 @@
-//! Entry points for tests that drive a context without the engine.
+//! Hooks for tests that drive a context without the engine; kept for 0.1.x.
 
 use super::orchestration::OrchestrationContext;
 use crate::model::{Action, CompletionResult};

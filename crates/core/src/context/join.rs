@@ -1,4 +1,4 @@
-//! A join that polls only the children that were woken.
+//! A join that polls only the children whose wakers fired.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -6,10 +6,10 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Waits for all children; results keep their order.
+/// Waits for all children. Results keep the order of the children.
 ///
-/// Within one poll, children are visited in ascending order and each at most once, as if all of
-/// them were polled in turn: a child that is woken by a later one waits for the next poll.
+/// One poll visits the children in ascending order, each at most once, as if it polled all of them
+/// in turn: a child that is woken by a later child waits for the next poll.
 pub(crate) struct Join<F: Future> {
     children: Vec<Child<F>>,
     unfinished: usize,
@@ -27,10 +27,10 @@ enum Stage<F: Future> {
     Finished(F::Output),
 }
 
-// Children are boxed and results are moved: nothing is pinned in place.
+// Children are boxed and results are moved: no part is pinned in place.
 impl<F: Future> Unpin for Join<F> {}
 
-/// Which children were woken since they were last polled.
+/// Children whose wakers fired since their last poll.
 #[derive(Default)]
 struct Woken {
     inner: Mutex<WokenInner>,
@@ -67,7 +67,7 @@ impl Wake for ChildWaker {
 }
 
 impl<F: Future> Join<F> {
-    /// With `poll_all`, every unfinished child is polled every time.
+    /// With `poll_all`, each poll visits every unfinished child.
     pub(crate) fn new(futures: Vec<F>, poll_all: bool) -> Self {
         let woken = Arc::new(Woken::default());
         woken.lock().children.extend(0..futures.len());
@@ -82,7 +82,7 @@ impl<F: Future> Join<F> {
         Self { unfinished: children.len(), children, woken, poll_all }
     }
 
-    /// The next child to poll, not before `from`.
+    /// The next child to poll, at or after `from`.
     fn next_woken(&self, from: usize) -> Option<usize> {
         if self.poll_all {
             return (from < self.children.len()).then_some(from);

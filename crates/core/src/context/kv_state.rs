@@ -1,15 +1,15 @@
-//! Key-value state as the code sees it.
+//! The key-value store as orchestration code reads it.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use crate::model::KvEntry;
 
-/// State left by finished executions plus the writes of this one.
+/// The store as earlier executions left it, plus the writes of this execution.
 #[derive(Debug, Default)]
 pub(crate) struct KvState {
     entries: BTreeMap<String, KvEntry>,
-    /// Times of recorded writes that the code has not repeated yet. A write gets its recorded time
-    /// already at the call, so that pruning by age decides the same on every replay.
+    /// Times of recorded writes that the code has not repeated yet. A replayed write gets its
+    /// recorded time at the call, so that pruning by age makes the same decision in every replay.
     recorded_times: VecDeque<u64>,
 }
 
@@ -22,7 +22,8 @@ impl KvState {
         self.recorded_times.push_back(recorded_ms);
     }
 
-    /// Recorded writes that the code did not repeat must not lend their times to new ones.
+    /// Drops the times of recorded writes that the code did not repeat, so that new writes do not
+    /// get them.
     pub(crate) fn forget_recorded_times(&mut self) {
         self.recorded_times.clear();
     }

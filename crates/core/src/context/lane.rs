@@ -1,14 +1,14 @@
 //! One named stream of arrivals and the subscriptions that read it.
 //!
 //! Subscriptions are numbered in the order in which they were recorded; the n-th one that counts
-//! reads the n-th arrival. A cancelled subscription stops counting, so later ones move up.
+//! reads the n-th arrival. A cancelled subscription no longer counts, so later ones move up.
 
 use std::collections::{BTreeMap, VecDeque};
 
 /// A value that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Order over all lanes, for carrying unread values forward.
+    /// Order over all lanes, in which continue-as-new carries unread values forward.
     pub(crate) sequence: u64,
     pub(crate) data: String,
     read: bool,
@@ -17,14 +17,14 @@ pub(crate) struct Arrival {
 /// Subscriptions and arrivals of one name.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    /// Subscriptions that count, those already answered included.
+    /// Number of subscriptions that count, including those that were read.
     active: usize,
-    /// Unanswered subscriptions: schedule id to position. Positions grow with ids.
+    /// Unread subscriptions: schedule id to position. Positions grow with ids.
     pending: BTreeMap<u64, usize>,
-    /// Arrivals that no position can reach any more and that are therefore gone.
+    /// Number of removed arrivals: those that no position can reach any more.
     trimmed: usize,
     arrivals: VecDeque<Arrival>,
-    /// Trimmed arrivals that nobody read.
+    /// Trimmed arrivals that no subscription read.
     skipped: Vec<Arrival>,
 }
 
@@ -39,33 +39,33 @@ impl Lane {
         self.active += 1;
     }
 
-    /// Whether some subscription still waits for an arrival.
+    /// Whether a subscription waits for an arrival.
     pub(crate) fn has_open_position(&self) -> bool {
         self.active > self.arrived()
     }
 
-    /// Adds an arrival and names the subscription that it answers.
+    /// Adds an arrival. Returns the subscription that it completes.
     pub(crate) fn arrive(&mut self, sequence: u64, data: String) -> Option<u64> {
         let position = self.arrived();
         self.arrivals.push_back(Arrival { sequence, data, read: false });
         self.pending.iter().find(|(_, at)| **at == position).map(|(id, _)| *id)
     }
 
-    /// Whether an unanswered subscription has its arrival.
-    pub(crate) fn is_answered(&self, id: u64) -> bool {
+    /// Whether the arrival of an unread subscription is here.
+    pub(crate) fn has_arrival(&self, id: u64) -> bool {
         self.pending.get(&id).is_some_and(|position| *position < self.arrived())
     }
 
-    /// Reads the arrival of a subscription, which is then answered.
+    /// Reads the arrival of a subscription.
     pub(crate) fn take(&mut self, id: u64) -> Option<String> {
-        if !self.is_answered(id) {
+        if !self.has_arrival(id) {
             return None;
         }
         let position = self.pending.remove(&id)?;
         // A position below `trimmed` cannot occur: trimming stops at the lowest pending one.
         let index = position.checked_sub(self.trimmed)?;
         let data = if index == 0 && self.floor() > position {
-            // Nothing can reach it again: move instead of copying.
+            // No subscription can reach it again, so it is moved, not copied.
             self.trimmed += 1;
             self.arrivals.pop_front()?.data
         } else {
@@ -77,8 +77,8 @@ impl Lane {
         Some(data)
     }
 
-    /// Stops counting a subscription; later ones move up. With `discard`, an arrival that it had
-    /// goes with it. Returns the subscriptions that have their arrival only now.
+    /// Cancels a subscription; later ones move up. With `discard`, its arrival is removed, too.
+    /// Returns the subscriptions that this completes.
     pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
         let Some(position) = self.pending.remove(&id) else { return Vec::new() };
         let arrived_before = self.arrived();
@@ -88,19 +88,19 @@ impl Lane {
         }
         self.active -= 1;
         let arrived = self.arrived();
-        let mut answered = Vec::new();
+        let mut ready = Vec::new();
         for (later, at) in self.pending.range_mut(id..) {
             let had_arrival = *at < arrived_before;
             *at -= 1;
             if *at < arrived && !had_arrival {
-                answered.push(*later);
+                ready.push(*later);
             }
         }
         self.trim();
-        answered
+        ready
     }
 
-    /// Lowest position that any present or future subscription can read.
+    /// The lowest position that a present or future subscription can read.
     fn floor(&self) -> usize {
         self.pending.first_key_value().map_or(self.active, |(_, position)| *position)
     }
@@ -116,7 +116,7 @@ impl Lane {
         }
     }
 
-    /// Whether nothing is open or kept: a new lane would behave the same.
+    /// Whether the lane holds nothing: a new lane behaves the same.
     pub(crate) fn is_idle(&self) -> bool {
         self.active == self.trimmed
             && self.pending.is_empty()
@@ -124,7 +124,7 @@ impl Lane {
             && self.skipped.is_empty()
     }
 
-    /// Every arrival that no subscription read.
+    /// The arrivals that no subscription read.
     pub(crate) fn unread(&self) -> impl Iterator<Item = &Arrival> {
         self.skipped.iter().chain(self.arrivals.iter().filter(|arrival| !arrival.read))
     }
@@ -165,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_moves_later_subscriptions_up_and_names_the_answered_ones() {
+    fn a_cancelled_subscription_passes_its_arrival_to_the_next_one() {
         let mut lane = Lane::default();
         lane.bind(2);
         lane.bind(3);
         arrive_all(&mut lane, &["a"]);
-        assert!(!lane.is_answered(3));
+        assert!(!lane.has_arrival(3));
         assert_eq!(lane.cancel(2, false), vec![3]);
         assert_eq!(lane.take(3).as_deref(), Some("a"));
     }
 
     #[test]
-    fn discarding_takes_the_arrival_along() {
+    fn a_discarded_arrival_reaches_no_other_subscription() {
         let mut lane = Lane::default();
         lane.bind(2);
         lane.bind(3);
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_an_older_dequeue_after_a_newer_one_re_indexes_later_reads() {
+    fn cancelling_an_older_dequeue_after_a_newer_read_moves_later_positions() {
         let mut lane = Lane::default();
         lane.bind(2);
         lane.bind(3);
@@ -199,10 +199,10 @@ mod tests {
         assert_eq!(unread(&lane), ["a", "c"]);
     }
 
-    /// The rule itself, without any bookkeeping: all arrivals, and all subscriptions that count.
+    /// The rule itself, without optimizations: all arrivals, and all subscriptions that count.
     #[derive(Default)]
     struct Model {
-        /// Id, and whether it has its value.
+        /// Id, and whether it was read.
         counting: Vec<(u64, bool)>,
         /// Data, and whether it was read.
         arrivals: Vec<(u64, bool)>,
@@ -210,7 +210,7 @@ mod tests {
 
     impl Model {
         fn position(&self, id: u64) -> Option<usize> {
-            self.counting.iter().position(|(other, answered)| *other == id && !answered)
+            self.counting.iter().position(|(other, read)| *other == id && !read)
         }
 
         fn take(&mut self, id: u64) -> Option<String> {
@@ -229,9 +229,9 @@ mod tests {
             }
         }
 
-        fn answered(&self) -> Vec<u64> {
+        fn ready(&self) -> Vec<u64> {
             let with_arrival = self.counting.iter().take(self.arrivals.len());
-            with_arrival.filter(|(_, answered)| !answered).map(|(id, _)| *id).collect()
+            with_arrival.filter(|(_, read)| !read).map(|(id, _)| *id).collect()
         }
     }
 
@@ -243,15 +243,15 @@ mod tests {
         })]
 
         #[test]
-        fn a_lane_is_the_rule(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 0..60)) {
+        fn lanes_match_the_model(steps in proptest::collection::vec((0..6_u8, 0..12_u64), 0..60)) {
             let (mut lane, mut model) = (Lane::default(), Model::default());
             for (sequence, (step, id)) in (100..).zip(steps) {
-                let before = model.answered();
-                let told = match step {
+                let before = model.ready();
+                let completed = match step {
                     0 | 1 => {
                         lane.bind(sequence);
                         model.counting.push((sequence, false));
-                        Vec::from_iter(lane.is_answered(sequence).then_some(sequence))
+                        Vec::from_iter(lane.has_arrival(sequence).then_some(sequence))
                     }
                     2 => {
                         model.arrivals.push((sequence, false));
@@ -267,9 +267,9 @@ mod tests {
                         lane.cancel(100 + id, step == 5)
                     }
                 };
-                let mut new = model.answered();
+                let mut new = model.ready();
                 new.retain(|id| !before.contains(id));
-                proptest::prop_assert_eq!(told, new, "whoever is answered only now is told");
+                proptest::prop_assert_eq!(completed, new, "each step returns what it completes");
                 proptest::prop_assert_eq!(
                     lane.has_open_position(),
                     model.counting.len() > model.arrivals.len()
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn arrivals_that_nothing_can_reach_are_not_kept() {
+    fn arrivals_that_no_subscription_can_reach_are_removed() {
         let mut lane = Lane::default();
         for id in 0..100 {
             lane.arrive(id, "x".to_owned());

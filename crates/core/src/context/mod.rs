@@ -1,4 +1,4 @@
-//! What orchestration code holds.
+//! The context of orchestration code: scheduling, futures, combinators, status and keys.
 
 mod activities;
 mod activity_options;

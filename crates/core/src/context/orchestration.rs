@@ -1,4 +1,4 @@
-//! The context that is handed to orchestration code.
+//! The context that orchestration code receives.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,16 +8,39 @@ use super::rules::Rules;
 use super::state::State;
 use crate::model::{Action, CompletionResult, Event, ScheduleKind};
 
-/// Everything orchestration code may use to reach the outside world. Cloning is cheap.
+/// The only way for orchestration code to reach the outside world. Clones are cheap and refer to
+/// the same execution.
 ///
-/// Orchestration code is replayed: it must decide only by its input and by what this context gives
-/// it, never by clocks, random numbers, files or other tasks.
+/// The runtime replays orchestration code over its history. The code must therefore depend only on
+/// its input and on results of this context, never on clocks, random numbers, files or other tasks.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use std::time::Duration;
+///
+/// use duroxide::{Either2, OrchestrationContext};
+///
+/// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+///     ctx.set_custom_status("charging");
+///     let receipt = ctx.schedule_activity("Charge", order.clone()).await?;
+///
+///     ctx.set_custom_status("waiting for approval");
+///     let approval = ctx.schedule_wait("approved");
+///     let deadline = ctx.schedule_timer(Duration::from_secs(3600));
+///     match ctx.select2(approval, deadline).await {
+///         Either2::First(_approver) => ctx.schedule_activity("Ship", order).await,
+///         Either2::Second(()) => ctx.schedule_activity("Refund", receipt).await,
+///     }
+/// }
+/// ```
 #[derive(Clone)]
 pub struct OrchestrationContext {
     pub(crate) shared: Arc<Shared>,
 }
 
-/// What all clones of a context, all futures and the engine share.
+/// Shared by all clones of a context, all its futures and the engine.
 pub(crate) struct Shared {
     pub(crate) instance_id: String,
     pub(crate) execution_id: u64,
@@ -27,8 +50,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// Locks the state. A panic of user code cannot happen under the lock, so a poisoned lock still
-    /// guards consistent data.
+    /// Locks the state. User code never runs under the lock, so even a poisoned lock guards
+    /// consistent data.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -44,7 +67,7 @@ impl fmt::Debug for OrchestrationContext {
     }
 }
 
-/// Who the code is.
+/// The identity of an execution.
 pub(crate) struct Identity {
     pub(crate) instance_id: String,
     pub(crate) execution_id: u64,
@@ -53,8 +76,8 @@ pub(crate) struct Identity {
 }
 
 impl OrchestrationContext {
-    /// A context without an engine, replaying, with the oldest replay rules. For tests of engines;
-    /// `history` and `worker_id` are ignored.
+    /// Returns a context without an engine, for tests of engines. It replays with the oldest rules
+    /// and ignores `history` and `worker_id`.
     pub fn new(
         history: Vec<Event>,
         execution_id: u64,
@@ -81,32 +104,32 @@ impl OrchestrationContext {
         }
     }
 
-    /// Whether the code is being fed events that were recorded before this turn.
+    /// Whether the code processes events that were recorded before this turn.
     pub fn is_replaying(&self) -> bool {
         self.shared.state().replaying
     }
 
-    /// Id of the instance.
+    /// The id of the instance.
     pub fn instance_id(&self) -> String {
         self.shared.instance_id.clone()
     }
 
-    /// Number of the execution.
+    /// The number of the execution, from 1.
     pub fn execution_id(&self) -> u64 {
         self.shared.execution_id
     }
 
-    /// Registered name of the orchestration.
+    /// The registered name of the orchestration.
     pub fn orchestration_name(&self) -> String {
         self.shared.orchestration_name.clone()
     }
 
-    /// Resolved version of the orchestration.
+    /// The resolved version of the orchestration.
     pub fn orchestration_version(&self) -> String {
         self.shared.orchestration_version.clone()
     }
 
-    /// Emits an action and hands out the future that stands for it.
+    /// Emits an action and returns its future.
     pub(crate) fn schedule<T: Send + 'static>(
         &self,
         action: Action,
@@ -116,7 +139,7 @@ impl OrchestrationContext {
         self.schedule_with(|_token| (action, kind), finish)
     }
 
-    /// Like [`schedule`](Self::schedule), for actions that mention their own token.
+    /// Like [`schedule`](Self::schedule), for actions that contain their own token.
     pub(crate) fn schedule_with<T: Send + 'static>(
         &self,
         make: impl FnOnce(u64) -> (Action, ScheduleKind),
@@ -131,7 +154,7 @@ impl OrchestrationContext {
     }
 }
 
-/// Text of a completion that must be a result or an error.
+/// The text of a completion, as a result.
 pub(crate) fn text_result(result: CompletionResult) -> Result<String, String> {
     match result {
         CompletionResult::ActivityOk(text) | CompletionResult::SubOrchOk(text) => Ok(text),

@@ -1,4 +1,4 @@
-//! Activities that are tried again.
+//! Activities with a retry policy.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -10,7 +10,24 @@ use crate::model::{Either2, RetryPolicy};
 const TIMED_OUT: &str = "timeout: activity timed out";
 
 impl OrchestrationContext {
-    /// Runs an activity until it succeeds or the policy gives up. Starts when it is first polled.
+    /// Runs an activity until it succeeds or the policy allows no further attempt. Each attempt is
+    /// an activity of its own in history. The first poll schedules the first attempt.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::{BackoffStrategy, OrchestrationContext, RetryPolicy};
+    ///
+    /// async fn notify(ctx: OrchestrationContext, message: String) -> Result<String, String> {
+    ///     let policy = RetryPolicy::new(5)
+    ///         .with_backoff(BackoffStrategy::Fixed { delay: Duration::from_secs(10) })
+    ///         .with_timeout(Duration::from_secs(60));
+    ///     ctx.schedule_activity_with_retry("SendMail", message, policy).await
+    /// }
+    /// ```
     pub async fn schedule_activity_with_retry(
         &self,
         name: impl Into<String>,
@@ -21,6 +38,9 @@ impl OrchestrationContext {
     }
 
     /// The typed form of [`schedule_activity_with_retry`](Self::schedule_activity_with_retry).
+    ///
+    /// # Panics
+    /// The future panics when the input cannot be encoded.
     pub async fn schedule_activity_with_retry_typed<In: Serialize, Out: DeserializeOwned>(
         &self,
         name: impl Into<String>,
@@ -30,8 +50,8 @@ impl OrchestrationContext {
         decoded(self.retry(name.into(), encoded(input), policy, ActivityOptions::default()).await)
     }
 
-    /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), every attempt on
-    /// the same session.
+    /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with all attempts
+    /// on the same session.
     pub async fn schedule_activity_with_retry_on_session(
         &self,
         name: impl Into<String>,
@@ -45,6 +65,9 @@ impl OrchestrationContext {
 
     /// The typed form of
     /// [`schedule_activity_with_retry_on_session`](Self::schedule_activity_with_retry_on_session).
+    ///
+    /// # Panics
+    /// The future panics when the input cannot be encoded.
     pub async fn schedule_activity_with_retry_on_session_typed<
         In: Serialize,
         Out: DeserializeOwned,
@@ -60,7 +83,19 @@ impl OrchestrationContext {
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with the same
-    /// choices for every attempt. A schedule-to-start limit counts anew for each.
+    /// options for every attempt. A schedule-to-start limit applies to each attempt separately.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::{ActivityOptions, OrchestrationContext, RetryPolicy};
+    ///
+    /// async fn render(ctx: OrchestrationContext, scene: String) -> Result<String, String> {
+    ///     let (policy, options) = (RetryPolicy::new(3), ActivityOptions::new().with_tag("gpu"));
+    ///     ctx.schedule_activity_with_retry_and_options("Render", scene, policy, options).await
+    /// }
+    /// ```
     pub async fn schedule_activity_with_retry_and_options(
         &self,
         name: impl Into<String>,
@@ -73,6 +108,9 @@ impl OrchestrationContext {
 
     /// The typed form of [`schedule_activity_with_retry_and_options`](
     /// Self::schedule_activity_with_retry_and_options).
+    ///
+    /// # Panics
+    /// The future panics when the input cannot be encoded.
     pub async fn schedule_activity_with_retry_and_options_typed<
         In: Serialize,
         Out: DeserializeOwned,
@@ -99,7 +137,7 @@ impl OrchestrationContext {
             let outcome = match policy.timeout {
                 None => activity.await,
                 Some(limit) => {
-                    // The timer is scheduled when the race is first polled, after the activity.
+                    // The first poll of the race schedules the timer, after the activity.
                     let timer = async { self.schedule_timer(limit).await };
                     match self.select2(activity, timer).await {
                         Either2::First(outcome) => outcome,

@@ -1,29 +1,30 @@
-//! Replay rules, chosen by the version that an execution is pinned to.
+//! Replay rules. The version that an execution is pinned to selects them.
 
 use semver::Version;
 
-/// First version in which dropped waits stop counting at the drop.
+/// The first version in which a dropped wait stops counting at the drop.
 const EARLY_RACE_SINCE: Version = Version::new(0, 1, 31);
 
-/// First version in which the code is polled again for every wake-up.
+/// The first version in which the engine polls the code once for every wake-up.
 const WAKE_DRIVEN_SINCE: Version = Version::new(0, 2, 0);
 
-/// How an execution is replayed. Fixed for its whole life, so that what was decided once is decided
-/// again.
+/// The replay rules of an execution. They never change during its life, so that a replay makes the
+/// same decisions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rules {
-    /// Dropped waits and dequeues stop counting at the drop rather than at their breadcrumb.
+    /// Dropped waits and dequeues stop counting at the drop, not at their breadcrumb.
     pub(crate) early_race: bool,
-    /// Only futures that were woken are polled, and until none is woken any more. Before, every
-    /// future was polled exactly once for every event that could wake one.
+    /// The engine polls woken futures only, until no waker fires any more. Under the older rule it
+    /// polled every future exactly once for every event that could wake one.
     pub(crate) wake_driven: bool,
 }
 
 impl Rules {
-    /// Rules of the oldest executions.
+    /// The rules of the oldest executions.
     pub(crate) const LEGACY: Self = Self { early_race: false, wake_driven: false };
 
-    /// Rules for an execution pinned to `version`; an unreadable pin gets the oldest rules.
+    /// The rules of an execution pinned to `version`. A pin that does not parse gets the oldest
+    /// rules.
     pub(crate) fn pinned(version: &str) -> Self {
         match Version::parse(version) {
             Ok(version) => Self {

@@ -1,4 +1,4 @@
-//! The state that orchestration code and engine share.
+//! The state that orchestration code shares with the engine.
 
 use std::collections::{HashMap, VecDeque};
 use std::task::{Poll, Waker};
@@ -11,19 +11,19 @@ use super::rules::Rules;
 use super::streams::Streams;
 use crate::model::{Action, CompletionResult, ScheduleKind};
 
-/// Schedule-to-start limits by the token of the activity. Beside the actions, because the shape of
-/// those is public.
+/// Schedule-to-start limits by the token of the activity. They are kept beside the actions because
+/// the fields of an action are public and fixed.
 pub(crate) type StartLimits = HashMap<u64, Duration>;
 
-/// Everything mutable of one execution that the code can reach.
+/// The mutable state of one execution that the code can reach.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) replaying: bool,
     pub(crate) now_ms: u64,
     pub(crate) rules: Rules,
-    /// Actions that are not recorded yet, in the order of the calls.
+    /// Actions that are not recorded yet, in call order.
     pub(crate) emitted: VecDeque<(u64, Action)>,
-    /// Limits of activities among them.
+    /// Limits of the activities among them.
     pub(crate) start_limits: StartLimits,
     pub(crate) calls: Calls,
     pub(crate) waits: Streams,
@@ -31,9 +31,9 @@ pub(crate) struct State {
     pub(crate) drops: Drops,
     pub(crate) custom_status: Option<String>,
     pub(crate) kv: KvState,
-    /// Subscriptions whose value the code has read since the engine last looked.
-    pub(crate) answered: Vec<u64>,
-    /// Futures dropped from now on are not cancellations: the execution itself is going away.
+    /// Subscriptions whose value the code has read since the engine last drained this list.
+    pub(crate) read_subscriptions: Vec<u64>,
+    /// The execution itself is being dropped, so dropped futures are not cancellations.
     pub(crate) closing: bool,
     token_next: u64,
 }
@@ -52,56 +52,56 @@ impl State {
             drops: Drops::default(),
             custom_status: None,
             kv: KvState::default(),
-            answered: Vec::new(),
+            read_subscriptions: Vec::new(),
             closing: false,
             token_next: 1,
         }
     }
 
-    /// Token for the next action.
+    /// Returns the token of the next action.
     pub(crate) fn new_token(&mut self) -> u64 {
         let token = self.token_next;
         self.token_next += 1;
         token
     }
 
-    /// Records an action that no future stands for.
+    /// Emits an action that has no future.
     pub(crate) fn emit(&mut self, action: Action) {
         let token = self.new_token();
         self.emitted.push_back((token, action));
     }
 
-    /// Records an action under `token`, for which a future of `kind` is handed out.
+    /// Emits an action under `token` whose future has this `kind`.
     pub(crate) fn emit_call(&mut self, token: u64, action: Action, kind: ScheduleKind) {
         self.emitted.push_back((token, action));
         self.calls.insert(token, kind);
     }
 
-    /// Ties an action to its recorded schedule.
+    /// Binds an action to its recorded schedule.
     pub(crate) fn bind(&mut self, token: u64, schedule_id: u64) {
         if let Some(abandoned) = self.calls.bind(token, schedule_id) {
             self.note_drop(&abandoned.kind, schedule_id);
         }
     }
 
-    /// Gives a positional wait its place.
+    /// Adds a positional wait to its lane.
     pub(crate) fn bind_wait(&mut self, schedule_id: u64, name: &str) {
         self.waits.bind(schedule_id, name);
     }
 
-    /// Gives a dequeue its place, unless it was given up before it was recorded. Returns whom to
-    /// wake: a buffered message may answer it at once.
+    /// Adds a dequeue to its lane, unless its future was dropped before it was recorded. Returns
+    /// the waker to call, because a buffered message may complete it at once.
     pub(crate) fn bind_dequeue(&mut self, schedule_id: u64, name: &str) -> Option<Waker> {
-        let given_up = self.drops.is_unrecorded(DropKind::Dequeue, schedule_id);
-        if given_up && self.rules.early_race {
+        let dropped = self.drops.is_unrecorded(DropKind::Dequeue, schedule_id);
+        if dropped && self.rules.early_race {
             return None;
         }
         self.queues.bind(schedule_id, name);
-        let answered = self.queues.is_answered(schedule_id);
-        answered.then(|| self.take_waker(schedule_id)).flatten()
+        let ready = self.queues.has_arrival(schedule_id);
+        ready.then(|| self.take_waker(schedule_id)).flatten()
     }
 
-    /// Result for the future of `token`, if it has one by now.
+    /// Polls the call of `token` for its result.
     pub(crate) fn poll(&mut self, token: u64, waker: &Waker) -> Poll<CompletionResult> {
         let Some(call) = self.calls.get_mut(token) else { return Poll::Pending };
         if let Some(result) = call.result.take() {
@@ -118,7 +118,7 @@ impl State {
         if let (Some(streams), Some(schedule_id)) = (streams, call.schedule_id)
             && let Some(data) = streams.take(schedule_id)
         {
-            self.answered.push(schedule_id);
+            self.read_subscriptions.push(schedule_id);
             self.calls.remove(token);
             return Poll::Ready(CompletionResult::ExternalData(data));
         }
@@ -129,30 +129,30 @@ impl State {
         Poll::Pending
     }
 
-    /// Stores the result of a schedule. Returns whom to wake, once the lock is released.
+    /// Stores the result of a schedule. Returns the waker to call once the lock is released.
     pub(crate) fn deliver(&mut self, schedule_id: u64, result: CompletionResult) -> Option<Waker> {
         let call = self.calls.by_schedule_mut(schedule_id)?;
         call.result = Some(result);
         call.waker.take()
     }
 
-    /// Delivers a positional signal if a wait is open for it. Returns whether it was, and whom to
-    /// wake.
+    /// Delivers a positional signal if a wait is open for it. Returns whether one was, and the
+    /// waker to call.
     pub(crate) fn deliver_signal(&mut self, name: String, data: String) -> (bool, Option<Waker>) {
         if !self.waits.has_open_position(&name) {
             return (false, None);
         }
-        let answered = self.waits.arrive(name, data);
-        (true, answered.and_then(|id| self.take_waker(id)))
+        let ready = self.waits.arrive(name, data);
+        (true, ready.and_then(|id| self.take_waker(id)))
     }
 
-    /// Buffers a queue message. Returns whom to wake.
+    /// Buffers a queue message. Returns the waker to call.
     pub(crate) fn deliver_message(&mut self, name: String, data: String) -> Option<Waker> {
-        let answered = self.queues.arrive(name, data);
-        answered.and_then(|id| self.take_waker(id))
+        let ready = self.queues.arrive(name, data);
+        ready.and_then(|id| self.take_waker(id))
     }
 
-    /// The future of `token` was dropped before it yielded. Returns whom to wake.
+    /// Handles the drop of a future before it completed. Returns the wakers to call.
     pub(crate) fn abandon(&mut self, token: u64) -> Vec<Waker> {
         if self.closing {
             return Vec::new();
@@ -178,32 +178,32 @@ impl State {
     }
 
     fn release(&mut self, kind: &ScheduleKind, schedule_id: u64) -> Vec<Waker> {
-        let answered = match kind {
-            // A signal that was meant for this wait is not meant for the next one.
+        let ready = match kind {
+            // The signal that belongs to this wait must not reach the next one.
             ScheduleKind::ExternalWait { .. } => self.waits.cancel(schedule_id, true),
             ScheduleKind::QueueDequeue { .. } => self.queues.cancel(schedule_id, false),
             ScheduleKind::Activity { .. }
             | ScheduleKind::Timer
             | ScheduleKind::SubOrchestration { .. } => Vec::new(),
         };
-        answered.into_iter().filter_map(|id| self.take_waker(id)).collect()
+        ready.into_iter().filter_map(|id| self.take_waker(id)).collect()
     }
 
-    /// A breadcrumb of history ends a subscription. Returns whom to wake.
-    pub(crate) fn end_subscription(&mut self, kind: DropKind, schedule_id: u64) -> Vec<Waker> {
-        let answered = match kind {
+    /// Cancels a subscription whose breadcrumb is in history. Returns the wakers to call.
+    pub(crate) fn cancel_subscription(&mut self, kind: DropKind, schedule_id: u64) -> Vec<Waker> {
+        let ready = match kind {
             DropKind::Wait => self.waits.cancel(schedule_id, self.rules.early_race),
             DropKind::Dequeue => self.queues.cancel(schedule_id, false),
             DropKind::Activity | DropKind::SubOrchestration => Vec::new(),
         };
-        answered.into_iter().filter_map(|id| self.take_waker(id)).collect()
+        ready.into_iter().filter_map(|id| self.take_waker(id)).collect()
     }
 
     fn take_waker(&mut self, schedule_id: u64) -> Option<Waker> {
         self.calls.by_schedule_mut(schedule_id).and_then(|call| call.waker.take())
     }
 
-    /// Rough size of what is held, for the bound of the warm cache.
+    /// Approximate size in memory, for the bound of the warm cache.
     pub(crate) fn bytes(&self) -> usize {
         const CALL_BYTES: usize = 256;
         self.waits.bytes()

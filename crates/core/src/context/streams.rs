@@ -1,4 +1,4 @@
-//! All lanes of one kind: positional signals, or queues.
+//! The lanes of one kind: of positional signals, or of queues.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -8,7 +8,7 @@ use super::lane::{Arrival, Lane};
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
     lanes: BTreeMap<String, Lane>,
-    /// Name of every unanswered subscription.
+    /// The name of every subscription that has not been read.
     names: HashMap<u64, String>,
     sequence_next: u64,
 }
@@ -23,15 +23,16 @@ impl Streams {
         self.lanes.get(name).is_some_and(Lane::has_open_position)
     }
 
-    /// Adds an arrival and names the subscription that it answers.
+    /// Adds an arrival. Returns the subscription that it completes.
     pub(crate) fn arrive(&mut self, name: String, data: String) -> Option<u64> {
         let sequence = self.sequence_next;
         self.sequence_next += 1;
         self.lanes.entry(name).or_default().arrive(sequence, data)
     }
 
-    pub(crate) fn is_answered(&self, id: u64) -> bool {
-        self.lane_of(id).is_some_and(|lane| lane.is_answered(id))
+    /// Whether the arrival of an unread subscription is here.
+    pub(crate) fn has_arrival(&self, id: u64) -> bool {
+        self.lane_of(id).is_some_and(|lane| lane.has_arrival(id))
     }
 
     pub(crate) fn take(&mut self, id: u64) -> Option<String> {
@@ -41,27 +42,27 @@ impl Streams {
         Some(data)
     }
 
-    /// Stops counting a subscription and names those that have their arrival only now.
+    /// Cancels a subscription. Returns the subscriptions that this completes.
     pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
         let Some(name) = self.names.remove(&id) else { return Vec::new() };
-        let answered = self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard));
+        let ready = self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard));
         self.forget_idle(&name);
-        answered.unwrap_or_default()
+        ready.unwrap_or_default()
     }
 
-    /// Names are often used once: an execution that lives long must not keep them all.
+    /// Removes an idle lane. Names are often used once; a long execution must not keep them all.
     fn forget_idle(&mut self, name: &str) {
         if self.lanes.get(name).is_some_and(Lane::is_idle) {
             self.lanes.remove(name);
         }
     }
 
-    /// Arrivals that were never read, in arrival order.
+    /// Unread arrivals, in arrival order.
     pub(crate) fn unread(&self) -> Vec<(String, String)> {
         self.in_arrival_order(|lane| lane.unread().collect())
     }
 
-    /// Arrivals beyond the subscriptions of their name, in arrival order.
+    /// Arrivals beyond the subscriptions of their lane, in arrival order.
     pub(crate) fn beyond_subscriptions(&self) -> Vec<(String, String)> {
         self.in_arrival_order(|lane| lane.beyond_subscriptions().collect())
     }

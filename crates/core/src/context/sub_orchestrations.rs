@@ -1,4 +1,4 @@
-//! Child orchestrations and detached starts.
+//! Sub-orchestrations and detached starts.
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -9,7 +9,19 @@ use crate::model::ids::{SUB_ORCH_AUTO_PREFIX, refuse_child_id, refuse_root_id};
 use crate::model::{Action, ScheduleKind};
 
 impl OrchestrationContext {
-    /// Starts a child under a generated id and waits for its result.
+    /// Starts a child under a generated id and returns the future of its result.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     ctx.schedule_sub_orchestration("Pay", order.clone()).await?;
+    ///     ctx.schedule_sub_orchestration("Deliver", order).await
+    /// }
+    /// ```
     pub fn schedule_sub_orchestration(
         &self,
         name: impl Into<String>,
@@ -18,7 +30,21 @@ impl OrchestrationContext {
         self.start_child(Child { name: name.into(), version: None, instance: None }, input.into())
     }
 
-    /// Starts a child under the given id and waits for its result.
+    /// Starts a child under the given id and returns the future of its result. An id that begins
+    /// with the marker of generated ids is an `Err`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     // Clients can find the payment under this id.
+    ///     let payment = format!("{}-payment", ctx.instance_id());
+    ///     ctx.schedule_sub_orchestration_with_id("Pay", payment, order).await
+    /// }
+    /// ```
     pub fn schedule_sub_orchestration_with_id(
         &self,
         name: impl Into<String>,
@@ -29,7 +55,7 @@ impl OrchestrationContext {
         self.start_child(Child { name: name.into(), version: None, instance }, input.into())
     }
 
-    /// Starts a child in a given version under a generated id.
+    /// Starts a child under a generated id; `None` lets the registry choose the version.
     pub fn schedule_sub_orchestration_versioned(
         &self,
         name: impl Into<String>,
@@ -39,7 +65,7 @@ impl OrchestrationContext {
         self.start_child(Child { name: name.into(), version, instance: None }, input.into())
     }
 
-    /// Starts a child in a given version under the given id.
+    /// Starts a child under the given id; `None` lets the registry choose the version.
     pub fn schedule_sub_orchestration_versioned_with_id(
         &self,
         name: impl Into<String>,
@@ -51,7 +77,7 @@ impl OrchestrationContext {
         self.start_child(Child { name: name.into(), version, instance }, input.into())
     }
 
-    /// Starts a child with typed input and output under a generated id.
+    /// The typed form of [`schedule_sub_orchestration`](Self::schedule_sub_orchestration).
     ///
     /// # Panics
     /// When the input cannot be encoded.
@@ -66,7 +92,8 @@ impl OrchestrationContext {
         self.schedule_sub_orchestration(name, encoded(input)).map(decoded)
     }
 
-    /// Starts a child with typed input and output under the given id.
+    /// The typed form of
+    /// [`schedule_sub_orchestration_with_id`](Self::schedule_sub_orchestration_with_id).
     ///
     /// # Panics
     /// When the input cannot be encoded.
@@ -85,7 +112,20 @@ impl OrchestrationContext {
     /// Starts an independent instance and does not wait for it.
     ///
     /// # Panics
-    /// When the instance id uses the marker of generated child ids.
+    /// When the instance id contains the marker of generated child ids.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     let receipt = ctx.schedule_activity("Charge", order.clone()).await?;
+    ///     ctx.schedule_orchestration("AskForReview", format!("review-{order}"), order);
+    ///     Ok(receipt)
+    /// }
+    /// ```
     pub fn schedule_orchestration(
         &self,
         name: impl Into<String>,
@@ -98,7 +138,8 @@ impl OrchestrationContext {
     /// The typed form of [`schedule_orchestration`](Self::schedule_orchestration).
     ///
     /// # Panics
-    /// When the instance id is refused or the input cannot be encoded.
+    /// When the instance id contains the marker of generated child ids, or the input cannot be
+    /// encoded.
     pub fn schedule_orchestration_typed<In: Serialize>(
         &self,
         name: impl Into<String>,
@@ -108,10 +149,11 @@ impl OrchestrationContext {
         self.schedule_orchestration_versioned(name, None, instance, encoded(input));
     }
 
-    /// Starts an independent instance in a given version and does not wait for it.
+    /// Starts an independent instance and does not wait for it; `None` lets the registry choose the
+    /// version.
     ///
     /// # Panics
-    /// When the instance id uses the marker of generated child ids.
+    /// When the instance id contains the marker of generated child ids.
     pub fn schedule_orchestration_versioned(
         &self,
         name: impl Into<String>,
@@ -136,7 +178,8 @@ impl OrchestrationContext {
     /// [`schedule_orchestration_versioned`](Self::schedule_orchestration_versioned).
     ///
     /// # Panics
-    /// When the instance id is refused or the input cannot be encoded.
+    /// When the instance id contains the marker of generated child ids, or the input cannot be
+    /// encoded.
     pub fn schedule_orchestration_versioned_typed<In: Serialize>(
         &self,
         name: impl Into<String>,
@@ -165,14 +208,14 @@ impl OrchestrationContext {
     }
 }
 
-/// A child to be started; without an instance id, one is generated when it is recorded.
+/// A child to start. Without an instance id, the engine generates one when it records the start.
 struct Child {
     name: String,
     version: Option<String>,
     instance: Option<String>,
 }
 
-/// Stands for a generated id until the schedule has its event id.
+/// Replaces a generated id until the schedule has its event id.
 fn placeholder(token: u64) -> String {
     format!("{SUB_ORCH_AUTO_PREFIX}pending_{token}")
 }

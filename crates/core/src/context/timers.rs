@@ -8,7 +8,22 @@ use crate::clock::millis;
 use crate::model::{Action, ScheduleKind};
 
 impl OrchestrationContext {
-    /// Schedules a timer. It survives restarts; a zero delay still costs a turn.
+    /// Schedules a timer. It survives restarts. Even a timer without delay completes in a later
+    /// turn.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn remind(ctx: OrchestrationContext, user: String) -> Result<String, String> {
+    ///     ctx.schedule_timer(Duration::from_secs(7 * 24 * 60 * 60)).await;
+    ///     ctx.schedule_activity("SendReminder", user).await
+    /// }
+    /// ```
     pub fn schedule_timer(&self, delay: Duration) -> DurableFuture<()> {
         let now_ms = self.shared.state().now_ms;
         let fire_at_ms = now_ms.saturating_add(millis(delay));

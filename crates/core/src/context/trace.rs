@@ -1,10 +1,10 @@
-//! Log lines that are silent while replaying.
+//! Log lines of orchestration code. A replay writes none.
 
 use tracing::{debug, error, info, trace, warn};
 
 use super::orchestration::OrchestrationContext;
 
-/// One log line with the fields that every orchestration line carries.
+/// Writes one log line with the fields that every line of an orchestration has.
 macro_rules! emit {
     ($level:ident, $ctx:expr, $($rest:tt)+) => {
         $level!(
@@ -19,7 +19,7 @@ macro_rules! emit {
 }
 
 impl OrchestrationContext {
-    /// Logs a line unless the code is replaying. Unknown levels are logged as TRACE.
+    /// Logs a line, unless the code replays. An unknown level is logged as TRACE.
     pub fn trace(&self, level: impl Into<String>, message: impl Into<String>) {
         if self.is_replaying() {
             return;
@@ -34,27 +34,39 @@ impl OrchestrationContext {
         }
     }
 
-    /// Logs at INFO unless the code is replaying.
+    /// Logs at INFO, unless the code replays.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn place_order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+    ///     ctx.trace_info(format!("charging {order}"));
+    ///     ctx.schedule_activity("Charge", order).await
+    /// }
+    /// ```
     pub fn trace_info(&self, message: impl Into<String>) {
         self.trace("INFO", message);
     }
 
-    /// Logs at WARN unless the code is replaying.
+    /// Logs at WARN, unless the code replays.
     pub fn trace_warn(&self, message: impl Into<String>) {
         self.trace("WARN", message);
     }
 
-    /// Logs at ERROR unless the code is replaying.
+    /// Logs at ERROR, unless the code replays.
     pub fn trace_error(&self, message: impl Into<String>) {
         self.trace("ERROR", message);
     }
 
-    /// Logs at DEBUG unless the code is replaying.
+    /// Logs at DEBUG, unless the code replays.
     pub fn trace_debug(&self, message: impl Into<String>) {
         self.trace("DEBUG", message);
     }
 
-    /// Always false; kept for code written against 0.1.x.
+    /// Always `false`; kept for 0.1.x.
     pub fn is_logging_enabled(&self) -> bool {
         false
     }

@@ -49,7 +49,7 @@ impl Execution {
         }
         let mut state = self.ctx.shared.state();
         state.drops.record(kind, schedule_id);
-        let wakers = state.end_subscription(kind, schedule_id);
+        let wakers = state.cancel_subscription(kind, schedule_id);
         drop(state);
         wake_all(wakers);
     }

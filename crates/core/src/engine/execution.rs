@@ -11,7 +11,7 @@ use super::roles::Role;
 use super::turn::{Parent, Setup, Turn};
 use super::waker::EngineWaker;
 use crate::context::OrchestrationContext;
-use crate::context::handler::{Code, begin};
+use crate::context::handler::{Code, start_code};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
@@ -95,7 +95,7 @@ impl Execution {
             state.kv.load(setup.kv_snapshot);
         }
         Ok(Self {
-            code: Some(begin(setup.handler, ctx.clone(), facts.input)),
+            code: Some(start_code(setup.handler, ctx.clone(), facts.input)),
             ctx,
             ledger: Ledger::default(),
             parent: setup.parent,
@@ -217,8 +217,8 @@ impl Execution {
             }
         }
         let mut state = self.ctx.shared.state();
-        for answered in std::mem::take(&mut state.answered) {
-            self.ledger.close(answered);
+        for id in std::mem::take(&mut state.read_subscriptions) {
+            self.ledger.close(id);
         }
     }
 

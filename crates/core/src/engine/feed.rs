@@ -139,7 +139,7 @@ impl Execution {
         if reason == DROPPED_FUTURE {
             state.drops.record(kind, id);
         }
-        let wakers = state.end_subscription(kind, id);
+        let wakers = state.cancel_subscription(kind, id);
         drop(state);
         wake_all(wakers);
     }

@@ -218,11 +218,11 @@ impl Execution {
 
     fn close_subscriptions(&mut self) {
         for (id, schedule) in self.ledger.open_subscriptions() {
-            let answered = {
+            let has_arrival = {
                 let state = self.ctx.shared.state();
-                state.waits.is_answered(id) || state.queues.is_answered(id)
+                state.waits.has_arrival(id) || state.queues.has_arrival(id)
             };
-            if answered {
+            if has_arrival {
                 continue;
             }
             let reason = SUBSCRIPTION_ENDED.to_owned();
