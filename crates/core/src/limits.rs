@@ -25,120 +25,121 @@ pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 pub const MAX_PROGRESS_BYTES: usize = 65_536;
 
 /// How often a node says which activities it takes: one small write.
-pub const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30);
+pub(crate) const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A node that has not been heard of for this long counts as gone. Two announcements may fail.
-pub const WORKER_ANNOUNCEMENT_LIFETIME: Duration = Duration::from_secs(90);
+pub(crate) const WORKER_ANNOUNCEMENT_LIFETIME: Duration = Duration::from_secs(90);
 
 /// Waiting activities read at once when those are looked for that nobody serves.
-pub const UNSERVED_SCAN_PAGE: u32 = 500;
+pub(crate) const UNSERVED_SCAN_PAGE: u32 = 500;
 
 /// Waiting activities looked at for each tag, so that a long queue does not make the search long.
-pub const UNSERVED_SCAN_MAX: u32 = 10_000;
+pub(crate) const UNSERVED_SCAN_MAX: u32 = 10_000;
 
 /// First pause of a client that has to ask a provider again because it cannot watch. Pauses double.
-pub const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
+pub(crate) const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
 
 /// Longest pause between two such questions: how late an answer may be seen.
-pub const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
+pub(crate) const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// A waiting client looks again at least this often although it is woken by changes, so that a
 /// lost wake-up costs a moment and never the answer.
-pub const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(5);
+pub(crate) const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Turns that one core is given by default: most of them wait for their commit, which they share.
-pub const TURNS_PER_CORE: usize = 16;
+pub(crate) const TURNS_PER_CORE: usize = 16;
 
 /// Bounds of the default number of turns at once. Above, they only wait for the store.
-pub const CONCURRENT_TURNS: RangeInclusive<usize> = 4..=64;
+pub(crate) const CONCURRENT_TURNS: RangeInclusive<usize> = 4..=64;
 
 /// Activities that one core is given by default: most of them wait for something outside.
-pub const ACTIVITIES_PER_CORE: usize = 32;
+pub(crate) const ACTIVITIES_PER_CORE: usize = 32;
 
 /// Bounds of the default number of activities at once. Above, what they call suffers.
-pub const CONCURRENT_ACTIVITIES: RangeInclusive<usize> = 32..=256;
+pub(crate) const CONCURRENT_ACTIVITIES: RangeInclusive<usize> = 32..=256;
 
 /// Executions that a node keeps between turns by default.
-pub const WARM_INSTANCES_MAX: usize = 10_000;
+pub(crate) const WARM_INSTANCES_MAX: usize = 10_000;
 
 /// Bytes of history that these may hold together by default.
-pub const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
+pub(crate) const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// No lease is renewed more often: a lease of zero would be renewed without pause.
-pub const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
+pub(crate) const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
 /// No background task runs more often, whatever the options say: it would run without pause.
-pub const BACKGROUND_INTERVAL_MIN: Duration = Duration::from_millis(100);
+pub(crate) const BACKGROUND_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// How often one turn may be polled without a new event. Code that wakes itself for ever would
 /// otherwise hold its dispatcher slot for ever.
-pub const POLLS_PER_SETTLE_MAX: usize = 100_000;
+pub(crate) const POLLS_PER_SETTLE_MAX: usize = 100_000;
 
 /// Event id of the failure that ends an instance whose history cannot be read.
-pub const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
+pub(crate) const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
 
 /// Wait before a turn whose pin or history this node cannot use is offered again.
-pub const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
+pub(crate) const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
 
 /// Events of one execution. The engine keeps a few bytes for each, so that a corrupt id cannot make
 /// it allocate without bound; long before this, code should continue as new.
-pub const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
+pub(crate) const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
 
 /// Turns taken by one fetch: one fetch is one transaction, which others wait for.
-pub const ITEMS_PER_FETCH_MAX: usize = 64;
+pub(crate) const ITEMS_PER_FETCH_MAX: usize = 64;
 
 /// The shortest pause of a dispatcher between two fetches that found nothing.
-pub const FETCH_PAUSE_MIN: Duration = Duration::from_millis(1);
+pub(crate) const FETCH_PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Step of the pause after a fetch that failed for a passing reason; doubled with each failure.
-pub const FETCH_RETRY_STEP: Duration = Duration::from_millis(100);
+pub(crate) const FETCH_RETRY_STEP: Duration = Duration::from_millis(100);
 
 /// Longest pause after a failed fetch.
-pub const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
+pub(crate) const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
 
 /// First pause before a failed commit or report is repeated; doubled with each failure.
-pub const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
+pub(crate) const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
 
 /// Longest pause before a failed commit or report is repeated.
-pub const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
+pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
 
 /// A commit is tried at least this often, however short its lease.
-pub const COMMIT_TRIES_MIN: u32 = 6;
+pub(crate) const COMMIT_TRIES_MIN: u32 = 6;
 
 /// Delay of an activity whose result could not be stored, or whose session is one too many.
-pub const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
+pub(crate) const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 
 /// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits when it is not told.
-pub const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
+pub(crate) const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
 /// are reported through the queue, so that what is held in memory stays bounded.
-pub const FINISHED_WAITING_MAX: usize = 1024;
+pub(crate) const FINISHED_WAITING_MAX: usize = 1024;
 
 /// Activities that are leased to a node and wait for one of its slots.
-pub const PREFETCHED_MAX: usize = 1024;
+pub(crate) const PREFETCHED_MAX: usize = 1024;
 
 /// How long these wait before other nodes may have them.
-pub const PREFETCH_TIME_MAX: Duration = Duration::from_millis(20);
+pub(crate) const PREFETCH_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// An activity that usually takes longer does not wait like that: with 64 slots, 1,024 of this
 /// length are done in time.
-pub const QUICK_ACTIVITY_MAX: Duration = Duration::from_millis(1);
+pub(crate) const QUICK_ACTIVITY_MAX: Duration = Duration::from_millis(1);
 
 /// Activities that are given back at the same time: each is a call to the store.
-pub const RETURNED_AT_ONCE_MAX: usize = 64;
+pub(crate) const RETURNED_AT_ONCE_MAX: usize = 64;
 
 /// Activities that a slot runs in a row without looking at the queue, when no other slot is free to
 /// do so: an instance that always has a next step must not keep others waiting for ever.
+#[doc(hidden)] // Public for the facade's tests only.
 pub const STEPS_IN_A_ROW_MAX: u32 = 16;
 
 /// How long a slot may go on like that.
-pub const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
+pub(crate) const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// Cancellations remembered for activities that were fetched but not yet started here.
-pub const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
+pub(crate) const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
 
 /// Changes within this time lead to one question for lost leases. It is also how long an activity
 /// may take from its lease to its registration without missing that it was cancelled in between:
 /// longer than it may wait for a slot.
-pub const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);
+pub(crate) const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);
