@@ -1,4 +1,4 @@
-//! What activity code holds.
+//! The context that activity code receives.
 
 use std::sync::Arc;
 
@@ -9,18 +9,39 @@ use super::progress::{ProgressError, ProgressReporter};
 use crate::client::Client;
 use crate::model::codec;
 
-/// Who runs an activity, for whom, and whether it is still wanted. Clones are the same context.
+/// The identity of a running activity, its cancellation, its progress reports and a client of the
+/// store. Clones refer to the same activity.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+/// use duroxide::ActivityContext;
+///
+/// async fn import(ctx: ActivityContext, files: String) -> Result<String, String> {
+///     // After a crash, the next attempt continues where this one stopped.
+///     let done = ctx.last_progress_typed::<usize>()?.unwrap_or(0);
+///     for (index, file) in files.lines().enumerate().skip(done) {
+///         if ctx.is_cancelled() {
+///             return Err("cancelled".to_owned());
+///         }
+///         ctx.trace_info(format!("importing {file}"));
+///         ctx.report_progress_typed(&(index + 1)).await.map_err(|error| error.to_string())?;
+///     }
+///     Ok("imported".to_owned())
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ActivityContext {
     fields: Arc<ActivityFields>,
 }
 
-/// What a context is made of.
+/// The fields of a context.
 #[derive(Debug)]
 pub(crate) struct ActivityFields {
     pub(crate) instance_id: String,
     pub(crate) execution_id: u64,
-    /// "unknown" when the instance has no start event, as has the version.
+    /// "unknown" when the instance has no start event; the same holds for the version.
     pub(crate) orchestration_name: String,
     pub(crate) orchestration_version: String,
     pub(crate) activity_name: String,
@@ -35,7 +56,7 @@ pub(crate) struct ActivityFields {
     pub(crate) client: Client,
 }
 
-/// `tracing` levels are part of a static call site, hence a macro and not a function.
+/// Writes one log line. A macro, because the level of a `tracing` call site is static.
 macro_rules! trace_activity {
     ($level:ident, $context:expr, $message:expr) => {
         tracing::$level!(
@@ -58,74 +79,86 @@ impl ActivityContext {
         Self { fields: Arc::new(fields) }
     }
 
-    /// Instance that asked.
+    /// The instance that scheduled the activity.
     pub fn instance_id(&self) -> &str {
         &self.fields.instance_id
     }
 
-    /// Execution that asked.
+    /// The execution that scheduled the activity.
     pub fn execution_id(&self) -> u64 {
         self.fields.execution_id
     }
 
-    /// Name of the orchestration that asked, or "unknown".
+    /// The name of the orchestration that scheduled the activity, or "unknown".
     pub fn orchestration_name(&self) -> &str {
         &self.fields.orchestration_name
     }
 
-    /// Version of the orchestration that asked, or "unknown".
+    /// The version of the orchestration that scheduled the activity, or "unknown".
     pub fn orchestration_version(&self) -> &str {
         &self.fields.orchestration_version
     }
 
-    /// Registered name of this activity.
+    /// The registered name of this activity.
     pub fn activity_name(&self) -> &str {
         &self.fields.activity_name
     }
 
-    /// Schedule event id. Together with instance and execution it names this call of the activity,
-    /// and stays the same for all attempts.
+    /// The event id of the schedule. Together with instance and execution it identifies this call
+    /// of the activity, and all attempts share it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::ActivityContext;
+    ///
+    /// /// A key under which a payment service recognizes repeated attempts.
+    /// fn idempotency_key(ctx: &ActivityContext) -> String {
+    ///     format!("{}/{}/{}", ctx.instance_id(), ctx.execution_id(), ctx.activity_id())
+    /// }
+    /// ```
     pub fn activity_id(&self) -> u64 {
         self.fields.activity_id
     }
 
-    /// Which delivery of this call it is, counted from 1. Deliveries to nodes that could not begin
-    /// with it count too.
+    /// The number of this delivery of the call, from 1. Deliveries to nodes that could not start
+    /// the activity count, too.
     pub fn attempt(&self) -> u32 {
         self.fields.attempt
     }
 
-    /// The slot that runs it.
+    /// The slot that runs the activity.
     pub fn worker_id(&self) -> &str {
         &self.fields.worker_id
     }
 
-    /// The session that it runs in.
+    /// The session in which the activity runs.
     pub fn session_id(&self) -> Option<&str> {
         self.fields.session_id.as_deref()
     }
 
-    /// The tag that it was routed by.
+    /// The tag that routed the activity to this worker.
     pub fn tag(&self) -> Option<&str> {
         self.fields.tag.as_deref()
     }
 
-    /// Tells clients and the next attempt how far the activity is; the last report counts.
+    /// Reports progress to clients and to the next attempt. The last report counts.
     ///
-    /// Ends when this report or a later one is durable. May be called as often as one likes:
-    /// reports that come faster than they can be stored replace each other.
+    /// Returns when this report or a later one is durable. Frequent calls are cheap: a report that
+    /// arrives while an earlier one waits for the store replaces it.
     ///
     /// # Errors
-    /// When the report is too large, when the activity is no longer wanted, or when the store does
-    /// not take it. Only the second is a reason to stop.
+    /// When the report is too large, when the activity has lost its lease, or when the store does
+    /// not accept the report. Only a lost lease is a reason to stop.
     pub async fn report_progress(&self, progress: impl Into<String>) -> Result<(), ProgressError> {
         self.fields.reporter.report(progress.into()).await
     }
 
-    /// Like [`report_progress`](Self::report_progress), written as JSON.
+    /// The typed form of [`report_progress`](Self::report_progress).
     ///
     /// # Errors
-    /// Those of [`report_progress`](Self::report_progress), and when it cannot be written.
+    /// Those of [`report_progress`](Self::report_progress), and when the value cannot be encoded.
     pub async fn report_progress_typed<T: Serialize + ?Sized>(
         &self,
         progress: &T,
@@ -135,15 +168,15 @@ impl ActivityContext {
         self.report_progress(text).await
     }
 
-    /// What an earlier attempt of this call has last reported.
+    /// The last report of an earlier attempt of this call.
     pub fn last_progress(&self) -> Option<&str> {
         self.fields.last_progress.as_deref()
     }
 
-    /// Like [`last_progress`](Self::last_progress), read as JSON.
+    /// The typed form of [`last_progress`](Self::last_progress).
     ///
     /// # Errors
-    /// When the report has another form.
+    /// When the report does not decode.
     pub fn last_progress_typed<T: DeserializeOwned>(&self) -> Result<Option<T>, String> {
         self.last_progress().map(codec::decode).transpose()
     }
@@ -168,22 +201,55 @@ impl ActivityContext {
         trace_activity!(debug, self, message);
     }
 
-    /// Whether nobody wants the result any more.
+    /// Whether the result is no longer needed: the orchestration cancelled the activity or
+    /// completed, or this worker lost the lease.
     pub fn is_cancelled(&self) -> bool {
         self.fields.cancellation.is_cancelled()
     }
 
-    /// Ends when nobody wants the result any more.
+    /// Completes when the result is no longer needed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::time::Duration;
+    ///
+    /// use duroxide::ActivityContext;
+    ///
+    /// async fn wait_for_file(ctx: ActivityContext, path: String) -> Result<String, String> {
+    ///     while !std::path::Path::new(&path).exists() {
+    ///         tokio::select! {
+    ///             () = tokio::time::sleep(Duration::from_secs(1)) => {}
+    ///             () = ctx.cancelled() => return Err("cancelled".to_owned()),
+    ///         }
+    ///     }
+    ///     Ok(path)
+    /// }
+    /// ```
     pub async fn cancelled(&self) {
         self.fields.cancellation.cancelled().await;
     }
 
-    /// The token behind [`cancelled`](Self::cancelled), to be handed on. Shutdown does not fire it.
+    /// The token behind [`cancelled`](Self::cancelled), to pass on to other code. A shutdown of the
+    /// runtime does not fire it.
     pub fn cancellation_token(&self) -> CancellationToken {
         self.fields.cancellation.clone()
     }
 
-    /// A client of the same store.
+    /// Returns a client of the same store.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::ActivityContext;
+    ///
+    /// async fn signal(ctx: ActivityContext, instance: String) -> Result<String, String> {
+    ///     let sent = ctx.get_client().raise_event(instance, "ready", "").await;
+    ///     sent.map(|()| "sent".to_owned()).map_err(|error| error.to_string())
+    /// }
+    /// ```
     pub fn get_client(&self) -> Client {
         self.fields.client.clone()
     }
@@ -194,7 +260,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::providers::fake::FakeProvider;
 
-    /// A context of a store that can be looked into.
+    /// A context on a store that the test can inspect.
     pub(crate) fn context_of(provider: Arc<FakeProvider>) -> ActivityContext {
         ActivityContext::new(ActivityFields {
             instance_id: "order-7".to_owned(),
@@ -218,13 +284,13 @@ pub(crate) mod tests {
         })
     }
 
-    /// A context of an empty store.
+    /// A context on an empty store.
     pub(crate) fn context() -> ActivityContext {
         context_of(FakeProvider::watching())
     }
 
     #[test]
-    fn a_context_says_who_runs_what_for_whom() {
+    fn a_context_returns_the_identity_of_its_activity() {
         let context = context();
         assert_eq!(context.instance_id(), "order-7");
         assert_eq!(context.execution_id(), 2);
@@ -242,7 +308,7 @@ pub(crate) mod tests {
     }
 
     #[tokio::test]
-    async fn every_clone_sees_the_cancellation() {
+    async fn a_cancellation_reaches_every_clone() {
         let context = context();
         let clone = context.clone();
         assert!(!clone.is_cancelled());
@@ -252,7 +318,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn traces_carry_the_identity_of_the_activity() {
+    fn log_lines_carry_the_identity_of_the_activity() {
         let lines = crate::observability::capture::captured(|| {
             let context = context();
             context.trace_info("one");
