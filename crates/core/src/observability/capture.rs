@@ -1,9 +1,9 @@
-//! Log lines of a piece of code, for unit tests. Holds for the calling thread only.
+//! Captures the log lines of a closure, for unit tests. It works on the calling thread only.
 
 use std::io;
 use std::sync::{Arc, Mutex};
 
-/// Runs `code` and returns what it logged: one line of JSON each, fields beside the message.
+/// Runs `code` and returns its log lines, each a JSON object with the fields beside the message.
 pub(crate) fn captured(code: impl FnOnce()) -> Vec<String> {
     let written = Written::default();
     let subscriber = tracing_subscriber::fmt()

@@ -1,31 +1,32 @@
-//! What a user may choose about logs and gauges.
+//! Options of logs and gauges.
 
 use std::time::Duration;
 
-/// Form of log lines.
+/// The format of log lines.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// Full lines for people.
+    /// Full lines of text.
     Pretty,
-    /// Short lines for people.
+    /// Short lines of text.
     #[default]
     Compact,
 }
 
-/// Choices about logs and gauges.
+/// Options of logs and gauges.
 #[derive(Debug, Clone)]
 pub struct ObservabilityConfig {
-    /// Form of log lines.
+    /// The format of log lines.
     pub log_format: LogFormat,
-    /// Level of what orchestrations and activities log; everything else logs from WARN.
+    /// Lowest level of the log lines of orchestrations and activities; for all other lines it is
+    /// WARN.
     pub log_level: String,
-    /// Name of the program.
+    /// The name of the program.
     pub service_name: String,
-    /// Version of the program.
+    /// The version of the program.
     pub service_version: Option<String>,
-    /// How often gauges are read from the store.
+    /// How often the runtime reads the gauges from the store.
     pub gauge_poll_interval: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! The observability of one runtime.
+//! The metrics of one runtime behind a handle.
 
 use std::sync::Arc;
 
@@ -16,17 +16,17 @@ impl ObservabilityHandle {
         Ok(Self { metrics: Arc::new(MetricsProvider::new(config)?) })
     }
 
-    /// Where things are counted.
+    /// The counters and gauges.
     pub fn metrics_provider(&self) -> &Arc<MetricsProvider> {
         &self.metrics
     }
 
-    /// Ends it. Nothing is buffered here, so nothing can be lost.
+    /// Has no effect, because no data is buffered; kept for 0.1.x.
     pub async fn shutdown(self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The counts of now.
+    /// The current counts.
     pub fn metrics_snapshot(&self) -> MetricsSnapshot {
         self.metrics.snapshot()
     }

@@ -1,4 +1,4 @@
-//! Installing a log subscriber, for programs that ask for one.
+//! Installs a log subscriber, for programs that request one.
 
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::util::SubscriberInitExt;
@@ -7,8 +7,8 @@ use super::{LogFormat, ObservabilityConfig};
 
 /// Installs a global subscriber that writes to standard output.
 ///
-/// - `RUST_LOG` decides what is logged if it is set, else `log_level`.
-/// - An error if the program has a subscriber already.
+/// - `RUST_LOG` selects the log lines if it is set, otherwise `log_level` does.
+/// - Fails if the program already has a subscriber.
 pub fn init_logging(config: &ObservabilityConfig) -> Result<(), String> {
     let filter = EnvFilter::try_from_default_env()
         .or_else(|_not_set_or_not_valid| EnvFilter::try_new(directives(config)))
@@ -22,7 +22,7 @@ pub fn init_logging(config: &ObservabilityConfig) -> Result<(), String> {
     .map_err(|error| error.to_string())
 }
 
-/// User code at the chosen level, everything else from WARN.
+/// Log lines of user code from the chosen level, all others from WARN.
 fn directives(config: &ObservabilityConfig) -> String {
     let level = &config.log_level;
     format!("warn,duroxide::orchestration={level},duroxide::activity={level}")

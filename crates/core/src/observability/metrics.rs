@@ -1,9 +1,8 @@
-//! Counting and measuring: every count goes to the `metrics` facade and into the snapshot.
+//! Counters, histograms and gauges. Every count goes to the `metrics` facade and to the snapshot.
 //!
-//! Each thing is counted by one call. Where a pair of methods exists, one takes the names and the
-//! other is for callers that have none; the two stand for each other and are not used together.
-//! Without a recorder the facade drops what it is told, so a recorder is installed before the
-//! runtime is started.
+//! One call counts one occurrence. Where two methods count the same thing, one takes names as
+//! labels and the other is for callers without names; a caller uses one of the two. Without a
+//! recorder the facade discards all values, so install a recorder before the runtime starts.
 
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 
@@ -12,7 +11,7 @@ use metrics::{counter, gauge, histogram};
 use super::snapshot::{Count, Counts};
 use super::{MetricsSnapshot, ObservabilityConfig};
 
-/// Counts and measures one runtime. The names of the metrics are relied upon by dashboards.
+/// The metrics of one runtime. Dashboards depend on their names.
 #[derive(Debug, Default)]
 pub struct MetricsProvider {
     counts: Counts,
@@ -28,12 +27,12 @@ impl MetricsProvider {
         Ok(Self::default())
     }
 
-    /// Ends it. Nothing is buffered here, so nothing can be lost.
+    /// Has no effect, because no data is buffered; kept for 0.1.x.
     pub async fn shutdown(self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The counts of now.
+    /// The current counts.
     pub fn snapshot(&self) -> MetricsSnapshot {
         self.counts.snapshot()
     }
@@ -41,7 +40,8 @@ impl MetricsProvider {
 
 /// Orchestrations.
 impl MetricsProvider {
-    /// An execution was started. `initiated_by` says by whom, as `client` or `continueAsNew`.
+    /// Counts the start of an execution. `initiated_by` is, for example, `client` or
+    /// `continueAsNew`.
     pub fn record_orchestration_start(&self, name: &str, version: &str, initiated_by: &str) {
         self.counts.orch_starts.add(1);
         counter!(
@@ -53,8 +53,8 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// An execution ended: `success`, `failed` or `continuedAsNew`. The duration runs from its
-    /// start to its end, the turns are all that it took.
+    /// Counts the completion of an execution: `success`, `failed` or `continuedAsNew`. Duration and
+    /// turns are those of the whole execution.
     pub fn record_orchestration_completion(
         &self,
         name: &str,
@@ -86,8 +86,8 @@ impl MetricsProvider {
             .record(history_events as f64);
     }
 
-    /// An execution failed. `error_type` is `app_error`, `infrastructure_error`, `config_error`
-    /// or `unknown`; the first three are counted under their own name, too.
+    /// Counts the failure of an execution. `error_type` is `app_error`, `infrastructure_error`,
+    /// `config_error` or `unknown`; the first three have counts of their own, too.
     pub fn record_orchestration_failure(
         &self,
         name: &str,
@@ -128,20 +128,20 @@ impl MetricsProvider {
         }
     }
 
-    /// User code failed in an orchestration whose name is not known.
+    /// Counts a failure of user code in an orchestration without a known name.
     pub fn record_orchestration_application_error(&self) {
         self.counts.orch_application_errors.add(1);
         self.record_nameless_failure("app_error");
     }
 
-    /// Storage or engine failed an orchestration whose name is not known.
+    /// Counts a failure of storage or engine in an orchestration without a known name.
     pub fn record_orchestration_infrastructure_error(&self) {
         self.counts.orch_infrastructure_errors.add(1);
         counter!("duroxide_orchestration_infrastructure_errors_total").increment(1);
         self.record_nameless_failure("infrastructure_error");
     }
 
-    /// The deployment failed an orchestration whose name is not known.
+    /// Counts a failure of the deployment in an orchestration without a known name.
     pub fn record_orchestration_configuration_error(&self) {
         self.counts.orch_configuration_errors.add(1);
         counter!("duroxide_orchestration_configuration_errors_total").increment(1);
@@ -153,7 +153,7 @@ impl MetricsProvider {
         counter!("duroxide_orchestration_failures_total", "error_type" => error_type).increment(1);
     }
 
-    /// An execution ended by starting the next one.
+    /// Counts an execution that continued as new.
     pub fn record_continue_as_new(&self, name: &str, execution_id: u64) {
         self.counts.orch_continue_as_new.add(1);
         counter!(
@@ -164,24 +164,24 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// An instance was ended because a message was fetched too often.
+    /// Counts an instance that failed because a message was fetched too often.
     pub fn record_orchestration_poison(&self) {
         self.counts.orch_poison.add(1);
         counter!("duroxide_orchestration_poison_total").increment(1);
     }
 
-    /// A turn was given back because this node cannot replay the version it is pinned to.
+    /// Counts a turn that this node released because it cannot replay the pinned version.
     pub fn record_orchestration_incompatible_version_abandoned(&self) {
         self.incompatible_abandoned.add(1);
         counter!("duroxide_orchestration_incompatible_version_abandoned_total").increment(1);
     }
 
-    /// How many turns were given back for their version.
+    /// The number of turns that this node released because of their version.
     pub fn get_incompatible_version_abandoned(&self) -> u64 {
         self.incompatible_abandoned.get()
     }
 
-    /// A child orchestration was called.
+    /// Counts a call of a child orchestration.
     pub fn record_suborchestration_call(&self, parent: &str, child: &str, outcome: &str) {
         self.counts.suborchestration_calls.add(1);
         counter!(
@@ -193,7 +193,7 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// How long a call of a child orchestration took.
+    /// Records the duration of a call of a child orchestration.
     pub fn record_suborchestration_duration(
         &self,
         parent: &str,
@@ -213,7 +213,8 @@ impl MetricsProvider {
 
 /// Activities.
 impl MetricsProvider {
-    /// An activity ended: `success`, `app_error`, `infra_error`, `config_error` or `cancelled`.
+    /// Counts a finished activity: `success`, `app_error`, `infra_error`, `config_error` or
+    /// `cancelled`.
     pub fn record_activity_execution(
         &self,
         activity_name: &str,
@@ -257,38 +258,38 @@ impl MetricsProvider {
                 )
                 .increment(1);
             }
-            // A cancelled activity is nobody's error.
+            // A cancelled activity is not an error.
             _has_no_count_of_its_own => {}
         }
     }
 
-    /// An activity whose name is not known returned `Ok`.
+    /// Counts an activity without a known name that returned `Ok`.
     pub fn record_activity_success(&self) {
         self.counts.activity_success.add(1);
         record_nameless_activity("success");
     }
 
-    /// An activity whose name is not known failed by its own doing.
+    /// Counts an activity without a known name that returned `Err`.
     pub fn record_activity_app_error(&self) {
         self.counts.activity_app_errors.add(1);
         record_nameless_activity("app_error");
     }
 
-    /// The result of an activity whose name is not known could not be stored.
+    /// Counts an activity without a known name whose result could not be stored.
     pub fn record_activity_infra_error(&self) {
         self.counts.activity_infra_errors.add(1);
         counter!("duroxide_activity_infrastructure_errors_total").increment(1);
         record_nameless_activity("infra_error");
     }
 
-    /// The deployment could not run an activity whose name is not known.
+    /// Counts an activity without a known name that the deployment could not run.
     pub fn record_activity_config_error(&self) {
         self.counts.activity_config_errors.add(1);
         counter!("duroxide_activity_configuration_errors_total").increment(1);
         record_nameless_activity("config_error");
     }
 
-    /// An activity was fetched too often.
+    /// Counts an activity that was fetched too often.
     pub fn record_activity_poison(&self) {
         self.counts.activity_poison.add(1);
         counter!("duroxide_activity_poison_total").increment(1);
@@ -297,7 +298,7 @@ impl MetricsProvider {
 
 /// The store and the dispatchers.
 impl MetricsProvider {
-    /// An operation of the store ended, as `success` or `error`.
+    /// Records the duration of a storage operation, with the status `success` or `error`.
     pub fn record_provider_operation(&self, operation: &str, duration_seconds: f64, status: &str) {
         histogram!(
             "duroxide_provider_operation_duration_seconds",
@@ -307,7 +308,7 @@ impl MetricsProvider {
         .record(duration_seconds);
     }
 
-    /// An operation of the store failed.
+    /// Counts a failed storage operation.
     pub fn record_provider_error(&self, operation: &str, error_type: &str) {
         self.counts.provider_errors.add(1);
         counter!(
@@ -318,25 +319,25 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// Turns were fetched.
+    /// Counts fetched turns.
     pub fn record_orch_dispatcher_items_fetched(&self, count: u64) {
         self.counts.orch_dispatcher_items_fetched.add(count);
         counter!("duroxide_orchestration_dispatcher_items_fetched").increment(count);
     }
 
-    /// A turn was processed.
+    /// Records the duration of a turn.
     pub fn record_orch_dispatcher_processing_duration(&self, duration_ms: u64) {
         histogram!("duroxide_orchestration_dispatcher_processing_duration_ms")
             .record(duration_ms as f64);
     }
 
-    /// Activities were fetched.
+    /// Counts fetched activities.
     pub fn record_worker_dispatcher_items_fetched(&self, count: u64) {
         self.counts.worker_dispatcher_items_fetched.add(count);
         counter!("duroxide_worker_dispatcher_items_fetched").increment(count);
     }
 
-    /// An activity was processed.
+    /// Records the duration of an activity.
     pub fn record_worker_dispatcher_execution_duration(&self, duration_ms: u64) {
         histogram!("duroxide_worker_dispatcher_execution_duration_ms").record(duration_ms as f64);
     }
@@ -344,7 +345,7 @@ impl MetricsProvider {
 
 /// Gauges.
 impl MetricsProvider {
-    /// Sets the depths of both queues.
+    /// Sets the depths of the two queues.
     pub fn update_queue_depths(&self, orchestrator: u64, worker: u64) {
         self.orchestrator_queue_depth.store(orchestrator, Ordering::Relaxed);
         self.worker_queue_depth.store(worker, Ordering::Relaxed);
@@ -352,7 +353,7 @@ impl MetricsProvider {
         gauge!("duroxide_worker_queue_depth").set(worker as f64);
     }
 
-    /// Depths of the orchestrator queue and of the worker queue, as last set.
+    /// The last depths of the orchestrator queue and the worker queue.
     pub fn get_queue_depths(&self) -> (u64, u64) {
         (
             self.orchestrator_queue_depth.load(Ordering::Relaxed),
@@ -360,25 +361,25 @@ impl MetricsProvider {
         )
     }
 
-    /// One more instance runs.
+    /// Adds one running instance.
     pub fn increment_active_orchestrations(&self) {
         self.active_orchestrations.fetch_add(1, Ordering::Relaxed);
         gauge!("duroxide_active_orchestrations").increment(1.0);
     }
 
-    /// One instance less runs.
+    /// Subtracts one running instance.
     pub fn decrement_active_orchestrations(&self) {
         self.active_orchestrations.fetch_sub(1, Ordering::Relaxed);
         gauge!("duroxide_active_orchestrations").decrement(1.0);
     }
 
-    /// So many instances run.
+    /// Sets the number of running instances.
     pub fn set_active_orchestrations(&self, count: i64) {
         self.active_orchestrations.store(count, Ordering::Relaxed);
         gauge!("duroxide_active_orchestrations").set(count as f64);
     }
 
-    /// How many instances run, as far as was told.
+    /// The last known number of running instances.
     pub fn get_active_orchestrations(&self) -> i64 {
         self.active_orchestrations.load(Ordering::Relaxed)
     }
@@ -388,7 +389,7 @@ fn record_nameless_activity(outcome: &'static str) {
     counter!("duroxide_activity_executions_total", "outcome" => outcome).increment(1);
 }
 
-/// Few values, because each is a time series of its own.
+/// Maps a number of turns to one of few labels, because each label is a time series of its own.
 fn turn_bucket(turns: u64) -> &'static str {
     match turns {
         0..=5 => "1-5",

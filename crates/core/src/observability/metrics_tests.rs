@@ -10,7 +10,7 @@ use metrics::{
 
 use super::*;
 
-/// Keeps what the facade is told, by metric name and labels.
+/// Records the values of the facade by metric name and labels.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<BTreeMap<String, f64>>>);
 
@@ -232,7 +232,7 @@ fn every_other_metric_has_its_promised_name() {
 }
 
 #[test]
-fn gauges_say_what_they_were_told_last() {
+fn a_gauge_returns_its_last_value() {
     let metrics = MetricsProvider::default();
     metrics.update_queue_depths(4, 9);
     assert_eq!(metrics.get_queue_depths(), (4, 9));

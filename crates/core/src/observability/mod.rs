@@ -1,4 +1,4 @@
-//! What a runtime shows of itself: logs, metrics and a snapshot of the counts.
+//! Observability of a runtime: logs, metrics and a snapshot of the counts.
 
 #[cfg(test)]
 pub(crate) mod capture;

@@ -1,11 +1,11 @@
-//! The counts of one runtime as numbers, for programs without a metrics recorder.
+//! A snapshot of the counts of one runtime, for programs without a metrics recorder.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Declares the counts once: the snapshot that people see and the cells behind it.
+/// Declares each count once, for the public snapshot and for the cells behind it.
 macro_rules! counts {
     ($($(#[$doc:meta])* $field:ident,)*) => {
-        /// Counts since the runtime was started.
+        /// Counts since the start of the runtime.
         #[derive(Debug, Default, Clone, PartialEq, Eq)]
         pub struct MetricsSnapshot {
             $($(#[$doc])* pub $field: u64,)*
@@ -27,7 +27,7 @@ macro_rules! counts {
 counts! {
     /// Executions started.
     orch_starts,
-    /// Executions ended, in any way.
+    /// Executions completed, with any outcome.
     orch_completions,
     /// Executions that failed.
     orch_failures,
@@ -37,11 +37,11 @@ counts! {
     orch_infrastructure_errors,
     /// Failures of the deployment.
     orch_configuration_errors,
-    /// Instances ended because a message was fetched too often.
+    /// Instances that failed because a message was fetched too often.
     orch_poison,
     /// Activities that returned `Ok`.
     activity_success,
-    /// Activities that failed by their own doing.
+    /// Activities that returned `Err`.
     activity_app_errors,
     /// Activities whose result could not be stored.
     activity_infra_errors,
@@ -61,7 +61,7 @@ counts! {
     provider_errors,
 }
 
-/// One count. Counts are read apart from each other, so no order between them is needed.
+/// One count. Counts are independent of each other, so relaxed ordering is enough.
 #[derive(Debug, Default)]
 pub(super) struct Count(AtomicU64);
 
