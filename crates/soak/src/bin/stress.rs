@@ -1,4 +1,4 @@
-//! Puts the bundled stores under load and prints what they carry: `cargo xtask stress`.
+//! Puts the bundled stores under load and prints their throughput: `cargo xtask stress`.
 
 use std::sync::Arc;
 

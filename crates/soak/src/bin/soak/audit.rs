@@ -1,4 +1,4 @@
-//! Judges what is in the store when all is over. Every rule that is broken is named.
+//! Audits the store when all workflows have completed. Names every rule that is broken.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ pub(crate) struct Counts {
     pub(crate) activities: usize,
     pub(crate) cancelled_activities: usize,
     pub(crate) effects: usize,
-    /// Effects that were had again because a node did not live to report them.
+    /// Effects that were repeated because a node died before it reported them.
     pub(crate) redeliveries: usize,
 }
 
@@ -41,7 +41,7 @@ struct Audit<'a> {
     broken: Vec<String>,
 }
 
-/// Judges everything; an error lists what is wrong.
+/// Checks everything; an error lists the broken rules.
 pub(crate) fn audit(facts: &Facts, effects: &HashMap<Key, Had>) -> Result<Counts, String> {
     let mut audit = Audit {
         facts,
@@ -74,7 +74,7 @@ impl Audit<'_> {
         self.require(left == Leftovers::default(), || format!("something is left: {left:?}"));
     }
 
-    /// Executions are numbered without a gap; all but the last continued as new, the last ended.
+    /// Executions are numbered without a gap; all but the last continued as new, the last is terminal.
     fn instances(&mut self) {
         let facts = self.facts;
         let mut by_instance: HashMap<&str, Vec<&ExecutionRow>> = HashMap::new();
@@ -151,7 +151,7 @@ impl Audit<'_> {
         self.require(after_the_end, || format!("{whose}: something happened after the end"));
     }
 
-    /// Every completion answers an earlier schedule of its kind, and none is answered twice.
+    /// Every completion belongs to an earlier schedule of its kind, and none completes twice.
     fn completions(&mut self, whose: &str, history: &[Event]) {
         let mut answered = BTreeSet::new();
         for event in history {
@@ -163,9 +163,9 @@ impl Audit<'_> {
             let source = event.source_event_id.unwrap_or(0);
             let asked = usize::try_from(source).ok().and_then(|id| history.get(id.wrapping_sub(1)));
             let fits = asked.is_some_and(|asked| source < number && answers(&asked.kind));
-            self.require(fits, || format!("{whose}: event {number} answers nothing"));
+            self.require(fits, || format!("{whose}: event {number} completes nothing"));
             let first = answered.insert(source);
-            self.require(first, || format!("{whose}: event {source} is answered twice"));
+            self.require(first, || format!("{whose}: event {source} completes twice"));
             if let (Some(asked), EventKind::ActivityCompleted { result }) = (asked, &event.kind) {
                 self.result(whose, asked, result);
             }
@@ -192,8 +192,8 @@ impl Audit<'_> {
         }
     }
 
-    /// What is completed had its effect; what had an effect was asked for by a committed turn, with
-    /// this very input, and no attempt had it twice.
+    /// A completed call had its effect; every effect was scheduled by a committed turn with exactly
+    /// this input, and no attempt had its effect twice.
     fn effects(&mut self) {
         let (calls, effects) = (std::mem::take(&mut self.calls), self.effects);
         for (key, call) in &calls {
@@ -228,7 +228,7 @@ fn end_of(kind: &EventKind) -> Option<&'static str> {
     }
 }
 
-/// What a completion is an answer to; `None` if the event is no completion.
+/// What a completion completes; `None` if the event is no completion.
 #[expect(clippy::wildcard_enum_match_arm, reason = "all other events answer nothing")]
 fn answers(kind: &EventKind) -> Option<fn(&EventKind) -> bool> {
     Some(match kind {

@@ -1,4 +1,4 @@
-//! Trouble for one worker process: killed and started again, or paused past its leases.
+//! Kills and restarts one worker process, or pauses it beyond its leases.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -7,9 +7,9 @@ use crate::herd::{Stall, Worker};
 use crate::node::WORK_LEASE;
 use crate::rng::Rng;
 
-/// A process lives at least and at most so long before something happens to it.
+/// Shortest and longest time between two kills or pauses of a process.
 const LIFE: (Duration, Duration) = (Duration::from_millis(300), Duration::from_secs(7));
-/// A killed process is missing for so long.
+/// Longest time until a killed process is restarted.
 const ABSENCE: Duration = Duration::from_millis(500);
 
 /// What was done to a process.
@@ -19,7 +19,7 @@ pub(crate) struct Done {
     pub(crate) pauses: usize,
 }
 
-/// Troubles one process until it is told that it is enough; leaves it running.
+/// Kills and pauses one process until `enough` is signalled or dropped; leaves it running.
 pub(crate) fn trouble(
     stall: &Stall,
     name: usize,
@@ -50,7 +50,7 @@ pub(crate) fn trouble(
     }
 }
 
-/// Waits; false if it is enough.
+/// Waits for `span`; false if the soak is over.
 fn passes(enough: &Receiver<()>, span: Duration) -> bool {
     matches!(enough.recv_timeout(span), Err(RecvTimeoutError::Timeout))
 }

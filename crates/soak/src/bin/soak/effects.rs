@@ -1,4 +1,4 @@
-//! What activities did to the world: a file beside the store that lines are appended to.
+//! Effects of activities: lines that they append to a file beside the store.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -15,16 +15,16 @@ pub(crate) struct Key {
     pub(crate) activity: u64,
 }
 
-/// What attempts of one call did.
+/// Effects of the attempts of one call.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Had {
     /// Number of each attempt, in the order of their effects.
     pub(crate) attempts: Vec<u32>,
-    /// What each was asked to do.
+    /// Input of each.
     pub(crate) inputs: Vec<String>,
 }
 
-/// Stands at the end of each record.
+/// Ends each record.
 const END: &str = "\t.";
 
 /// Where effects are written.
@@ -38,8 +38,8 @@ impl Effects {
         Self { path: path.to_owned() }
     }
 
-    /// Has an effect. A process that is killed may leave the beginning of a line, up to the end of
-    /// a page: each record begins a line of its own, and only one that has its end mark counts.
+    /// Records an effect. A killed process may leave a partial line, up to the end of a page: each
+    /// record starts on a line of its own, and only a record with its end mark counts.
     pub(crate) fn record(&self, ctx: &ActivityContext, input: &str) -> Result<(), String> {
         let line = format!(
             "\n{}\t{}\t{}\t{}\t{input}\t{}{END}\n",
@@ -57,7 +57,7 @@ impl Effects {
         file.write_all(line.as_bytes()).map_err(|error| error.to_string())
     }
 
-    /// Every effect that was had.
+    /// Every recorded effect.
     pub(crate) fn read(&self) -> Result<HashMap<Key, Had>, String> {
         let named = |error| format!("{}: {error}", self.path.display());
         let text = std::fs::read_to_string(&self.path).map_err(named)?;

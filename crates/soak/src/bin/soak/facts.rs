@@ -1,4 +1,4 @@
-//! What the store holds, read straight from its tables, whatever the store.
+//! Contents of the store, read directly from its tables.
 
 use duroxide::Event;
 
@@ -6,14 +6,14 @@ use crate::facts_postgres::PostgresTables;
 use crate::facts_sqlite::SqliteTables;
 use crate::store::Store;
 
-/// Everything that the audit looks at.
+/// Everything that the audit checks.
 pub(crate) struct Facts {
     /// All events by instance, execution and number.
     pub(crate) events: Vec<Event>,
     pub(crate) executions: Vec<ExecutionRow>,
     /// Current execution of each instance.
     pub(crate) instances: Vec<(String, u64)>,
-    /// What the store says of its own soundness.
+    /// Result of the store's own integrity check.
     pub(crate) soundness: String,
     pub(crate) leftovers: Leftovers,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ExecutionRow {
     pub(crate) status: String,
 }
 
-/// What must be gone when all work is done.
+/// What must be gone when all work is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Leftovers {
     pub(crate) messages: u64,
@@ -88,10 +88,10 @@ impl Tables {
         }
     }
 
-    /// Removes a store that was made for this soak only and is of no more use.
+    /// Removes a store that was created for this soak only.
     pub(crate) fn remove(self) -> Result<(), String> {
         match self {
-            // The file goes with its folder.
+            // The file is removed with its folder.
             Self::Sqlite(_) => Ok(()),
             Self::Postgres(tables) => tables.remove(),
         }

@@ -58,7 +58,7 @@ impl PostgresTables {
             events: events(&texts)?,
             executions: executions.collect(),
             instances: instances.collect(),
-            // Its files are the server's own: no process of ours can damage them.
+            // The server owns its files: no worker process can damage them.
             soundness: "ok".to_owned(),
             leftovers: self.leftovers()?,
         })
@@ -77,7 +77,7 @@ impl PostgresTables {
     }
 }
 
-/// With what the server said, which the error itself does not show.
+/// Adds the server's message, which the error itself does not show.
 fn describe(what: &str, error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
         Some(said) => format!("{what}: {said}"),

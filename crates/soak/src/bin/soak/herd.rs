@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::store::Store;
 
-/// What every worker process needs to know.
+/// What all worker processes share.
 #[derive(Debug, Clone)]
 pub(crate) struct Stall {
     pub(crate) store: Store,
@@ -22,12 +22,12 @@ pub(crate) struct Worker {
     child: Child,
 }
 
-/// How long a process may take to end by itself.
+/// Longest time that a process may take to exit.
 const END_MAX: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Worker {
-    /// Starts a process. Its log is appended to a file that all its predecessors wrote to.
+    /// Starts a process. Its log is appended to the file of its predecessors.
     pub(crate) fn spawn(stall: &Stall, name: usize) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(program)
@@ -44,28 +44,28 @@ impl Worker {
         Ok(Self { child })
     }
 
-    /// An error if the process has ended although nobody asked it to.
+    /// An error if the process has exited by itself.
     pub(crate) fn check(&mut self) -> Result<(), String> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
-            Ok(Some(status)) => Err(format!("a worker ended by itself ({status})")),
+            Ok(Some(status)) => Err(format!("a worker exited by itself ({status})")),
             Err(error) => Err(error.to_string()),
         }
     }
 
-    /// Ends the process at once, as a crash would.
+    /// Kills the process at once, as a crash would.
     pub(crate) fn kill(mut self) -> Result<(), String> {
         self.check()?;
         self.child.kill().map_err(|error| error.to_string())?;
         self.child.wait().map(drop).map_err(|error| error.to_string())
     }
 
-    /// Stops its clockwork.
+    /// Suspends the process.
     pub(crate) fn pause(&self) -> Result<(), String> {
         self.signal(Signal::STOP)
     }
 
-    /// Lets it go on.
+    /// Resumes the process.
     pub(crate) fn resume(&self) -> Result<(), String> {
         self.signal(Signal::CONT)
     }
@@ -74,7 +74,7 @@ impl Worker {
         kill_process(Pid::from_child(&self.child), signal).map_err(|error| error.to_string())
     }
 
-    /// Asks it to end and waits for it.
+    /// Asks it to exit and waits for it.
     pub(crate) fn stop(mut self) -> Result<(), String> {
         self.check()?;
         drop(self.child.stdin.take());
@@ -83,16 +83,16 @@ impl Worker {
             match self.child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("a worker failed ({status})")),
-                None => std::thread::sleep(LOOK),
+                None => std::thread::sleep(POLL_INTERVAL),
             }
         }
-        Err("a worker does not end".to_owned())
+        Err("a worker does not exit".to_owned())
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Already gone unless the soak has failed; a paused process is killed as well.
+        // It has already exited unless the soak failed; this also kills a paused process.
         drop(self.child.kill());
         drop(self.child.wait());
     }

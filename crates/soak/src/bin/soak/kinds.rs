@@ -1,4 +1,4 @@
-//! The kinds of workflows, what their instances come to, and what the outside has to do for them.
+//! The kinds of workflows, their inputs and their expected results.
 
 /// One kind of workflow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Session,
     /// A running activity loses a race against a timer.
     Race,
-    /// Ends while an activity runs.
+    /// Completes while an activity runs.
     Leaves,
     /// Continues as new while an activity runs.
     Moves,
@@ -33,14 +33,14 @@ pub(crate) enum Kind {
     Orphan,
 }
 
-/// How an instance must end.
+/// The expected result of an instance.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
     Output(String),
     Failure(String),
 }
 
-/// All kinds; what stands here twice is started twice as often.
+/// All kinds; a kind that is listed twice is started twice as often.
 pub(crate) const KINDS: [Kind; 18] = [
     Kind::Chain,
     Kind::Chain,
@@ -113,7 +113,7 @@ impl Kind {
         }
     }
 
-    /// What the instance with this number must come to.
+    /// Expected result of the instance with this number.
     pub(crate) fn wanted(self, number: u64) -> Wanted {
         let steps = |count: u32| did((0..count).map(|step| step.to_string()));
         Wanted::Output(match self {

@@ -1,4 +1,4 @@
-//! Starts workflows, plays their outside, and compares what they come to.
+//! Starts workflows, sends them what they wait for, and compares their results.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,10 +14,10 @@ use crate::rng::Rng;
 /// Workflows that are open at once.
 const OPEN_MAX: usize = 60;
 /// A workflow that takes longer is stuck: far above all leases, pauses and attempts together.
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Pause between two looks. Not a watch: each commit of another process would wake all of them.
-const LOOK: Duration = Duration::from_millis(100);
-/// A call that fails for a passing reason is repeated so often.
+const OPEN_TIME_MAX: Duration = Duration::from_secs(120);
+/// Pause between two polls. Not a watch: each commit of another process would wake all of them.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// How often a call that failed for a transient reason is retried.
 const TRIES_MAX: u32 = 200;
 /// Wrong results that are listed.
 const LISTED_MAX: usize = 20;
@@ -83,7 +83,7 @@ async fn play_outside(client: &Client, kind: Kind, number: u64, id: &str) -> Res
     match kind {
         Kind::Events => {
             for message in 0..MESSAGES {
-                // Those that arrive before the instance began wait for it.
+                // Messages that arrive before the instance starts wait for it.
                 if message == 1 {
                     until(client, id, is_running).await?;
                     insist(|| client.raise_event(id, "Go", format!("go-{number}"))).await?;
@@ -119,7 +119,7 @@ fn is_over(status: &OrchestrationStatus) -> bool {
     matches!(status, OrchestrationStatus::Completed { .. } | OrchestrationStatus::Failed { .. })
 }
 
-/// Looks until the status is as wanted.
+/// Polls until the status is as wanted.
 async fn until(
     client: &Client,
     id: &str,
@@ -131,14 +131,14 @@ async fn until(
         if wanted(&status) {
             return Ok(status);
         }
-        if began.elapsed() > PATIENCE {
-            return Err(format!("stuck for {PATIENCE:?}: {status:?}"));
+        if began.elapsed() > OPEN_TIME_MAX {
+            return Err(format!("stuck for {OPEN_TIME_MAX:?}: {status:?}"));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 
-/// Repeats a call that fails for a passing reason, as a program would.
+/// Retries a call that fails for a transient reason, as a program would.
 async fn insist<T, F>(mut call: impl FnMut() -> F) -> Result<T, String>
 where
     F: Future<Output = Result<T, ClientError>>,
@@ -149,7 +149,7 @@ where
             Ok(done) => return Ok(done),
             Err(error) if error.is_retryable() && tries < TRIES_MAX => {
                 tries += 1;
-                tokio::time::sleep(LOOK).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
             }
             Err(error) => return Err(error.to_string()),
         }

@@ -1,8 +1,8 @@
 //! Workflows under kills and pauses: `cargo xtask soak --minutes 5`.
 //!
-//! Three worker processes share one store. They are killed and paused at random while thousands of
-//! workflows run. In the end the store is audited: everything is finished, and nothing happened
-//! that should not have. Needs signals, so it runs on Unix only.
+//! Three worker processes share one store. The soak kills and pauses them at random while thousands
+//! of workflows run, and then audits the store: every workflow completed, and no rule is broken.
+//! Needs signals, so it runs on Unix only.
 
 #[cfg(unix)]
 mod args;

@@ -1,4 +1,4 @@
-//! One worker process. It ends when its standard input does, or when it is killed.
+//! One worker process. It exits when its standard input closes, or when it is killed.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ pub(crate) const WORK_LEASE: Duration = Duration::from_millis(1_200);
 const TURN_LEASE: Duration = Duration::from_millis(800);
 /// Lease of a session.
 const SESSION_LEASE: Duration = Duration::from_millis(1_500);
-/// A session that nobody uses is given up after this.
+/// An unused session is released after this time.
 const SESSION_IDLE: Duration = Duration::from_secs(3);
-/// Work in hand is finished within this when the soak is over.
+/// Leased work completes within this time when the soak is over.
 const GRACE_MS: u64 = 10_000;
-/// Being killed is no fault of a message, so it may happen often.
+/// A kill is not the fault of a message, so it may happen often.
 const ATTEMPTS_MAX: u32 = 100;
 
-/// Works until standard input ends.
+/// Works until standard input closes.
 pub(crate) fn run(args: &NodeArgs) -> Result<(), String> {
     tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new("warn"))
@@ -51,9 +51,9 @@ async fn work(args: &NodeArgs) -> Result<(), String> {
     )
     .await;
     let (over, is_over) = tokio::sync::oneshot::channel();
-    // A thread of its own: tokio's standard input would keep the process from ending.
+    // A thread of its own: tokio's standard input would keep the process from exiting.
     std::thread::spawn(move || {
-        // The end of the input and an error of it mean the same: whoever started us is gone.
+        // The end of the input and an error both mean that the parent process is gone.
         let mut ignored = Vec::new();
         drop(std::io::stdin().read_to_end(&mut ignored));
         over.send(()).unwrap_or_default();

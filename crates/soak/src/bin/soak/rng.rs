@@ -1,4 +1,4 @@
-//! Numbers that look random and can be had again.
+//! Pseudo-random numbers that a seed reproduces.
 
 use std::time::Duration;
 

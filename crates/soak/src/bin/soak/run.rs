@@ -19,9 +19,9 @@ use crate::store::Store;
 
 /// Worker processes.
 const WORKERS: usize = 3;
-/// Dropped timers and idle sessions are gone within this when all workflows are finished.
+/// Dropped timers and idle sessions are gone within this time after the last workflow.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Runs the soak; the files are kept if it fails.
 pub(crate) fn run(plan: &Plan) -> Result<(), String> {
@@ -48,13 +48,13 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     let began = Instant::now();
     let stall = stall(plan, folder)?;
     let tokio = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
-    // Made here, so that the tables are there when the processes start.
+    // Opened here, so that the tables exist when the processes start.
     let store = tokio.block_on(stall.store.open())?;
     let herd: Vec<Troubled> =
         (0..WORKERS).map(|name| Troubled::begin(plan, &stall, name)).collect();
     let client = Client::new(store);
     let loaded = tokio.block_on(load::run(&client, plan.seed, plan.time));
-    // From here on nobody is killed or paused: what is left must be finished by itself.
+    // From here on no process is killed or paused: the remaining work must complete by itself.
     let mut workers = Vec::new();
     let mut done = Done::default();
     for troubled in herd {
@@ -72,9 +72,7 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     let counts = audit(&tables.facts()?, &Effects::new(&stall.effects).read()?)?;
     if plan.calm && counts.redeliveries > 0 {
         let again = counts.redeliveries;
-        return Err(format!(
-            "{again} effects were had again although nothing was killed or paused"
-        ));
+        return Err(format!("{again} effects were repeated although nothing was killed or paused"));
     }
     report(&started, done, &counts, began.elapsed());
     tables.remove()
@@ -85,13 +83,13 @@ fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
     let effects: PathBuf = folder.join("effects.txt");
     std::fs::write(&effects, "").map_err(|error| error.to_string())?;
     let file = || format!("sqlite:{}", folder.join("soak.db").display());
-    // Of this soak only, because it is dropped in the end.
+    // Of this soak only, because it is dropped at the end.
     let schema = format!("soak_{}_{}", plan.seed, std::process::id());
     let store = Store::new(&plan.store.clone().unwrap_or_else(file), &schema);
     Ok(Stall { store, effects, folder: folder.to_owned() })
 }
 
-/// A worker process with a thread that troubles it.
+/// A worker process with a thread that kills and pauses it.
 struct Troubled {
     enough: mpsc::Sender<()>,
     thread: JoinHandle<Result<(Worker, Done), String>>,
@@ -136,7 +134,7 @@ fn settle(tables: &Tables, workers: &mut [Worker]) -> Result<(), String> {
         for worker in &mut *workers {
             worker.check()?;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -150,8 +148,8 @@ fn report(started: &Started, done: Done, counts: &Counts, took: Duration) {
         "activities    {} completed, {} cancelled",
         counts.activities, counts.cancelled_activities
     );
-    println!("effects       {}, of these {} again", counts.effects, counts.redeliveries);
+    println!("effects       {}, of these {} repeated", counts.effects, counts.redeliveries);
     println!("kills         {}", done.kills);
     println!("pauses        {}", done.pauses);
-    println!("audit         everything is finished and every rule is kept ({took:.1?})");
+    println!("audit         every workflow completed and every rule holds ({took:.1?})");
 }

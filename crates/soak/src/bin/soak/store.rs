@@ -22,7 +22,7 @@ impl Store {
         Self::Postgres { url: url.to_owned(), schema: schema.to_owned() }
     }
 
-    /// What a worker process is told.
+    /// Arguments for a worker process.
     pub(crate) fn args(&self) -> Vec<&str> {
         match self {
             Self::Sqlite { url } => vec!["--store", url],
@@ -30,7 +30,7 @@ impl Store {
         }
     }
 
-    /// Opens the store, and makes its tables if they are missing.
+    /// Opens the store, and creates its tables if they are missing.
     pub(crate) async fn open(&self) -> Result<Arc<dyn Provider>, String> {
         match self {
             Self::Sqlite { url } => match SqliteProvider::new(url, None).await {

@@ -11,10 +11,10 @@ use crate::effects::Effects;
 use crate::kinds::{MESSAGES, ROUNDS, STEPS, WIDTH, done};
 use crate::node::WORK_LEASE;
 
-/// An activity that nobody waits for ends by itself after this.
+/// An activity that is not cancelled completes by itself after this time.
 const PATIENT_MAX: Duration = Duration::from_secs(60);
 
-/// The activities. Those that have an effect have it before they return.
+/// The activities. Those with an effect record it before they return.
 pub(crate) fn activities(effects: &Effects) -> ActivityRegistry {
     let (step, slow) = (effects.clone(), effects.clone());
     ActivityRegistry::builder()
