@@ -1,15 +1,15 @@
-//! What was asked for on the command line.
+//! The command line.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to call it.
+/// The usage text.
 pub(crate) const USAGE: &str = "\
 usage: cargo run --example quickstart -- [COMMAND] [OPTION]...
 
 commands:
-  run       go on with the open order, or begin a new one (the default)
+  run       continue the open order, or start a new one (the default)
   approve   approve the order that waits for it
   reject    reject the order that waits for approval
   status    list all orders
@@ -19,7 +19,7 @@ commands:
 options:
   --store <place>        database file, also as sqlite:<file>; or postgres://user@host/database
                          (with cargo run --features postgres)
-  --to <place>           where a new order is shipped to; no carrier goes to Atlantis
+  --to <place>           where a new order is shipped to; no carrier ships to Atlantis
   --answer <answer>      approve (the default), reject, or none: wait for another terminal
   --pace-ms <number>     how long a step takes (default 1000)
   --patience-ms <number> how long a new order waits for approval (default 60000)
@@ -35,7 +35,7 @@ pub(crate) enum Command {
     Help,
 }
 
-/// The answer to the question whether an order may be shipped.
+/// Whether an order may be shipped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Answer {
     Approve,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
     pub(crate) command: Command,
     pub(crate) store: StorePlace,
     pub(crate) place: String,
-    /// Given by the program itself after a moment; `None` leaves it to a person.
+    /// Sent by the program itself after a moment; `None` leaves it to another terminal.
     pub(crate) answer: Option<Answer>,
     pub(crate) pace: Duration,
     pub(crate) patience: Duration,
@@ -94,7 +94,7 @@ impl Args {
         Ok(args)
     }
 
-    /// Where the activities write down what they did.
+    /// Where the activities record their effects.
     pub(crate) fn effects(&self) -> PathBuf {
         let mut name = match &self.store {
             StorePlace::File(path) => path.clone().into_os_string(),

@@ -14,8 +14,8 @@ use super::orders::{self, Outcome};
 use super::world::World;
 use super::{show, workflow};
 
-/// A step that a kill cut off is free again after this time. Short, because a person waits here;
-/// a longer one forgives a busy machine more.
+/// The lease of a killed step expires after this time. Short, because a person waits; a longer
+/// lease tolerates a busier machine.
 const LEASE: Duration = Duration::from_millis(1500);
 
 const USAGE_ERROR: u8 = 2;
@@ -75,7 +75,7 @@ async fn open_server(_url: &str) -> Outcome<Arc<dyn Provider>> {
 
 async fn run(args: &Args) -> Outcome<()> {
     let store = open_store(args).await?;
-    let (world, mut begun) = World::open(args.effects())?;
+    let (world, mut started) = World::open(args.effects())?;
     let client = Client::new(store.clone());
     let order = orders::open(&client).await?;
 
@@ -84,10 +84,10 @@ async fn run(args: &Args) -> Outcome<()> {
     println!("try this  kill -9 {} at any moment, then the same command again", std::process::id());
     println!();
     if order.status == OrchestrationStatus::NotFound {
-        println!("{} begins", order.id);
-        orders::begin(&client, &order.id, args).await?;
+        println!("{} starts", order.id);
+        orders::start(&client, &order.id, args).await?;
     } else {
-        println!("{} goes on; a step that was cut off runs again within 2 s", order.id);
+        println!("{} continues; an interrupted step runs again within 2 s", order.id);
     }
     if args.answer.is_none() {
         println!("to answer it: cargo run --example quickstart -- approve (or reject)");
@@ -100,7 +100,7 @@ async fn run(args: &Args) -> Outcome<()> {
         options(),
     )
     .await;
-    let outcome = orders::follow(&client, &order.id, args, &mut begun).await;
+    let outcome = orders::follow(&client, &order.id, args, &mut started).await;
     runtime.shutdown(None).await;
     println!("{}: {}", order.id, outcome?);
     Ok(())
@@ -110,7 +110,7 @@ fn options() -> RuntimeOptions {
     RuntimeOptions {
         worker_lock_timeout: LEASE,
         orchestrator_lock_timeout: LEASE,
-        // People like to kill it more often than the ten times that real work is worth.
+        // People kill a quickstart more often than the default number of attempts allows.
         max_attempts: 1000,
         ..RuntimeOptions::default()
     }
@@ -131,7 +131,7 @@ async fn list(args: &Args) -> Outcome<()> {
     println!("database  {}", args.store);
     let client = Client::new(open_store(args).await?);
     let mut orders = orders::all(&client).await?;
-    // The one that is still to come.
+    // The last one has not started yet.
     orders.pop();
     for order in &orders {
         println!("{}: {}", order.id, show::status(&order.status));

@@ -1,4 +1,4 @@
-//! Finding orders and following one to its end.
+//! Finds orders and follows one until it completes.
 
 use std::error::Error;
 use std::time::Duration;
@@ -8,21 +8,21 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{Instant, timeout};
 
 use super::args::Args;
-use super::show::{self, Teller};
+use super::show::{self, Progress};
 use super::workflow::{APPROVAL, ORCHESTRATION, Order};
 
-/// How often the history is looked at for new lines, at least.
-const LOOK: Duration = Duration::from_millis(50);
+/// Longest time between two reads of the history.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 pub(crate) type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// An order and how it stands.
+/// An order and its status.
 pub(crate) struct Found {
     pub(crate) id: String,
     pub(crate) status: OrchestrationStatus,
 }
 
-/// All orders, oldest first. The last one is not started yet: it is the next to come.
+/// All orders, oldest first. The last one has not started: it is the next.
 pub(crate) async fn all(client: &Client) -> Outcome<Vec<Found>> {
     let mut orders = Vec::new();
     loop {
@@ -36,7 +36,7 @@ pub(crate) async fn all(client: &Client) -> Outcome<Vec<Found>> {
     }
 }
 
-/// The order that is not finished, or the next to come.
+/// The order that has not completed, or the next one.
 pub(crate) async fn open(client: &Client) -> Outcome<Found> {
     let orders = all(client).await?;
     let open = orders.into_iter().find(|order| {
@@ -45,8 +45,8 @@ pub(crate) async fn open(client: &Client) -> Outcome<Found> {
     open.ok_or_else(|| "the list of orders has no end".into())
 }
 
-/// Begins an order. Asking twice is harmless: an order that exists is left alone.
-pub(crate) async fn begin(client: &Client, id: &str, args: &Args) -> Outcome<()> {
+/// Starts an order. A second call is harmless: an order that exists does not change.
+pub(crate) async fn start(client: &Client, id: &str, args: &Args) -> Outcome<()> {
     let order = Order {
         item: "a chair".to_owned(),
         place: args.place.clone(),
@@ -56,23 +56,23 @@ pub(crate) async fn begin(client: &Client, id: &str, args: &Args) -> Outcome<()>
     Ok(client.start_orchestration_typed(id, ORCHESTRATION, order).await?)
 }
 
-/// Shows an order until it ends, and answers its question if that was asked for.
+/// Shows an order until it completes, and sends the approval if the program is to do so.
 pub(crate) async fn follow(
     client: &Client,
     id: &str,
     args: &Args,
-    begun: &mut UnboundedReceiver<String>,
+    started: &mut UnboundedReceiver<String>,
 ) -> Outcome<String> {
-    let mut teller = Teller::default();
+    let mut progress = Progress::default();
     let before = client.read_execution_history(id, INITIAL_EXECUTION_ID).await?;
-    teller.tell(&before, "remembered");
+    progress.show(&before, "remembered");
     let mut asked_at = None;
     loop {
-        let begins = timeout(LOOK, begun.recv()).await.ok().flatten();
+        let running = timeout(POLL_INTERVAL, started.recv()).await.ok().flatten();
         let status = client.get_orchestration_status(id).await?;
         let history = client.read_execution_history(id, INITIAL_EXECUTION_ID).await?;
-        teller.tell(&history, "recorded");
-        if let Some(activity) = begins {
+        progress.show(&history, "recorded");
+        if let Some(activity) = running {
             show::line("runs now", &activity, "");
         }
         if matches!(
@@ -81,9 +81,9 @@ pub(crate) async fn follow(
         ) {
             return Ok(show::status(&status));
         }
-        asked_at = teller.asks_for_approval.then(|| asked_at.unwrap_or_else(Instant::now));
-        let thought = asked_at.is_some_and(|at| at.elapsed() >= args.pace * 3);
-        if let (true, Some(answer)) = (thought, args.answer) {
+        asked_at = progress.asks_for_approval.then(|| asked_at.unwrap_or_else(Instant::now));
+        let waited = asked_at.is_some_and(|at| at.elapsed() >= args.pace * 3);
+        if let (true, Some(answer)) = (waited, args.answer) {
             // Any process may send this; `quickstart -- approve` does the same.
             client.raise_event(id, APPROVAL, answer.as_str()).await?;
             asked_at = None;

@@ -9,26 +9,26 @@ pub(crate) fn line(what: &str, step: &str, detail: &str) {
     println!("{}", format!("  {what:<11} {step:<13} {detail}").trim_end());
 }
 
-/// Says each event of a history once.
+/// Prints each event of a history once.
 #[derive(Debug, Default)]
-pub(crate) struct Teller {
-    told: usize,
+pub(crate) struct Progress {
+    shown: usize,
     /// Names of activities by the event that scheduled them.
     names: HashMap<u64, String>,
     pub(crate) asks_for_approval: bool,
 }
 
-impl Teller {
-    /// Says what is new; `what` tells remembered steps from those recorded just now.
-    pub(crate) fn tell(&mut self, history: &[Event], what: &str) {
-        for event in history.iter().skip(self.told) {
-            self.tell_event(event, what);
+impl Progress {
+    /// Prints new events; `what` distinguishes remembered steps from new ones.
+    pub(crate) fn show(&mut self, history: &[Event], what: &str) {
+        for event in history.iter().skip(self.shown) {
+            self.show_event(event, what);
         }
-        self.told = self.told.max(history.len());
+        self.shown = self.shown.max(history.len());
     }
 
     #[expect(clippy::wildcard_enum_match_arm, reason = "the demo shows only these events")]
-    fn tell_event(&mut self, event: &Event, what: &str) {
+    fn show_event(&mut self, event: &Event, what: &str) {
         let name = event.source_event_id.and_then(|id| self.names.get(&id)).cloned();
         let name = name.unwrap_or_default();
         match &event.kind {
@@ -55,7 +55,7 @@ impl Teller {
             }
             EventKind::TimerFired { .. } => {
                 self.asks_for_approval = false;
-                line(what, "timer", "over");
+                line(what, "timer", "fired");
             }
             _not_a_step => {}
         }

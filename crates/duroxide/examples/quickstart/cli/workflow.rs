@@ -26,7 +26,7 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
 }
 
 /// The whole order. After a kill this function runs again from the top, but every step that is
-/// recorded answers at once with its recorded result.
+/// recorded returns its result at once.
 async fn order(ctx: OrchestrationContext, order: Order) -> Result<String, String> {
     step(&ctx, "ReserveStock", &order).await?;
     step(&ctx, "ChargeCard", &order).await?;
@@ -36,7 +36,7 @@ async fn order(ctx: OrchestrationContext, order: Order) -> Result<String, String
     let refusal = match ctx.select2(answer, too_late).await {
         Either2::First(answer) if answer == "approve" => None,
         Either2::First(_) => Some("it was rejected".to_owned()),
-        Either2::Second(()) => Some("nobody approved it in time".to_owned()),
+        Either2::Second(()) => Some("it was not approved in time".to_owned()),
     };
     if let Some(reason) = refusal {
         return undo(&ctx, &order, &reason).await;
@@ -50,7 +50,7 @@ async fn order(ctx: OrchestrationContext, order: Order) -> Result<String, String
     Ok(format!("{} shipped to {}", order.item, order.place))
 }
 
-/// Compensation: takes back what was done, last first.
+/// Compensation: undoes the completed steps, last first.
 async fn undo(ctx: &OrchestrationContext, order: &Order, reason: &str) -> Result<String, String> {
     step(ctx, "RefundCard", order).await?;
     step(ctx, "ReleaseStock", order).await?;
@@ -82,21 +82,21 @@ pub(crate) fn activities(world: &World) -> ActivityRegistry {
 
 async fn ship(ctx: ActivityContext, order: Order, world: World) -> Result<String, String> {
     if order.place == NO_CARRIER {
-        world.begins(ctx.activity_name());
+        world.starts(ctx.activity_name());
         tokio::time::sleep(order.pace).await;
-        return Err(format!("no carrier goes to {NO_CARRIER}"));
+        return Err(format!("no carrier ships to {NO_CARRIER}"));
     }
     act(ctx, order, world, |order| format!("parcel is on its way to {}", order.place)).await
 }
 
-/// Takes its time, touches the world once, and says what it did.
+/// Waits for the pace of the order, has its effect once, and returns what it did.
 async fn act(
     ctx: ActivityContext,
     order: Order,
     world: World,
     said: fn(&Order) -> String,
 ) -> Result<String, String> {
-    world.begins(ctx.activity_name());
+    world.starts(ctx.activity_name());
     tokio::time::sleep(order.pace).await;
     let key = format!("{}/{}", ctx.instance_id(), ctx.activity_name());
     let written = tokio::task::spawn_blocking(move || world.record(&key)).await;
