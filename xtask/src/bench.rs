@@ -2,7 +2,7 @@
 
 use crate::step::Step;
 
-/// Where the benchmarks are built: not among the files of the project.
+/// Where the benchmarks are built, apart from the files of the project.
 pub(crate) const BUILT: &str = "target/bench/build";
 
 /// Runs the benchmarks; everything after the name of the command goes to them.

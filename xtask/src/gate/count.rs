@@ -1,4 +1,4 @@
-//! Runs every program at two counts: the difference is what its operations cost.
+//! Runs every program at two counts: the difference is the cost of its operations.
 
 use std::path::Path;
 use std::process::Command;

@@ -5,22 +5,22 @@ use std::process::Command;
 
 use crate::step::announce;
 
-/// Makes sure that valgrind is there; installs it where that is possible.
+/// Makes sure that valgrind is installed; installs it where that is possible.
 pub(super) fn require() -> Result<(), String> {
-    if is_there() {
+    if is_installed() {
         return Ok(());
     }
     announce("gate: installing valgrind");
     let install = ["install", "--yes", "--no-install-recommends", "valgrind"];
     let installed = Command::new("apt-get").args(install).status();
-    if installed.is_ok_and(|status| status.success()) && is_there() {
+    if installed.is_ok_and(|status| status.success()) && is_installed() {
         return Ok(());
     }
     Err("gate: valgrind is missing and cannot be installed from here; install it and try again"
         .to_owned())
 }
 
-fn is_there() -> bool {
+fn is_installed() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|output| output.status.success())
 }
 

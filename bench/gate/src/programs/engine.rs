@@ -12,7 +12,7 @@ use super::model::{INSTANCE, NOW_MS, completed, started};
 const REPLAYED_EVENTS: usize = 1000;
 const WIDTH: u64 = 1000;
 
-/// A step of a chain: one activity has ended, the next begins.
+/// A step of a chain: one activity has completed, the next starts.
 pub(super) fn warm_step(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
     let (mut execution, _) = chain()?;
     ready();
@@ -36,7 +36,7 @@ pub(super) fn cold_replay(count: u64, ready: &mut dyn FnMut()) -> Result<(), Str
         let opened = Execution::open(setup_of_chain(), &history);
         let opened = opened.map_err(|details| details.display_message())?;
         if opened.last_event_id() != execution.last_event_id() {
-            return Err("the replay ended somewhere else".to_owned());
+            return Err("the replay stopped at another event".to_owned());
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ fn chain() -> Result<(Execution, Vec<Event>), String> {
     Ok((execution, events))
 }
 
-// Step 0 answers event 2, the next one event 4, and so on.
+// Step 0 completes event 2, the next one event 4, and so on.
 fn take_step(execution: &mut Execution, step: u64) -> Result<Vec<Event>, String> {
     let turn = execution.advance(vec![completed(INSTANCE, 2 + 2 * step)], NOW_MS);
     if turn.worker_items.len() != 1 {

@@ -11,7 +11,7 @@ pub struct Program {
     pub few: u64,
     /// The larger.
     pub many: u64,
-    /// How often each is counted; the smallest count is taken.
+    /// How often each is counted; the smallest count is used.
     pub rounds: u64,
     /// Prepares, calls the function, and does the operation this often.
     pub run: Run,
@@ -34,7 +34,7 @@ const fn engine(name: &'static str, few: u64, many: u64, run: Run) -> Program {
     Program { name, few, many, rounds: 1, run }
 }
 
-// Random tokens and the hand-over between threads move a count by a percent or two.
+// Random tokens and the switches between threads change a count by a percent or two.
 const fn store(name: &'static str, run: Run) -> Program {
     Program { name, few: 50, many: sqlite::PREPARED, rounds: 3, run }
 }

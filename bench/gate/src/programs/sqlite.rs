@@ -65,7 +65,7 @@ pub(super) fn activity(count: u64, ready: &mut dyn FnMut()) -> Result<(), String
     Ok(())
 }
 
-/// A store in a file, under a clock that stands still, driven by one thread.
+/// A store in a file, with a clock that does not move, driven by one thread.
 struct Stand {
     runtime: Runtime,
     store: Arc<SqliteProvider>,
