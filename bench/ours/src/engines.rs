@@ -75,9 +75,9 @@ impl Opener for OursSqlite {
 impl OursSqlite {
     async fn node(&self, folder: &Path) -> Result<DuroxideEngine, Failure> {
         let url = format!("sqlite:{}", folder.join("bench.db").display());
-        let mut builder = SqliteProvider::builder(&url).synchronous(self.synchronous);
+        let mut builder = SqliteProvider::builder(&url).with_synchronous(self.synchronous);
         if self.counted {
-            builder = builder.count_statements(Arc::clone(statements()));
+            builder = builder.with_statement_counter(Arc::clone(statements()));
         }
         let store = builder.open().await.map_err(|error| error.to_string())?;
         let mut options = RuntimeOptions::default();

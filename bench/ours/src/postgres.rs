@@ -44,7 +44,7 @@ impl Opener for OursPostgres {
 }
 
 async fn node(folder: &Path) -> Result<DuroxideEngine, Failure> {
-    let builder = PostgresProvider::builder(&url()?).schema(&schema(folder));
+    let builder = PostgresProvider::builder(&url()?).with_schema(&schema(folder));
     let store = builder.open().await.map_err(|error| error.to_string())?;
     Ok(DuroxideEngine::start(Arc::new(store), RuntimeOptions::default()).await)
 }

@@ -63,7 +63,7 @@ impl PostgresProvider {
     /// # Errors
     /// When the database cannot be used; the error says what to do.
     pub async fn new_with_schema(database_url: &str, schema: &str) -> Result<Self, PostgresError> {
-        Self::builder(database_url).schema(schema).open().await
+        Self::builder(database_url).with_schema(schema).open().await
     }
 
     /// Opens a database with chosen settings.

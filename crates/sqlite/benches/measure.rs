@@ -14,7 +14,7 @@ use support::*;
 
 async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
     let folder = tempfile::tempdir().unwrap();
-    let builder = SqliteProvider::builder(&url(&folder)).synchronous(level);
+    let builder = SqliteProvider::builder(&url(&folder)).with_synchronous(level);
     let provider = Arc::new(builder.open().await.unwrap());
     let begun = Instant::now();
     let mut handles = Vec::new();

@@ -80,8 +80,8 @@ impl Stand {
         // The level of durability changes no instruction of ours, but how long the disk takes.
         let url = format!("sqlite:{}", folder.path().join("gate.db").display());
         let builder = SqliteProvider::builder(&url)
-            .clock(Arc::new(ManualClock::new(NOW_MS)))
-            .synchronous(Synchronous::Normal);
+            .with_clock(Arc::new(ManualClock::new(NOW_MS)))
+            .with_synchronous(Synchronous::Normal);
         let store = runtime.block_on(builder.open()).map_err(|error| error.to_string())?;
         Ok(Self { runtime, store: Arc::new(store), _folder: folder })
     }

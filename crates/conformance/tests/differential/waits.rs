@@ -20,7 +20,8 @@ const NOW: Duration = Duration::ZERO;
 async fn providers() -> [(Arc<dyn Provider>, Arc<ManualClock>); 2] {
     let clocks = [0, 1].map(|_| Arc::new(ManualClock::new(START_MS)));
     let memory = MemoryProvider::new(Arc::<ManualClock>::clone(&clocks[0]));
-    let builder = SqliteProvider::builder(":memory:").clock(Arc::<ManualClock>::clone(&clocks[1]));
+    let builder =
+        SqliteProvider::builder(":memory:").with_clock(Arc::<ManualClock>::clone(&clocks[1]));
     let sqlite = builder.open().await.unwrap();
     let [first, second] = clocks;
     [(Arc::new(memory), first), (Arc::new(sqlite), second)]

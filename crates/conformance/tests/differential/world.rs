@@ -40,8 +40,8 @@ impl World {
             Place::Memory => ":memory:".to_owned(),
             Place::File => format!("sqlite:{}", file(&folder).display()),
         };
-        let builder = SqliteProvider::builder(&url).clock(Arc::<ManualClock>::clone(&clock));
-        let sqlite = builder.synchronous(Synchronous::Normal).open().await.unwrap();
+        let builder = SqliteProvider::builder(&url).with_clock(Arc::<ManualClock>::clone(&clock));
+        let sqlite = builder.with_synchronous(Synchronous::Normal).open().await.unwrap();
         let memory = Arc::new(MemoryProvider::new(shared));
         let reference: Arc<dyn Provider> = Arc::<MemoryProvider>::clone(&memory);
         Self {

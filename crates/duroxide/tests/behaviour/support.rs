@@ -195,8 +195,11 @@ pub(crate) async fn memory() -> Arc<dyn Provider> {
 /// A store in memory with a clock that only the test moves.
 pub(crate) async fn memory_with_clock() -> (Arc<dyn Provider>, Arc<ManualClock>) {
     let clock = Arc::new(ManualClock::new(NOW_MS));
-    let store =
-        SqliteProvider::builder(":memory:").clock(Arc::clone(&clock) as _).open().await.unwrap();
+    let store = SqliteProvider::builder(":memory:")
+        .with_clock(Arc::clone(&clock) as _)
+        .open()
+        .await
+        .unwrap();
     (Arc::new(store), clock)
 }
 
@@ -217,7 +220,7 @@ impl Database {
     /// Opens the file with a clock that only the test moves.
     pub(crate) async fn open(&self) -> (Arc<dyn Provider>, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::new(NOW_MS));
-        let builder = SqliteProvider::builder(&self.path()).clock(Arc::clone(&clock) as _);
+        let builder = SqliteProvider::builder(&self.path()).with_clock(Arc::clone(&clock) as _);
         (Arc::new(builder.open().await.unwrap()), clock)
     }
 

@@ -13,7 +13,8 @@ const WAITING: usize = 5;
 #[tokio::test]
 async fn a_node_survives_a_full_disk_and_continues_when_there_is_space() {
     let files = TempStore::new();
-    let store = SqliteProvider::builder(text(&files.file())).pages_max(PAGES).open().await.unwrap();
+    let store =
+        SqliteProvider::builder(text(&files.file())).with_pages_max(PAGES).open().await.unwrap();
     let many_attempts = RuntimeOptions { max_attempts: 1_000, ..options() };
     let node = TestNode::with(Arc::new(store), many_attempts).await;
     for number in 0..WAITING {

@@ -15,7 +15,7 @@ async fn a_file_that_another_connection_locks_for_a_while_loses_nothing() {
     let files = TempStore::new();
     // Shorter than the lock lasts, so that calls fail instead of waiting.
     let store = SqliteProvider::builder(text(&files.file()))
-        .busy_timeout(Duration::from_millis(50))
+        .with_busy_timeout(Duration::from_millis(50))
         .open()
         .await
         .unwrap();
@@ -56,8 +56,10 @@ async fn opening_a_file_that_stays_locked_fails_with_advice() {
     let new = files.folder.path().join("new.db");
     let holder = rusqlite::Connection::open(&new).unwrap();
     holder.execute_batch("BEGIN EXCLUSIVE; CREATE TABLE t (x)").unwrap();
-    let opened =
-        SqliteProvider::builder(text(&new)).busy_timeout(Duration::from_millis(50)).open().await;
+    let opened = SqliteProvider::builder(text(&new))
+        .with_busy_timeout(Duration::from_millis(50))
+        .open()
+        .await;
     let refused = opened.unwrap_err().to_string();
     assert!(refused.contains("locked by another process: let it finish"), "{refused}");
 }

@@ -67,49 +67,49 @@ impl PostgresProviderBuilder {
 
     /// The schema that holds the tables, one for each tenant. Taken as it is and quoted.
     #[must_use]
-    pub fn schema(mut self, name: &str) -> Self {
+    pub fn with_schema(mut self, name: &str) -> Self {
         name.clone_into(&mut self.settings.schema);
         self
     }
 
     /// What is done about missing tables.
     #[must_use]
-    pub fn migrations(mut self, migrations: Migrations) -> Self {
+    pub fn with_migrations(mut self, migrations: Migrations) -> Self {
         self.settings.migrations = migrations;
         self
     }
 
     /// Connections for fetches and reads; at least one. Each writer and the listener have one more.
     #[must_use]
-    pub fn connections(mut self, count: usize) -> Self {
+    pub fn with_connections(mut self, count: usize) -> Self {
         self.settings.connections = count.max(1);
         self
     }
 
     /// Commits under way at once; at least one. Whatever waits meanwhile shares the next one.
     #[must_use]
-    pub fn writers(mut self, count: usize) -> Self {
+    pub fn with_writers(mut self, count: usize) -> Self {
         self.settings.writers = count.max(1);
         self
     }
 
     /// How long a call waits for a free connection before it fails with "pool exhausted".
     #[must_use]
-    pub fn pool_wait(mut self, wait: Duration) -> Self {
+    pub fn with_pool_wait(mut self, wait: Duration) -> Self {
         self.settings.pool_wait = wait;
         self
     }
 
     /// Statements that take longer are cancelled and tried again.
     #[must_use]
-    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_statement_timeout(mut self, timeout: Duration) -> Self {
         self.settings.statement_timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
     /// How often a waiting fetch looks although it heard of nothing.
     #[must_use]
-    pub fn safety_poll_interval(mut self, interval: Duration) -> Self {
+    pub fn with_safety_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.safety_poll = interval.max(Duration::from_millis(1));
         self
     }
@@ -117,14 +117,14 @@ impl PostgresProviderBuilder {
     /// How long an instance is left to the node that committed its last turn and holds its
     /// history, before any node may take it. Zero leaves it to nobody.
     #[must_use]
-    pub fn warm_grace(mut self, grace: Duration) -> Self {
+    pub fn with_warm_grace(mut self, grace: Duration) -> Self {
         self.settings.warm_grace = grace;
         self
     }
 
     /// How much the connection is protected; wins over `sslmode` in the URL.
     #[must_use]
-    pub fn ssl_mode(mut self, mode: SslMode) -> Self {
+    pub fn with_ssl_mode(mut self, mode: SslMode) -> Self {
         self.settings.ssl_mode = Some(mode);
         self
     }
@@ -132,7 +132,7 @@ impl PostgresProviderBuilder {
     /// Judges leases and visibility by this clock instead of the database's. For tests: all nodes
     /// of a schema must share it.
     #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = Some(clock);
         self
     }

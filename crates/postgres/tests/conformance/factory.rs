@@ -38,9 +38,10 @@ impl ProviderFactory for SchemaFactory {
         let schema = format!("t_{}", uuid::Uuid::new_v4().simple());
         self.schemas.lock().unwrap().push(schema.clone());
         let url = duroxide_pg_server::shared_url().unwrap();
-        let builder = PostgresProvider::builder(&url)
-            .schema(&schema)
-            .clock(Arc::<ManualClock>::clone(&self.clock));
+        let builder =
+            PostgresProvider::builder(&url)
+                .with_schema(&schema)
+                .with_clock(Arc::<ManualClock>::clone(&self.clock));
         Arc::new(builder.open().await.unwrap())
     }
 

@@ -47,8 +47,8 @@ impl World {
         let clock = Arc::new(ManualClock::new(BEGIN_MS));
         let url = duroxide_pg_server::shared_url().unwrap();
         let schema = format!("t_{}", uuid::Uuid::new_v4().simple());
-        let builder = PostgresProvider::builder(&url).schema(&schema);
-        let builder = builder.clock(Arc::<ManualClock>::clone(&clock));
+        let builder = PostgresProvider::builder(&url).with_schema(&schema);
+        let builder = builder.with_clock(Arc::<ManualClock>::clone(&clock));
         let opened: Arc<dyn Provider> = Arc::new(builder.open().await.unwrap());
         let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
         tokio::spawn(connection);

@@ -71,8 +71,8 @@ async fn the_sql_that_it_prints_makes_a_schema_that_can_be_verified_and_used() {
         admin.batch_execute(&text).await.unwrap();
 
         assert_eq!(printed(run(&verify)), format!("schema '{name}' is up to date\n"));
-        let builder = PostgresProvider::builder(&store.url).schema(&name);
-        let node = builder.migrations(Migrations::Verify).open().await.unwrap();
+        let builder = PostgresProvider::builder(&store.url).with_schema(&name);
+        let node = builder.with_migrations(Migrations::Verify).open().await.unwrap();
         create(&node, "a").await;
         assert_eq!(node.read("a").await.unwrap().len(), 1, "{name}");
         drop(node);
@@ -102,7 +102,7 @@ async fn it_migrates_and_verifies_and_may_be_told_where_by_the_environment() {
         told.args([command, "--schema", &store.schema]).env("DATABASE_URL", &store.url);
         assert_eq!(printed(told.output().unwrap()), up_to_date, "{command}");
     }
-    let node = store.builder().migrations(Migrations::Verify).open().await.unwrap();
+    let node = store.builder().with_migrations(Migrations::Verify).open().await.unwrap();
     create(&node, "a").await;
 }
 

@@ -52,8 +52,8 @@ async fn with_roles(store: &Store) -> impl Fn(&str) -> String {
 }
 
 async fn open(store: &Store, url: &str) -> PostgresProvider {
-    let builder = PostgresProvider::builder(url).schema(&store.schema);
-    builder.migrations(Migrations::Verify).open().await.unwrap()
+    let builder = PostgresProvider::builder(url).with_schema(&store.schema);
+    builder.with_migrations(Migrations::Verify).open().await.unwrap()
 }
 
 #[tokio::test]

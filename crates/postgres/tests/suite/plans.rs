@@ -49,7 +49,7 @@ async fn nothing_that_a_turn_needs_reads_a_whole_table() {
 #[tokio::test]
 async fn a_fetch_after_one_that_took_all_misses_nothing() {
     let store = Store::live();
-    let open = || store.builder().safety_poll_interval(Duration::from_secs(3600)).open();
+    let open = || store.builder().with_safety_poll_interval(Duration::from_secs(3600)).open();
     let node = open().await.unwrap();
     let patient = || TurnFetch { poll_timeout: PATIENCE, ..wish(8) };
     let fetched = async || {

@@ -35,8 +35,8 @@ async fn names_are_taken_as_they_are() {
         assert_eq!(node.read("a").await.unwrap().len(), 1, "{name}");
         drop(
             PostgresProvider::builder(&url)
-                .schema(name)
-                .migrations(Migrations::Verify)
+                .with_schema(name)
+                .with_migrations(Migrations::Verify)
                 .open()
                 .await
                 .unwrap(),
@@ -66,7 +66,7 @@ async fn tenants_do_not_see_each_other() {
 #[tokio::test]
 async fn who_only_verifies_makes_nothing() {
     let store = Store::live();
-    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 0, .. }), "{error}");
     assert!(error.to_string().contains("duroxide-pg schema"), "{error}");
     let sql = "SELECT count(*) FROM pg_namespace WHERE nspname = '$'";
@@ -82,7 +82,7 @@ async fn the_printed_sql_is_all_that_a_schema_needs() {
         tokio_postgres::connect(&store.url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client.batch_execute(&text).await.unwrap();
-    let node = store.builder().migrations(Migrations::Verify).open().await.unwrap();
+    let node = store.builder().with_migrations(Migrations::Verify).open().await.unwrap();
     create(&node, "a").await;
 }
 
@@ -119,8 +119,8 @@ async fn a_role_without_any_right_but_to_use_the_tables_can_work() {
     ))
     .await;
     let url = store.url.replace("duroxide@", &format!("{role}@"));
-    let builder = PostgresProvider::builder(&url).schema(&store.schema);
-    let node = builder.migrations(Migrations::Verify).open().await.unwrap();
+    let builder = PostgresProvider::builder(&url).with_schema(&store.schema);
+    let node = builder.with_migrations(Migrations::Verify).open().await.unwrap();
     create(&node, "a").await;
     node.enqueue_for_worker(activity("a", 1)).await.unwrap();
     let any = duroxide_core::providers::TagFilter::Any;
@@ -134,7 +134,7 @@ async fn a_schema_from_before_the_function_versions_is_migrated() {
     let sql = store.sql().await;
     sql.run("DROP TABLE $.duroxide_functions; DELETE FROM $.duroxide_migrations WHERE version > 7")
         .await;
-    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");
     let node = store.node().await;
     create(&*node, "a").await;
@@ -149,7 +149,7 @@ async fn the_functions_of_two_builds_live_side_by_side() {
     let sql = store.sql().await;
     let ours = sql.function("now_ms").await.replace("now_ms_", "");
     sql.run("UPDATE $.duroxide_functions SET version = 'other'").await;
-    let error = store.builder().migrations(Migrations::Verify).open().await.unwrap_err();
+    let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     let missing =
         matches!(&error, PostgresError::MissingFunctions { version, .. } if *version == ours);
     assert!(missing && error.to_string().contains("duroxide-pg functions"), "{error}");
@@ -170,5 +170,5 @@ async fn the_printed_functions_may_be_installed_again() {
         sql.run_as_is(&text).await;
     }
     assert_eq!(store.count(functions).await, before);
-    drop(store.builder().migrations(Migrations::Verify).open().await.unwrap());
+    drop(store.builder().with_migrations(Migrations::Verify).open().await.unwrap());
 }

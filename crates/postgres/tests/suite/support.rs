@@ -42,9 +42,9 @@ impl Store {
     }
 
     pub(crate) fn builder(&self) -> PostgresProviderBuilder {
-        let builder = PostgresProvider::builder(&self.url).schema(&self.schema);
+        let builder = PostgresProvider::builder(&self.url).with_schema(&self.schema);
         match &self.clock {
-            Some(clock) => builder.clock(Arc::<ManualClock>::clone(clock)),
+            Some(clock) => builder.with_clock(Arc::<ManualClock>::clone(clock)),
             None => builder,
         }
     }

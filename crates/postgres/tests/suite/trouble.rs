@@ -183,7 +183,8 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
 #[tokio::test]
 async fn a_statement_that_takes_too_long_is_tried_again() {
     let store = Store::live();
-    let node = store.builder().statement_timeout(Duration::from_millis(200)).open().await.unwrap();
+    let node =
+        store.builder().with_statement_timeout(Duration::from_millis(200)).open().await.unwrap();
     create(&node, "a").await;
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
@@ -198,7 +199,8 @@ async fn a_statement_that_takes_too_long_is_tried_again() {
 #[tokio::test]
 async fn a_statement_that_always_takes_too_long_is_a_passing_error() {
     let store = Store::live();
-    let node = store.builder().statement_timeout(Duration::from_millis(50)).open().await.unwrap();
+    let node =
+        store.builder().with_statement_timeout(Duration::from_millis(50)).open().await.unwrap();
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
     let error = node.get_instance_info("a").await.unwrap_err();
@@ -208,7 +210,7 @@ async fn a_statement_that_always_takes_too_long_is_a_passing_error() {
 #[tokio::test]
 async fn an_exhausted_pool_says_so() {
     let store = Store::live();
-    let builder = store.builder().connections(1).pool_wait(Duration::from_millis(20));
+    let builder = store.builder().with_connections(1).with_pool_wait(Duration::from_millis(20));
     let node = Arc::new(builder.open().await.unwrap());
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
@@ -229,7 +231,7 @@ async fn an_exhausted_pool_says_so() {
 #[tokio::test]
 async fn one_bad_job_of_a_group_fails_alone() {
     let store = Store::new();
-    let node = Arc::new(store.builder().writers(1).open().await.unwrap());
+    let node = Arc::new(store.builder().with_writers(1).open().await.unwrap());
     let names: Vec<String> = (0..20).map(|number| format!("i-{number}")).collect();
     for name in &names {
         create(&*node, name).await;

@@ -12,7 +12,7 @@ use crate::support::*;
 const NEVER: Duration = Duration::from_secs(3600);
 
 pub(crate) async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
-    let open = || store.builder().safety_poll_interval(NEVER).open();
+    let open = || store.builder().with_safety_poll_interval(NEVER).open();
     [open().await.unwrap(), open().await.unwrap()]
 }
 

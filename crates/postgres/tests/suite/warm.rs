@@ -50,7 +50,7 @@ async fn a_waiting_node_takes_what_its_holder_leaves() {
 async fn nothing_is_left_to_anyone_without_grace() {
     let store = Store::new();
     let warm = store.node().await;
-    let cold = store.builder().warm_grace(Duration::ZERO).open().await.unwrap();
+    let cold = store.builder().with_warm_grace(Duration::ZERO).open().await.unwrap();
     create(&*warm, "a").await;
     cold.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
     assert_eq!(turn(&cold).await.item.instance, "a");

@@ -67,28 +67,28 @@ impl SqliteProviderBuilder {
 
     /// What an answered commit survives.
     #[must_use]
-    pub fn synchronous(mut self, level: Synchronous) -> Self {
+    pub fn with_synchronous(mut self, level: Synchronous) -> Self {
         self.settings.synchronous = level;
         self
     }
 
     /// The clock that leases and visibility are judged by.
     #[must_use]
-    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
         self
     }
 
     /// Number of threads for reads; at least one.
     #[must_use]
-    pub fn readers(mut self, count: usize) -> Self {
+    pub fn with_readers(mut self, count: usize) -> Self {
         self.settings.readers = count.max(1);
         self
     }
 
     /// How long to wait for another process before a call fails with "Database locked".
     #[must_use]
-    pub fn busy_timeout(mut self, timeout: Duration) -> Self {
+    pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.settings.busy_timeout = timeout;
         self
     }
@@ -96,21 +96,21 @@ impl SqliteProviderBuilder {
     /// How often commits of other processes are looked for while someone waits; five times rarer
     /// when nothing has happened for a while.
     #[must_use]
-    pub fn cross_process_poll_interval(mut self, interval: Duration) -> Self {
+    pub fn with_cross_process_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.cross_process_poll = interval.max(Duration::from_millis(1));
         self
     }
 
     /// The file never grows beyond this many pages; writes then fail as on a full disk.
     #[must_use]
-    pub fn pages_max(mut self, pages: u32) -> Self {
+    pub fn with_pages_max(mut self, pages: u32) -> Self {
         self.settings.pages_max = Some(pages);
         self
     }
 
     /// Counts every statement that is run, for those who measure what a step costs.
     #[must_use]
-    pub fn count_statements(mut self, counter: Arc<AtomicU64>) -> Self {
+    pub fn with_statement_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.settings.statement_counter = Some(counter);
         self
     }

@@ -14,7 +14,7 @@ const BEGIN_MS: u64 = 1_700_000_000_000;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(20);
 
 async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<dyn Provider> {
-    let builder = SqliteProvider::builder(url).clock(Arc::<ManualClock>::clone(clock));
+    let builder = SqliteProvider::builder(url).with_clock(Arc::<ManualClock>::clone(clock));
     Arc::new(builder.open().await.unwrap())
 }
 

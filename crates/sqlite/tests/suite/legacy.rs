@@ -21,7 +21,8 @@ async fn migrated() -> Store {
     conn.execute_batch(FIXTURE).unwrap();
     drop(conn);
     let clock = Arc::new(ManualClock::new(BEGIN_MS));
-    let builder = SqliteProvider::builder(&url(&folder)).clock(Arc::<ManualClock>::clone(&clock));
+    let builder =
+        SqliteProvider::builder(&url(&folder)).with_clock(Arc::<ManualClock>::clone(&clock));
     let provider = Arc::new(builder.open().await.unwrap());
     Store { provider, clock, folder }
 }

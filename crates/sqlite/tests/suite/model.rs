@@ -49,7 +49,7 @@ impl World {
     async fn new() -> Self {
         let clock = Arc::new(ManualClock::new(BEGIN_MS));
         let builder = SqliteProvider::builder(":memory:");
-        let provider = builder.clock(Arc::<ManualClock>::clone(&clock)).open().await.unwrap();
+        let provider = builder.with_clock(Arc::<ManualClock>::clone(&clock)).open().await.unwrap();
         for instance in 0..3 {
             create(&provider, &instance.to_string()).await;
         }

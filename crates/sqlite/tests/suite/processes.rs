@@ -66,7 +66,7 @@ async fn a_new_file_can_be_opened_by_many_at_once() {
 async fn the_longest_poll_interval_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
     let provider = SqliteProvider::builder(&url(&folder))
-        .cross_process_poll_interval(Duration::MAX)
+        .with_cross_process_poll_interval(Duration::MAX)
         .open()
         .await
         .unwrap();
@@ -80,7 +80,7 @@ async fn the_longest_poll_interval_is_allowed() {
 async fn whoever_begins_to_wait_soon_hears_of_others() {
     const INTERVAL: Duration = Duration::from_millis(300);
     let store = Store::new().await;
-    let slow = SqliteProvider::builder(&store.url()).cross_process_poll_interval(INTERVAL);
+    let slow = SqliteProvider::builder(&store.url()).with_cross_process_poll_interval(INTERVAL);
     let slow = slow.open().await.unwrap();
     let wait = async {
         let fetch = TurnFetch { poll_timeout: PATIENCE, ..wish(1) };

@@ -12,7 +12,8 @@ use crate::support::*;
 async fn reads_and_writes_are_counted_and_silence_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let counter = Arc::new(AtomicU64::new(0));
-    let builder = SqliteProvider::builder(&url(&folder)).count_statements(Arc::clone(&counter));
+    let builder =
+        SqliteProvider::builder(&url(&folder)).with_statement_counter(Arc::clone(&counter));
     let provider = builder.open().await.unwrap();
     let count = || counter.load(Ordering::Relaxed);
 

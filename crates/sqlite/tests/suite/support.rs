@@ -57,7 +57,7 @@ pub(crate) fn url(folder: &TempDir) -> String {
 }
 
 async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<SqliteProvider> {
-    let builder = SqliteProvider::builder(url).clock(Arc::<ManualClock>::clone(clock));
+    let builder = SqliteProvider::builder(url).with_clock(Arc::<ManualClock>::clone(clock));
     Arc::new(builder.open().await.unwrap())
 }
 

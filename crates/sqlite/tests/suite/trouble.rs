@@ -101,7 +101,7 @@ async fn a_newer_schema_is_refused_with_advice() {
 async fn a_full_disk_is_retryable_and_everything_goes_on_after_space_was_made() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(&folder);
-    let provider = SqliteProvider::builder(&url).pages_max(60).open().await.unwrap();
+    let provider = SqliteProvider::builder(&url).with_pages_max(60).open().await.unwrap();
     let large = |number: usize| signal(&format!("i-{number}"), &"x".repeat(20_000));
     let mut stored = 0;
     let error = loop {
@@ -130,7 +130,7 @@ async fn a_full_disk_is_retryable_and_everything_goes_on_after_space_was_made() 
 async fn a_locked_database_is_retryable_and_works_when_it_is_free_again() {
     let store = Store::new().await;
     let hasty = SqliteProvider::builder(&store.url())
-        .busy_timeout(Duration::from_millis(20))
+        .with_busy_timeout(Duration::from_millis(20))
         .open()
         .await
         .unwrap();

@@ -58,7 +58,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
 }
 
 async fn open(url: &str, schema: &str, migrations: Migrations) -> Result<(), PostgresError> {
-    let builder = PostgresProvider::builder(url).schema(schema);
-    drop(builder.migrations(migrations).open().await?);
+    let builder = PostgresProvider::builder(url).with_schema(schema);
+    drop(builder.with_migrations(migrations).open().await?);
     Ok(())
 }
