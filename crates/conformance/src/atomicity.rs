@@ -19,25 +19,23 @@ fn doomed(turn: &Turn) -> TurnCommit {
         value: "doomed".to_owned(),
         last_updated_at_ms: 1,
     };
-    TurnCommit {
-        worker_items: vec![activity(instance, 9)],
-        orchestrator_items: vec![signal("other", "doomed")],
-        metadata: ended("Completed", "doomed"),
-        cancelled_activities: vec![ScheduledActivityIdentifier {
-            instance: instance.to_owned(),
-            execution_id: 1,
-            activity_id: 5,
-        }],
-        ..commit(
-            turn,
-            vec![
-                heard(instance, 1, 2),
-                event(instance, 1, 3, status),
-                event(instance, 1, 4, value),
-                started(instance, 1),
-            ],
-        )
-    }
+    commit(
+        turn,
+        vec![
+            heard(instance, 1, 2),
+            event(instance, 1, 3, status),
+            event(instance, 1, 4, value),
+            started(instance, 1),
+        ],
+    )
+    .with_activities(vec![activity(instance, 9)])
+    .with_outgoing_messages(vec![signal("other", "doomed")])
+    .with_metadata(ended("Completed", "doomed"))
+    .with_cancelled_activities(vec![ScheduledActivityIdentifier {
+        instance: instance.to_owned(),
+        execution_id: 1,
+        activity_id: 5,
+    }])
 }
 
 /// An event id that is already stored fails the commit. No part of it is visible, and the lease
@@ -85,11 +83,9 @@ pub async fn test_multi_operation_atomic_ack<F: ProviderFactory + ?Sized>(factor
     events.extend((2..=5).map(|id| heard("a", 1, id)));
     let activities: Vec<_> = (2..=4).map(|id| activity("a", id)).collect();
     let messages = vec![timer("a", 5, store.now_ms()), signal("a", "1")];
-    let whole = TurnCommit {
-        worker_items: activities.clone(),
-        orchestrator_items: messages.clone(),
-        ..commit(&turn, events.clone())
-    };
+    let whole = commit(&turn, events.clone())
+        .with_activities(activities.clone())
+        .with_messages(&turn.item.instance, messages.clone());
     store.ack(whole).await.must("a commit of many parts");
 
     assert_eq!(store.history("a").await, events);
@@ -108,11 +104,9 @@ pub async fn test_lock_released_only_on_successful_ack<F: ProviderFactory + ?Siz
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let bogus = TurnCommit {
-        lock_token: "no-such-token".to_owned(),
-        worker_items: vec![activity("a", 2)],
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let bogus = commit(&turn, vec![started("a", 1)])
+        .with_lock_token("no-such-token".to_owned())
+        .with_activities(vec![activity("a", 2)]);
     store.ack(bogus).await.must_fail_for_good("a commit under an unknown token");
     assert_eq!(store.history("a").await, vec![], "a refused commit stores nothing");
     store.no_work("a refused commit enqueues nothing").await;

@@ -1,6 +1,6 @@
 //! A commit cancels exactly the activities it names.
 
-use duroxide_core::providers::{ExecutionMetadata, ScheduledActivityIdentifier, TurnCommit};
+use duroxide_core::providers::{ExecutionMetadata, ScheduledActivityIdentifier};
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -21,11 +21,9 @@ async fn schedule<F: ProviderFactory + ?Sized>(
 ) {
     store.send(start_item(instance)).await;
     let turn = store.turn_of(instance).await;
-    let scheduling = TurnCommit {
-        worker_items: (2..=last).map(|id| activity(instance, id)).collect(),
-        metadata,
-        ..commit(&turn, vec![started(instance, 1)])
-    };
+    let scheduling = commit(&turn, vec![started(instance, 1)])
+        .with_activities((2..=last).map(|id| activity(instance, id)))
+        .with_metadata(metadata);
     store.ack(scheduling).await.must("a commit that schedules activities");
 }
 
@@ -38,10 +36,8 @@ async fn cancel<F: ProviderFactory + ?Sized>(
     store.send(signal(instance, "cancel")).await;
     let turn = store.turn_of(instance).await;
     let next = u64::try_from(turn.item.history.len()).unwrap_or(u64::MAX) + 1;
-    let cancelling = TurnCommit {
-        cancelled_activities: cancelled,
-        ..commit(&turn, vec![heard(instance, 1, next)])
-    };
+    let cancelling =
+        commit(&turn, vec![heard(instance, 1, next)]).with_cancelled_activities(cancelled);
     store.ack(cancelling).await.must("a commit that cancels activities");
 }
 
@@ -253,11 +249,9 @@ pub async fn test_same_activity_in_worker_items_and_cancelled_is_noop<
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let both = TurnCommit {
-        worker_items: vec![activity("a", 2), activity("a", 3)],
-        cancelled_activities: vec![identifier("a", 1, 2)],
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let both = commit(&turn, vec![started("a", 1)])
+        .with_activities(vec![activity("a", 2), activity("a", 3)])
+        .with_cancelled_activities(vec![identifier("a", 1, 2)]);
     store.ack(both).await.must("a commit that schedules and cancels one activity");
     let left: Vec<_> = drain(&store).await.into_iter().map(|work| work.item).collect();
     assert_eq!(left, [activity("a", 3)], "cancelling comes after scheduling");

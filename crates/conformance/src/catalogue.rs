@@ -103,25 +103,25 @@ macro_rules! __ability {
         $crate::Ability::Management
     };
     (waiting) => {
-        $crate::Ability::Waiting
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Waiting)
     };
     (watching) => {
-        $crate::Ability::Watching
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Watching)
     };
     (progress) => {
-        $crate::Ability::Progress
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Progress)
     };
     (start_limits) => {
-        $crate::Ability::StartLimits
+        $crate::Ability::Provider($crate::__private::ProviderCapability::StartLimits)
     };
     (workers) => {
-        $crate::Ability::Workers
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Workers)
     };
     (work_leases) => {
-        $crate::Ability::WorkLeases
+        $crate::Ability::Provider($crate::__private::ProviderCapability::WorkLeases)
     };
     (direct_turns) => {
-        $crate::Ability::DirectTurns
+        $crate::Ability::Provider($crate::__private::ProviderCapability::DirectTurns)
     };
 }
 

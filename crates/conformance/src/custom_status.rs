@@ -1,7 +1,6 @@
 //! The custom status of an instance and its version.
 
 use duroxide_core::EventKind;
-use duroxide_core::providers::TurnCommit;
 
 use crate::ProviderFactory;
 use crate::support::{End, Must, Store, commit, event, named, next_events, start_item, started};
@@ -143,11 +142,9 @@ pub async fn test_custom_status_of_refused_commit_is_not_stored<F: ProviderFacto
     store.create("shown").await;
     let turn = store.woken("shown").await;
     let events = next_events(&turn, vec![shows("lost")]);
-    let stale = TurnCommit {
-        lock_token: "unknown token".to_owned(),
-        metadata: named(),
-        ..commit(&turn, events.clone())
-    };
+    let stale = commit(&turn, events.clone())
+        .with_lock_token("unknown token".to_owned())
+        .with_metadata(named());
     store.ack(stale).await.must_fail("a commit without a lease");
     let twice = vec![started("shown", 1), event("shown", 1, 2, shows("lost"))];
     store.ack(commit(&turn, twice)).await.must_fail("a commit of a stored event");

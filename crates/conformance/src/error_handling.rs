@@ -1,7 +1,6 @@
 //! The errors that a provider returns.
 
 use duroxide_core::EventKind;
-use duroxide_core::providers::TurnCommit;
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -38,7 +37,7 @@ pub async fn test_duplicate_event_id_rejection<F: ProviderFactory + ?Sized>(fact
         assert_eq!(store.history("a").await, before, "{what} must not change the history");
     }
     let other_execution = vec![started("a", 2)];
-    let second = TurnCommit { execution_id: 2, ..commit(&turn, other_execution.clone()) };
+    let second = commit(&turn, other_execution.clone()).with_execution_id(2);
     store.ack(second).await.must("the same event id in another execution");
     assert_eq!(store.history("a").await, other_execution);
 }
@@ -85,11 +84,9 @@ pub async fn test_lock_expiration_during_ack<F: ProviderFactory + ?Sized>(factor
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
     store.expire().await;
-    let late = TurnCommit {
-        worker_items: vec![activity("a", 2)],
-        orchestrator_items: vec![signal("a", "late")],
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let late = commit(&turn, vec![started("a", 1)])
+        .with_activities(vec![activity("a", 2)])
+        .with_messages(&turn.item.instance, vec![signal("a", "late")]);
     store.ack(late).await.must_fail_for_good("a commit after its lease expired");
     assert_eq!(store.history("a").await, vec![], "a late commit stores nothing");
     store.no_work("a late commit enqueues nothing").await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use duroxide_core::providers::Provider;
+use duroxide_core::providers::{Provider, ProviderCapability};
 
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const SHORT_POLL_THRESHOLD: Duration = Duration::from_millis(100);
@@ -63,22 +63,8 @@ pub enum Ability {
     AttemptCounts,
     /// The provider has a management side.
     Management,
-    /// Fetches wait up to their poll timeout for work.
-    Waiting,
-    /// [`Provider::watch`] tells of changes.
-    Watching,
-    /// Progress of activities is kept.
-    Progress,
-    /// Schedule-to-start limits are kept.
-    StartLimits,
-    /// The management side lists live workers and waiting activities.
-    Workers,
-    /// Commits lease activities that they enqueue: [`TurnCommit::lease_work`] is honoured.
-    ///
-    /// [`TurnCommit::lease_work`]: duroxide_core::providers::TurnCommit::lease_work
-    WorkLeases,
-    /// [`Provider::commit_direct_turn`] is implemented.
-    DirectTurns,
+    /// The provider declares a capability.
+    Provider(ProviderCapability),
 }
 
 impl Ability {
@@ -88,13 +74,16 @@ impl Ability {
             Self::Corruption => "corruption",
             Self::AttemptCounts => "attempt_counts",
             Self::Management => "management",
-            Self::Waiting => "waiting",
-            Self::Watching => "watching",
-            Self::Progress => "progress",
-            Self::StartLimits => "start_limits",
-            Self::Workers => "workers",
-            Self::WorkLeases => "work_leases",
-            Self::DirectTurns => "direct_turns",
+            Self::Provider(capability) => capability.word(),
+        }
+    }
+
+    /// Whether a provider has what the ability needs of it.
+    pub fn is_met_by(self, provider: &dyn Provider) -> bool {
+        match self {
+            Self::Corruption | Self::AttemptCounts => true,
+            Self::Management => provider.as_management_capability().is_some(),
+            Self::Provider(capability) => provider.capabilities().has(capability),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The first commit creates an instance.
 
-use duroxide_core::providers::{ExecutionMetadata, TurnCommit, WorkItem};
+use duroxide_core::providers::{ExecutionMetadata, WorkItem};
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -26,7 +26,7 @@ async fn refetch<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, turn: &Turn)
     let instance = turn.item.instance.as_str();
     let events = vec![started(instance, 1)];
     let metadata = resolved();
-    store.ack(TurnCommit { metadata, ..commit(turn, events.clone()) }).await.must("first commit");
+    store.ack(commit(turn, events.clone()).with_metadata(metadata)).await.must("first commit");
     store.send(signal(instance, "next")).await;
     let next = store.turn_of(instance).await;
     assert_eq!(next.item.history, events, "the commit's events are the history");
@@ -100,10 +100,8 @@ pub async fn test_sub_orchestration_instance_creation<F: ProviderFactory + ?Size
     store.send(start_item("parent")).await;
     let parent = store.turn_of("parent").await;
     let child_start = child_start_item("child", "parent");
-    let started_child = TurnCommit {
-        orchestrator_items: vec![child_start.clone()],
-        ..commit(&parent, vec![started("parent", 1)])
-    };
+    let started_child = commit(&parent, vec![started("parent", 1)])
+        .with_messages(&parent.item.instance, vec![child_start.clone()]);
     store.ack(started_child).await.must("a commit that starts a child");
     assert_not_created(&store, "child").await;
 

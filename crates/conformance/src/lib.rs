@@ -40,5 +40,11 @@ mod test_macro;
 
 pub use catalogue::{Validation, ValidationFuture, all};
 pub use factory::{Ability, ProviderFactory};
+
+/// For the macros of this crate.
+#[doc(hidden)]
+pub mod __private {
+    pub use duroxide_core::providers::ProviderCapability;
+}
 pub use report::{Outcome, Report};
 pub use run::{run_all_validations, run_validation};

@@ -1,6 +1,6 @@
 //! An instance keeps the histories of all its executions apart.
 
-use duroxide_core::providers::{TurnCommit, WorkItem};
+use duroxide_core::providers::WorkItem;
 use duroxide_core::{Event, EventKind};
 
 use crate::ProviderFactory;
@@ -36,12 +36,10 @@ async fn end_and_continue<F: ProviderFactory + ?Sized>(
 ) -> Vec<Event> {
     let instance = turn.item.instance.as_str();
     events.push(continued(instance, execution_id, 3));
-    let last = TurnCommit {
-        execution_id,
-        metadata: ended("ContinuedAsNew", "next"),
-        orchestrator_items: vec![continue_as_new(instance)],
-        ..commit(turn, events.clone())
-    };
+    let last = commit(turn, events.clone())
+        .with_execution_id(execution_id)
+        .with_metadata(ended("ContinuedAsNew", "next"))
+        .with_messages(&turn.item.instance, vec![continue_as_new(instance)]);
     store.ack(last).await.must("a commit that continues as new");
     events
 }
@@ -65,7 +63,7 @@ async fn run_executions<F: ProviderFactory + ?Sized>(
         if execution_id < count {
             histories.push(end_and_continue(store, &turn, events, execution_id).await);
         } else {
-            let running = TurnCommit { execution_id, ..commit(&turn, events.clone()) };
+            let running = commit(&turn, events.clone()).with_execution_id(execution_id);
             store.ack(running).await.must("a commit to the latest execution");
             histories.push(events);
         }
@@ -102,7 +100,7 @@ pub async fn test_latest_execution_detection<F: ProviderFactory + ?Sized>(factor
     store.send(signal("a", "late")).await;
     let turn = store.turn_of("a").await;
     let to_the_past =
-        TurnCommit { execution_id: 1, metadata: named(), ..commit(&turn, vec![heard("a", 1, 9)]) };
+        commit(&turn, vec![heard("a", 1, 9)]).with_execution_id(1).with_metadata(named());
     store.ack(to_the_past).await.must("a commit to an earlier execution");
     assert_eq!(store.history("a").await, histories[2], "the latest execution stays the latest");
     if let Some(admin) = store.provider.as_management_capability() {
@@ -123,7 +121,7 @@ pub async fn test_execution_id_sequencing<F: ProviderFactory + ?Sized>(factory: 
         assert_eq!(turn.item.execution_id, execution_id, "the number comes from the last commit");
         let next = execution_id + 1;
         let events = vec![started("a", next)];
-        let moved = TurnCommit { execution_id: next, ..commit(&turn, events) };
+        let moved = commit(&turn, events).with_execution_id(next);
         store.ack(moved).await.must("a commit with a higher number");
     }
 }

@@ -1,7 +1,6 @@
 //! Order and visibility of messages and activities.
 
 use duroxide_core::clock::millis;
-use duroxide_core::providers::TurnCommit;
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -62,10 +61,8 @@ pub async fn test_timer_delayed_visibility<F: ProviderFactory + ?Sized>(factory:
     let first = store.turn_of("a").await;
     let wait = store.lease() * 2;
     let due = timer("a", 2, store.now_ms() + millis(wait));
-    let sleeping = TurnCommit {
-        orchestrator_items: vec![due.clone(), signal("a", "now")],
-        ..commit(&first, vec![started("a", 1)])
-    };
+    let sleeping = commit(&first, vec![started("a", 1)])
+        .with_messages(&first.item.instance, vec![due.clone(), signal("a", "now")]);
     store.ack(sleeping).await.must("a commit with a timer");
     let second = store.turn_of("a").await;
     assert_eq!(second.item.messages, vec![signal("a", "now")], "the timer is not due");
@@ -101,8 +98,7 @@ pub async fn test_worker_item_immediate_visibility<F: ProviderFactory + ?Sized>(
     assert_eq!(store.work().await.item, activity("a", 1));
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let scheduling =
-        TurnCommit { worker_items: vec![activity("a", 2)], ..commit(&turn, vec![started("a", 1)]) };
+    let scheduling = commit(&turn, vec![started("a", 1)]).with_activities(vec![activity("a", 2)]);
     store.ack(scheduling).await.must("a commit with an activity");
     assert_eq!(store.work().await.item, activity("a", 2));
 }

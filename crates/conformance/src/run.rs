@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use crate::limits::VALIDATION_TIME_MAX;
-use crate::{Outcome, ProviderFactory, Report, Validation, all};
+use crate::{Ability, Outcome, ProviderFactory, Report, Validation, all};
 
 /// Runs one validation and panics if the contract is broken.
 ///
@@ -32,13 +32,29 @@ pub async fn run_all_validations(factory: &dyn ProviderFactory) -> Report {
 }
 
 async fn judge(factory: &dyn ProviderFactory, validation: &Validation) -> Outcome {
-    if let Some(missing) = validation.needs.iter().find(|ability| !factory.can(**ability)) {
-        return Outcome::Skipped(*missing);
+    let mut missing = None;
+    let run = async {
+        missing = first_missing(factory, validation).await;
+        if missing.is_none() {
+            run_in_time(factory, validation).await;
+        }
+    };
+    match (catch(run).await, missing) {
+        (Ok(()), None) => Outcome::Passed,
+        (Ok(()), Some(missing)) => Outcome::Skipped(missing),
+        (Err(message), _) => Outcome::Failed(message),
     }
-    match catch(run_in_time(factory, validation)).await {
-        Ok(()) => Outcome::Passed,
-        Err(message) => Outcome::Failed(message),
+}
+
+/// The first ability that the factory denies or the provider does not declare.
+async fn first_missing(factory: &dyn ProviderFactory, validation: &Validation) -> Option<Ability> {
+    let mut needs = validation.needs.iter().copied();
+    let denied = needs.clone().find(|ability| !factory.can(*ability));
+    if denied.is_some() || validation.needs.is_empty() {
+        return denied;
     }
+    let provider = factory.create_provider().await;
+    needs.find(|ability| !ability.is_met_by(provider.as_ref()))
 }
 
 async fn run_in_time(factory: &dyn ProviderFactory, validation: &Validation) {

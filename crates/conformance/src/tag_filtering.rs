@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{SessionFetchConfig, TagFilter, TurnCommit, WorkItem};
+use duroxide_core::providers::{SessionFetchConfig, TagFilter, WorkItem};
 
 use crate::ProviderFactory;
 use crate::limits::CLOCK_SLACK;
@@ -161,10 +161,8 @@ pub async fn test_tag_preserved_through_ack_orchestration_item(factory: &dyn Pro
     let store = Store::open(factory).await;
     store.send(start_item("tagged")).await;
     let turn = store.turn_of("tagged").await;
-    let schedule = TurnCommit {
-        worker_items: vec![tagged(2, "gpu"), activity("tagged", 3)],
-        ..commit(&turn, vec![started("tagged", 1)])
-    };
+    let schedule = commit(&turn, vec![started("tagged", 1)])
+        .with_activities(vec![tagged(2, "gpu"), activity("tagged", 3)]);
     store.ack(schedule).await.must("a commit that schedules activities");
     assert_eq!(ids(&store, &TagFilter::default_only()).await, [3]);
     let work = fetch(&store, &TagFilter::tags(["gpu"])).await.expect("the tag gpu");

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkItem, WorkSlot, WorkerAnnouncement,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
+    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -119,7 +119,9 @@ impl Provider for PostgresProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        let fetch = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        let filter = FetchFilter::from(filter);
+        let fetch =
+            TurnFetch::new(1, lock_timeout).with_poll_timeout(poll_timeout).with_filter(&filter);
         let turns = waiting::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
         let turn = turns.into_iter().next();
         Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
@@ -135,17 +137,12 @@ impl Provider for PostgresProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
-        let turn = TurnCommit {
-            lock_token: lock_token.to_owned(),
-            execution_id,
-            history_delta,
-            worker_items,
-            orchestrator_items,
-            metadata,
-            cancelled_activities,
-            start_limits: Vec::new(),
-            lease_work: None,
-        };
+        let turn = TurnCommit::new(lock_token.to_owned(), execution_id)
+            .with_history_delta(history_delta)
+            .with_activities(worker_items)
+            .with_outgoing_messages(orchestrator_items)
+            .with_metadata(metadata)
+            .with_cancelled_activities(cancelled_activities);
         self.commit("ack_orchestration_item", &turn).await.map(drop)
     }
 
@@ -204,8 +201,11 @@ impl Provider for PostgresProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-        let slots = [WorkSlot { session: session.cloned() }];
-        let fetch = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        let slots = [WorkSlot::new(session.cloned())];
+        let filter = FetchFilter::from(tag_filter);
+        let fetch = WorkFetch::new(&slots, lock_timeout)
+            .with_poll_timeout(poll_timeout)
+            .with_filter(&filter);
         let work = waiting::fetch_work(&self.store, "fetch_work_item", fetch).await?;
         let first = work.into_iter().next();
         Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
@@ -338,8 +338,8 @@ impl Provider for PostgresProvider {
         self.commit("commit_turn", &commit).await
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        true
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::all()
     }
 
     async fn commit_direct_turn(
@@ -376,10 +376,6 @@ impl Provider for PostgresProvider {
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         worker_queue::find_lost(&self.store, tokens).await.during("find_lost_work_locks")
-    }
-
-    fn keeps_start_limits(&self) -> bool {
-        true
     }
 
     async fn fetch_overdue_work(

@@ -7,7 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use duroxide_core::providers::{Provider, TagFilter, TurnCommit};
+use duroxide_core::providers::{Provider, TagFilter};
 use duroxide_sqlite::{SqliteProvider, Synchronous};
 
 use support::*;
@@ -26,10 +26,9 @@ async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
                 provider.enqueue_for_orchestrator(start(&instance), None).await.unwrap();
                 let turn = turn(&*provider).await;
                 let instance = turn.item.instance.clone();
-                let next = TurnCommit {
-                    worker_items: vec![activity(&instance, 2)],
-                    ..commit(&turn.lock_token, vec![started(&instance, 1), heard(&instance, 2)])
-                };
+                let next =
+                    commit(&turn.lock_token, vec![started(&instance, 1), heard(&instance, 2)])
+                        .with_activities(vec![activity(&instance, 2)]);
                 provider.store_turn(next).await.unwrap();
                 let work = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await;
                 let (_, token, _) = work.unwrap().unwrap();

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkItem, WorkSlot, WorkerAnnouncement,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
+    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -136,7 +136,9 @@ impl Provider for SqliteProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        let request = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        let filter = FetchFilter::from(filter);
+        let request =
+            TurnFetch::new(1, lock_timeout).with_poll_timeout(poll_timeout).with_filter(&filter);
         fetch::fetch_turn(self, request).await
     }
 
@@ -150,17 +152,12 @@ impl Provider for SqliteProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
-        let turn = TurnCommit {
-            lock_token: lock_token.to_owned(),
-            execution_id,
-            history_delta,
-            worker_items,
-            orchestrator_items,
-            metadata,
-            cancelled_activities,
-            start_limits: Vec::new(),
-            lease_work: None,
-        };
+        let turn = TurnCommit::new(lock_token.to_owned(), execution_id)
+            .with_history_delta(history_delta)
+            .with_activities(worker_items)
+            .with_outgoing_messages(orchestrator_items)
+            .with_metadata(metadata)
+            .with_cancelled_activities(cancelled_activities);
         commit::commit_turn(self, "ack_orchestration_item", &turn).await.map(drop)
     }
 
@@ -206,8 +203,11 @@ impl Provider for SqliteProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-        let slots = [WorkSlot { session: session.cloned() }];
-        let request = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        let slots = [WorkSlot::new(session.cloned())];
+        let filter = FetchFilter::from(tag_filter);
+        let request = WorkFetch::new(&slots, lock_timeout)
+            .with_poll_timeout(poll_timeout)
+            .with_filter(&filter);
         fetch::fetch_work_item(self, request).await
     }
 
@@ -322,8 +322,8 @@ impl Provider for SqliteProvider {
         commit::commit_turn(self, "commit_turn", &commit).await
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        true
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::all()
     }
 
     async fn commit_direct_turn(
@@ -362,10 +362,6 @@ impl Provider for SqliteProvider {
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         self.read_instance("read_start_event", instance, history::start_event).await
-    }
-
-    fn keeps_start_limits(&self) -> bool {
-        true
     }
 
     async fn fetch_overdue_work(

@@ -96,13 +96,7 @@ impl Stand {
 
     fn fetch_turns(&self, turns_max: usize) -> Result<Vec<FetchedTurn>, String> {
         self.run(|store| async move {
-            let fetch = TurnFetch {
-                turns_max,
-                lock_timeout: LEASE,
-                poll_timeout: Duration::ZERO,
-                filter: None,
-                known: None,
-            };
+            let fetch = TurnFetch::new(turns_max, LEASE);
             store.fetch_orchestration_items(fetch).await
         })
     }

@@ -1,6 +1,6 @@
 //! How an execution gets and keeps its pin.
 
-use duroxide_core::providers::{ExecutionMetadata, TurnCommit};
+use duroxide_core::providers::ExecutionMetadata;
 
 use super::nodes::{gets, pinned_and_ready};
 use crate::ProviderFactory;
@@ -15,7 +15,7 @@ async fn commit_metadata<F: ProviderFactory + ?Sized>(
     metadata: ExecutionMetadata,
 ) {
     let turn = store.woken("pinned").await;
-    let update = TurnCommit { metadata, ..commit(&turn, vec![]) };
+    let update = commit(&turn, vec![]).with_metadata(metadata);
     store.ack(update).await.must("a commit without events");
     store.send(signal("pinned", "next")).await;
 }

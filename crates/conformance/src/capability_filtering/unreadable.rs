@@ -1,6 +1,5 @@
 //! Histories that cannot be decoded, for example because another version wrote them.
 
-use duroxide_core::providers::TurnCommit;
 use duroxide_core::{ErrorDetails, EventKind, PoisonMessageType};
 
 use super::nodes::{fetch, gets, pinned_and_ready, replays};
@@ -103,10 +102,8 @@ pub async fn test_ack_appends_event_to_corrupted_history<F: ProviderFactory + ?S
         message: text.to_owned(),
     };
     let failed = EventKind::OrchestrationFailed { details };
-    let give_up = TurnCommit {
-        metadata: ended("Failed", text),
-        ..commit(&turn, vec![event("pinned", 1, SENTINEL_EVENT_ID, failed)])
-    };
+    let give_up = commit(&turn, vec![event("pinned", 1, SENTINEL_EVENT_ID, failed)])
+        .with_metadata(ended("Failed", text));
     store.ack(give_up).await.must("a commit after a history that cannot be decoded");
     let info = store.admin().get_instance_info("pinned").await.must("info of an instance");
     assert_eq!(info.status, "Failed");

@@ -3,9 +3,7 @@
 use std::time::Duration;
 
 use duroxide_core::EventKind;
-use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, TurnCommit, WorkItem,
-};
+use duroxide_core::providers::{DispatcherCapabilityFilter, ExecutionMetadata, WorkItem};
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -45,7 +43,7 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory + ?Sized>(fa
     assert_eq!(turn.item.messages, vec![start]);
     assert_eq!((turn.item.history.len(), turn.item.execution_id), (0, 1));
     let metadata = ExecutionMetadata { orchestration_name: Some("Another".to_owned()), ..named() };
-    let first = TurnCommit { metadata, ..commit(&turn, vec![started("reused", 1)]) };
+    let first = commit(&turn, vec![started("reused", 1)]).with_metadata(metadata);
     store.ack(first).await.must("the first commit of the new instance");
     let info = store.admin().get_instance_info("reused").await.must("info of an instance");
     assert_eq!((info.orchestration_name.as_str(), info.current_execution_id), ("Another", 1));
@@ -132,11 +130,9 @@ pub async fn test_force_delete_prevents_ack_recreation<F: ProviderFactory + ?Siz
     let turn = store.woken("busy").await;
     delete(&store, "busy").await;
     let shown = EventKind::CustomStatusUpdated { status: Some("back".to_owned()) };
-    let late = TurnCommit {
-        worker_items: vec![activity("busy", 9)],
-        orchestrator_items: vec![start_item("other")],
-        ..commit(&turn, next_events(&turn, vec![shown]))
-    };
+    let late = commit(&turn, next_events(&turn, vec![shown]))
+        .with_activities(vec![activity("busy", 9)])
+        .with_messages(&turn.item.instance, vec![start_item("other")]);
     store.ack(late.clone()).await.must_fail_for_good("a commit of a deleted instance");
     assert_eq!(store.instances().await, [""; 0]);
     assert_eq!(store.history("busy").await, vec![]);

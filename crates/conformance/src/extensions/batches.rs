@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, SemverRange, TurnCommit, TurnFetch,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, SemverRange, TurnFetch,
 };
 use semver::Version;
 
@@ -16,7 +16,7 @@ use crate::support::{
 
 /// A request for turns that does not wait.
 pub(crate) fn turn_fetch(turns_max: usize, lock_timeout: Duration) -> TurnFetch<'static> {
-    TurnFetch { turns_max, lock_timeout, poll_timeout: Duration::ZERO, filter: None, known: None }
+    TurnFetch::new(turns_max, lock_timeout)
 }
 
 /// A turn of a batch as a single fetch returns it. The caller held no history.
@@ -93,10 +93,8 @@ pub async fn a_turn_of_a_batch_is_a_whole_turn<F: ProviderFactory + ?Sized>(fact
         value: "value".to_owned(),
         last_updated_at_ms: 7,
     };
-    let ending = TurnCommit {
-        metadata: ended("ContinuedAsNew", "next"),
-        ..commit(&first, vec![started("a", 1), event("a", 1, 2, set)])
-    };
+    let ending = commit(&first, vec![started("a", 1), event("a", 1, 2, set)])
+        .with_metadata(ended("ContinuedAsNew", "next"));
     store.ack(ending).await.must("a commit that ends an execution");
     store.send(signal("a", "1")).await;
     store.send(signal("a", "2")).await;
@@ -126,7 +124,7 @@ pub async fn a_batch_honours_the_filter<F: ProviderFactory + ?Sized>(factory: &F
         let turn = store.turn_of(instance).await;
         let pin = Some(Version::new(1, minor, 0));
         let metadata = ExecutionMetadata { pinned_duroxide_version: pin, ..named() };
-        let pinned = TurnCommit { metadata, ..commit(&turn, vec![started(instance, 1)]) };
+        let pinned = commit(&turn, vec![started(instance, 1)]).with_metadata(metadata);
         store.ack(pinned).await.must("a commit with a pin");
     }
     for instance in ["new", "old"] {
@@ -134,7 +132,8 @@ pub async fn a_batch_honours_the_filter<F: ProviderFactory + ?Sized>(factory: &F
     }
     let range = SemverRange::new(Version::new(1, 0, 0), Version::new(1, 5, 0));
     let filter = DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] };
-    let request = TurnFetch { filter: Some(&filter), ..turn_fetch(4, store.lease()) };
+    let filter = FetchFilter::from(Some(&filter));
+    let request = turn_fetch(4, store.lease()).with_filter(&filter);
     let batch = store.provider.fetch_orchestration_items(request).await;
     let batch = batch.must("fetching a batch with a filter");
     let found: Vec<_> = batch.iter().map(|turn| turn.item.instance.as_str()).collect();

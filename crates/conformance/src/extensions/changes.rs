@@ -70,7 +70,7 @@ pub async fn a_watch_sees_what_makes_work_fetchable<F: ProviderFactory + ?Sized>
     let turn = store.turn_of("a").await;
     let mut seen = watch(&store, SCOPE);
     let mut scheduling = commit(&turn, vec![started("a", 1)]);
-    scheduling.worker_items = vec![activity("a", 2)];
+    scheduling.activities = vec![(activity("a", 2)).into()];
     store.ack(scheduling).await.must("a commit with an activity");
     must_see(&mut seen, "an activity of a commit").await;
 }

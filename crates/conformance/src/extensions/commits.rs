@@ -19,16 +19,14 @@ pub async fn commit_turn_stores_every_part<F: ProviderFactory + ?Sized>(factory:
     let status = EventKind::CustomStatusUpdated { status: Some("on".to_owned()) };
     let events = vec![started("a", 1), event("a", 1, 2, status)];
     let messages = vec![timer("a", 3, store.now_ms()), signal("a", "own")];
-    let whole = TurnCommit {
-        worker_items: vec![activity("a", 4), activity("a", 5)],
-        orchestrator_items: messages.clone(),
-        cancelled_activities: vec![ScheduledActivityIdentifier {
+    let whole = commit(&turn, events.clone())
+        .with_activities(vec![activity("a", 4), activity("a", 5)])
+        .with_messages(&turn.item.instance, messages.clone())
+        .with_cancelled_activities(vec![ScheduledActivityIdentifier {
             instance: "a".to_owned(),
             execution_id: 1,
             activity_id: 4,
-        }],
-        ..commit(&turn, events.clone())
-    };
+        }]);
     store.provider.commit_turn(Arc::new(whole)).await.must("committing a turn");
     assert_eq!(store.history("a").await, events);
     let status = store.provider.get_custom_status("a", 0).await.must("reading a status");
@@ -46,7 +44,7 @@ pub async fn commit_turn_needs_a_live_lease<F: ProviderFactory + ?Sized>(factory
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
     let valid = Arc::new(commit(&turn, vec![started("a", 1)]));
-    let bogus = TurnCommit { lock_token: "no-such-token".to_owned(), ..TurnCommit::clone(&valid) };
+    let bogus = TurnCommit::clone(&valid).with_lock_token("no-such-token".to_owned());
     let refused = store.provider.commit_turn(Arc::new(bogus)).await;
     refused.must_fail_for_good("a commit under an unknown token");
     store.expire().await;
@@ -69,11 +67,9 @@ pub async fn commit_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factory:
     let before = store.history("a").await;
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    let doomed = TurnCommit {
-        worker_items: vec![activity("a", 3)],
-        orchestrator_items: vec![signal("a", "doomed")],
-        ..commit(&turn, vec![heard("a", 1, 2), started("a", 1)])
-    };
+    let doomed = commit(&turn, vec![heard("a", 1, 2), started("a", 1)])
+        .with_activities(vec![activity("a", 3)])
+        .with_messages(&turn.item.instance, vec![signal("a", "doomed")]);
     let refused = store.provider.commit_turn(Arc::new(doomed)).await;
     refused.must_fail_for_good("a commit with an event id that is already stored");
     assert_eq!(store.history("a").await, before);

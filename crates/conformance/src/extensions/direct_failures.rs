@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{DirectTurn, SessionFetchConfig, TagFilter, TurnCommit, WorkItem};
+use duroxide_core::providers::{HistoryMark, SessionFetchConfig, TagFilter, WorkItem};
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -74,7 +74,7 @@ pub async fn a_lost_activity_fails_a_direct_turn<F: ProviderFactory + ?Sized>(fa
                 store.send(signal("a", "stop")).await;
                 let turn = store.turn_of("a").await;
                 let cancelled_activities = vec![identified("a", 3)];
-                let stop = TurnCommit { cancelled_activities, ..commit(&turn, vec![]) };
+                let stop = commit(&turn, vec![]).with_cancelled_activities(cancelled_activities);
                 store.ack(stop).await.must(lost);
             }
         }
@@ -108,7 +108,7 @@ pub async fn a_direct_turn_is_all_or_nothing<F: ProviderFactory + ?Sized>(factor
         store.direct_failed(turn, what).await;
     }
     let mut turn = waiting.rich_turn();
-    turn.commit.worker_items.push(signal("a", "no activity"));
+    turn.commit.activities.push((signal("a", "no activity")).into());
     store.direct_failed(turn, "a message for the worker queue").await;
     store.all_held(&waiting.tokens, "the leases of both activities").await;
     nothing_happened(&store, &waiting).await;
@@ -138,14 +138,14 @@ async fn of_session<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Waitin
     }
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let first = TurnCommit { worker_items: vec![bound], ..commit(&turn, vec![started("a", 1)]) };
+    let first = commit(&turn, vec![started("a", 1)]).with_activities(vec![bound]);
     let committed = store.provider.commit_turn(Arc::new(first)).await.must("a first commit");
     let incarnation = committed.incarnation.expect("direct turns need an incarnation");
     let owner = SessionFetchConfig { owner_id: "x".to_owned(), lock_timeout: FOREVER };
     let tags = TagFilter::DefaultOnly;
     let fetch = store.provider.fetch_work_item(FOREVER, Duration::ZERO, Some(&owner), &tags);
     let (_, token, _) = fetch.await.must("a fetch").expect("an activity must be fetchable");
-    let mark = duroxide_core::providers::HistoryMark { incarnation, execution_id: 1, event_id: 1 };
+    let mark = HistoryMark::new(incarnation).with_execution_id(1).with_event_id(1);
     Waiting { instance: "a".to_owned(), mark, tokens: vec![token] }
 }
 
@@ -178,8 +178,8 @@ pub async fn a_direct_turn_keeps_the_session<F: ProviderFactory + ?Sized>(factor
     if let WorkItem::ActivityExecute { session_id, .. } = &mut next {
         *session_id = Some("s".to_owned());
     }
-    turn.commit.worker_items = vec![next.clone()];
-    store.direct_must(DirectTurn { ..turn }).await;
+    turn.commit.activities = vec![(next.clone()).into()];
+    store.direct_must(turn).await;
     let as_owner = |owner: &str| SessionFetchConfig {
         owner_id: owner.to_owned(),
         lock_timeout: store.lease(),

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{DirectTurn, HistoryMark};
-
 use crate::ProviderFactory;
 use crate::support::{
     Must, Store, Waiting, activity, commit, completed, facts, heard, identified, signal, started,
@@ -27,23 +25,21 @@ async fn goes_through_the_queue<F: ProviderFactory + ?Sized>(
 pub async fn a_stale_mark_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
-    store
-        .direct_must(DirectTurn { finished_work: vec![], ..waiting.turn(vec![waiting.next()]) })
-        .await;
+    store.direct_must(waiting.turn(vec![waiting.next()]).with_finished_work(vec![])).await;
     let mark = waiting.moved(1, vec![]).mark;
     for (wrong, what) in [
         (waiting.mark, "an older event"),
-        (HistoryMark { event_id: 0, ..mark }, "no event"),
-        (HistoryMark { event_id: mark.event_id + 1, ..mark }, "a newer event"),
-        (HistoryMark { event_id: u64::MAX, ..mark }, "an impossible event"),
-        (HistoryMark { execution_id: 2, ..mark }, "a later execution"),
-        (HistoryMark { execution_id: 0, ..mark }, "an earlier execution"),
-        (HistoryMark { incarnation: mark.incarnation ^ 1, ..mark }, "another incarnation"),
-        (HistoryMark { incarnation: 0, ..mark }, "no incarnation"),
+        (mark.with_event_id(0), "no event"),
+        (mark.with_event_id(mark.event_id + 1), "a newer event"),
+        (mark.with_event_id(u64::MAX), "an impossible event"),
+        (mark.with_execution_id(2), "a later execution"),
+        (mark.with_execution_id(0), "an earlier execution"),
+        (mark.with_incarnation(mark.incarnation ^ 1), "another incarnation"),
+        (mark.with_incarnation(0), "no incarnation"),
     ] {
         // Its events would fit, so that only the mark can refuse it.
         let next = waiting.moved(1, waiting.tokens.clone());
-        let turn = DirectTurn { mark: wrong, ..next.rich_turn() };
+        let turn = next.rich_turn().with_mark(wrong);
         store.direct_refused(turn, what).await;
     }
     goes_through_the_queue(&store, &waiting).await;
@@ -149,15 +145,15 @@ pub async fn a_hidden_message_allows_a_direct_turn<F: ProviderFactory + ?Sized>(
     store.create("b").await;
     let due = store.now_ms() + u64::try_from(store.lease().as_millis()).expect("a short lease");
     let mut turn = waiting.turn(vec![waiting.next()]);
-    turn.commit.orchestrator_items = vec![timer("a", 9, due)];
-    turn.commit.worker_items = vec![activity("a", 3)];
+    turn.commit.outgoing_messages = vec![timer("a", 9, due)];
+    turn.commit.activities = vec![(activity("a", 3)).into()];
     store.send_after(signal("a", "later"), store.lease()).await;
     store.send(signal("b", "mine")).await;
     store.direct_must(turn).await;
 
     let waiting = waiting.moved(1, vec![store.work().await.token]);
     let turn = waiting.turn(vec![waiting.next()]);
-    store.direct_must(DirectTurn { finished_work: vec![], ..turn }).await;
+    store.direct_must(turn.with_finished_work(vec![])).await;
     let waiting = waiting.moved(1, vec![]);
     store.expire().await;
     store.direct_refused(waiting.rich_turn(), "the timer is due").await;
@@ -187,7 +183,7 @@ pub async fn an_unknown_instance_refuses_a_direct_turn<F: ProviderFactory + ?Siz
     seeded.await.must("appending an event");
     for instance in ["ghost", "seeded", ""] {
         for event_id in [0, 1] {
-            let mark = HistoryMark { event_id, ..waiting.mark };
+            let mark = waiting.mark.with_event_id(event_id);
             let known = Waiting { instance: instance.to_owned(), mark, ..waiting.clone() };
             store.direct_refused(known.rich_turn(), "the instance is unknown").await;
         }

@@ -1,12 +1,12 @@
 //! What direct turns store. A direct turn is committed without having been fetched.
 
-use duroxide_core::providers::{DirectTurn, ExecutionMetadata, TurnCommit, WorkItem, WorkLease};
+use duroxide_core::providers::{ExecutionMetadata, ProviderCapability, WorkItem};
 use duroxide_core::{Event, EventKind};
 
 use crate::ProviderFactory;
 use crate::support::{
     Must, Store, Waiting, activity, child_start_item, completed, ended, event, facts, identified,
-    pinned, signal, started, timer,
+    leasing, pinned, signal, started, timer,
 };
 
 /// An event after the mark.
@@ -22,7 +22,7 @@ pub async fn a_direct_turn_appends_events_and_removes_activities<F: ProviderFact
 ) {
     let store = Store::open(factory).await;
     assert!(
-        store.provider.takes_direct_turns(),
+        store.provider.capabilities().has(ProviderCapability::DirectTurns),
         "the provider declares that it commits direct turns"
     );
     let waiting = store.waiting_for("a", vec![activity("a", 2), activity("a", 3)]).await;
@@ -47,7 +47,7 @@ pub async fn a_direct_turn_keeps_other_activities<F: ProviderFactory + ?Sized>(f
     store.send_work(activity("a", 4)).await;
     let turn = waiting.turn(vec![waiting.next()]);
     let finished_work = vec![waiting.tokens[0].clone()];
-    store.direct_must(DirectTurn { finished_work, ..turn }).await;
+    store.direct_must(turn.with_finished_work(finished_work)).await;
     assert_eq!(store.work().await.item, activity("a", 4));
     let other = store.provider.ack_work_item(&waiting.tokens[1], Some(completed("a", 3))).await;
     other.must("completing the other activity");
@@ -61,8 +61,7 @@ pub async fn direct_turns_follow_one_another<F: ProviderFactory + ?Sized>(factor
     let mut waiting = store.waiting("a").await;
     for step in 1..=5 {
         let mut turn = waiting.turn(vec![waiting.next()]);
-        turn.commit.worker_items = vec![activity("a", 10 + step)];
-        turn.commit.lease_work = Some(WorkLease { indexes: vec![0], lock_timeout: store.lease() });
+        turn.commit.activities = leasing(vec![activity("a", 10 + step)], &[0], store.lease());
         let mut committed = store.direct_must(turn).await;
         let leased = committed.leased.pop().expect("a lease of the next activity was requested");
         assert_eq!((leased.index, committed.leased.len()), (0, 0));
@@ -86,7 +85,7 @@ pub async fn a_direct_turn_stores_every_part<F: ProviderFactory + ?Sized>(factor
     let mut turn = waiting.rich_turn();
     turn.finished_work.truncate(1);
     let due = store.now_ms() + u64::try_from(store.lease().as_millis()).expect("a short lease");
-    turn.commit.orchestrator_items = vec![child_start_item("a::child", "a"), timer("a", 9, due)];
+    turn.commit.outgoing_messages = vec![child_start_item("a::child", "a"), timer("a", 9, due)];
     turn.commit.cancelled_activities = vec![identified("a", 3)];
     let expected = turn.commit.history_delta.clone();
     let committed = store.direct_must(turn).await;
@@ -127,7 +126,7 @@ pub async fn a_direct_turn_completes_an_execution<F: ProviderFactory + ?Sized>(f
     store.create("parent").await;
     let mut turn = waiting.turn(vec![after(&waiting, 1, done)]);
     turn.commit.metadata = ended("Completed", "42");
-    turn.commit.orchestrator_items = vec![result.clone()];
+    turn.commit.outgoing_messages = vec![result.clone()];
     store.direct_must(turn).await;
     let outcome = store.provider.read_outcome("a").await.must("reading an outcome");
     assert!(
@@ -150,8 +149,7 @@ pub async fn a_direct_turn_continues_as_new<F: ProviderFactory + ?Sized>(factory
     let mut turn = waiting.rich_turn();
     turn.commit.history_delta.push(after(&waiting, 4, end));
     turn.commit.metadata = ended("ContinuedAsNew", "next");
-    turn.commit.worker_items.clear();
-    turn.commit.lease_work = None;
+    turn.commit.activities.clear();
     let next = WorkItem::ContinueAsNew {
         instance: "a".to_owned(),
         orchestration: "TestOrch".to_owned(),
@@ -163,7 +161,7 @@ pub async fn a_direct_turn_continues_as_new<F: ProviderFactory + ?Sized>(factory
         carry_forward_events: vec![],
         initial_custom_status: None,
     };
-    turn.commit.orchestrator_items = vec![next.clone()];
+    turn.commit.outgoing_messages = vec![next.clone()];
     store.direct_must(turn).await;
     let fetched = store.turn_of("a").await;
     assert_eq!(fetched.item.messages, vec![next]);
@@ -180,8 +178,8 @@ pub async fn a_direct_turn_may_start_an_execution<F: ProviderFactory + ?Sized>(f
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
     let turn = waiting.turn(vec![started("a", 2)]);
-    let commit = TurnCommit { execution_id: 2, metadata: pinned("9.9.9"), ..turn.commit };
-    store.direct_must(DirectTurn { commit, ..turn }).await;
+    let commit = turn.commit.clone().with_execution_id(2).with_metadata(pinned("9.9.9"));
+    store.direct_must(turn.with_commit(commit)).await;
     assert_eq!(facts(&store.history("a").await), facts(&[started("a", 2)]));
     store.send(signal("a", "next")).await;
     let filter = duroxide_core::providers::DispatcherCapabilityFilter {

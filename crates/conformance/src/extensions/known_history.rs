@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duroxide_core::Event;
-use duroxide_core::providers::{FetchedTurn, HistoryMark, KnownHistory, TurnCommit, TurnFetch};
+use duroxide_core::providers::{FetchedTurn, HistoryMark, KnownHistory};
 
 use super::batches::turn_fetch;
 use crate::ProviderFactory;
@@ -24,7 +24,7 @@ async fn turn_with<F: ProviderFactory + ?Sized>(
 ) -> FetchedTurn {
     store.send(signal("a", "next")).await;
     let known: Arc<dyn KnownHistory> = Arc::new(Held(mark));
-    let request = TurnFetch { known: Some(known), ..turn_fetch(1, store.lease()) };
+    let request = turn_fetch(1, store.lease()).with_known(known);
     let batch = store.provider.fetch_orchestration_items(request).await;
     let mut batch = batch.must("fetching with known history");
     assert_eq!(batch.len(), 1, "one turn is fetchable");
@@ -52,13 +52,13 @@ async fn create_marked<F: ProviderFactory + ?Sized>(
     let events = vec![started("a", 1), heard("a", 1, 2), heard("a", 1, 3)];
     let committed = store.provider.commit_turn(Arc::new(commit(&turn, events.clone()))).await;
     let incarnation = committed.must("committing a turn").incarnation;
-    let mark =
-        incarnation.map(|incarnation| HistoryMark { incarnation, execution_id: 1, event_id: 2 });
+    let mark = incarnation
+        .map(|incarnation| HistoryMark::new(incarnation).with_execution_id(1).with_event_id(2));
     (mark, events)
 }
 
 // The mark for a provider without incarnations, which must ignore every mark.
-const FOREIGN: HistoryMark = HistoryMark { incarnation: 1, execution_id: 1, event_id: 2 };
+const FOREIGN: HistoryMark = HistoryMark::new(1).with_execution_id(1).with_event_id(2);
 
 #[track_caller]
 fn assert_whole(turn: &FetchedTurn, events: &[Event], what: &str) {
@@ -98,9 +98,9 @@ pub async fn a_mark_that_does_not_match_is_ignored<F: ProviderFactory + ?Sized>(
     let (mark, events) = create_marked(&store).await;
     let mark = mark.unwrap_or(FOREIGN);
     for (wrong, what) in [
-        (HistoryMark { execution_id: 2, ..mark }, "a mark of another execution"),
-        (HistoryMark { event_id: 99, ..mark }, "a mark past the end"),
-        (HistoryMark { incarnation: mark.incarnation ^ 1, ..mark }, "another incarnation's mark"),
+        (mark.with_execution_id(2), "a mark of another execution"),
+        (mark.with_event_id(99), "a mark past the end"),
+        (mark.with_incarnation(mark.incarnation ^ 1), "another incarnation's mark"),
     ] {
         let turn = turn_with(&store, wrong).await;
         assert_whole(&turn, &events, what);
@@ -115,7 +115,7 @@ pub async fn a_mark_of_an_earlier_execution_is_ignored<F: ProviderFactory + ?Siz
     store.send(signal("a", "next")).await;
     let turn = store.turn_of("a").await;
     let events = vec![started("a", 2), heard("a", 2, 2), heard("a", 2, 3)];
-    let moved = TurnCommit { execution_id: 2, ..commit(&turn, events.clone()) };
+    let moved = commit(&turn, events.clone()).with_execution_id(2);
     store.ack(moved).await.must("a commit to the next execution");
     let turn = turn_with(&store, mark.unwrap_or(FOREIGN)).await;
     assert_eq!(turn.item.execution_id, 2);

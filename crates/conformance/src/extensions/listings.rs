@@ -1,7 +1,5 @@
 //! Management data is exact: real times, newest first, every queued row counted.
 
-use duroxide_core::providers::TurnCommit;
-
 use crate::ProviderFactory;
 use crate::support::{Must, Store, activity, commit, ended, heard, signal, start_item, started};
 
@@ -40,10 +38,7 @@ pub async fn times_are_real_milliseconds<F: ProviderFactory + ?Sized>(factory: &
     let before_end = store.now_ms();
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    let ending = TurnCommit {
-        metadata: ended("Completed", "done"),
-        ..commit(&turn, vec![heard("a", 1, 2)])
-    };
+    let ending = commit(&turn, vec![heard("a", 1, 2)]).with_metadata(ended("Completed", "done"));
     store.ack(ending).await.must("a commit that completes");
     let after_end = store.now_ms();
     let (start, end) = (before_start..=after_start, before_end..=after_end);
@@ -101,7 +96,7 @@ pub async fn totals_are_exact<F: ProviderFactory + ?Sized>(factory: &F) {
         store.send(start_item(instance)).await;
         let turn = store.turn_of(instance).await;
         let events = vec![started(instance, 1), heard(instance, 1, 2)];
-        let ending = TurnCommit { metadata: ended(status, "out"), ..commit(&turn, events) };
+        let ending = commit(&turn, events).with_metadata(ended(status, "out"));
         store.ack(ending).await.must("a commit that completes an instance");
     }
     let totals = store.admin().get_system_metrics().await.must("reading totals");

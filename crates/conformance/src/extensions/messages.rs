@@ -1,7 +1,7 @@
 //! Messages come back unchanged, reach their instance, and a turn contains all visible ones.
 
 use duroxide_core::ErrorDetails;
-use duroxide_core::providers::{TurnCommit, WorkItem};
+use duroxide_core::providers::WorkItem;
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -71,7 +71,7 @@ pub async fn every_kind_of_message_comes_back_unchanged<F: ProviderFactory + ?Si
     }
     let turn = store.turn_of("a").await;
     assert_eq!(turn.item.messages, messages, "sent directly");
-    let echo = TurnCommit { orchestrator_items: messages.clone(), ..commit(&turn, vec![]) };
+    let echo = commit(&turn, vec![]).with_messages(&turn.item.instance, messages.clone());
     store.ack(echo).await.must("a commit with messages of every kind");
     assert_eq!(store.turn_of("a").await.item.messages, messages, "sent by a commit");
 }
@@ -118,10 +118,8 @@ pub async fn the_orchestrator_queue_accepts_no_activity<F: ProviderFactory + ?Si
     sent.must_fail_for_good("enqueueing an activity for an orchestration");
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    let mixed = TurnCommit {
-        orchestrator_items: vec![activity("a", 2), signal("a", "2")],
-        ..commit(&turn, vec![])
-    };
+    let mixed = commit(&turn, vec![])
+        .with_messages(&turn.item.instance, vec![activity("a", 2), signal("a", "2")]);
     store.ack(mixed).await.must("a commit with an activity among its messages");
     assert_eq!(store.turn_of("a").await.item.messages, vec![signal("a", "2")]);
     store.no_work("the activity was discarded").await;
@@ -155,10 +153,8 @@ pub async fn messages_reach_their_instance<F: ProviderFactory + ?Sized>(factory:
         parent_id: 2,
         result: "done".to_owned(),
     };
-    let ending = TurnCommit {
-        orchestrator_items: vec![result.clone()],
-        ..commit(&child, vec![heard("child", 1, 2)])
-    };
+    let ending = commit(&child, vec![heard("child", 1, 2)])
+        .with_messages(&child.item.instance, vec![result.clone()]);
     store.ack(ending).await.must("a commit that sends the result to the parent");
     assert_eq!(store.turn_of("parent").await.item.messages, vec![result]);
     store.no_turn("the child has no message").await;

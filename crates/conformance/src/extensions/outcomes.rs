@@ -1,6 +1,6 @@
 //! The outcome of an instance, read without its history.
 
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, TurnCommit};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 
 use crate::ProviderFactory;
@@ -12,7 +12,8 @@ async fn outcome<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> InstanceO
     let custom = store.provider.get_custom_status("a", 0).await.must("reading a custom status");
     let (custom_status, custom_status_version) = custom.unwrap_or((None, 0));
     let status = store.provider.read_status("a").await.must("reading a status");
-    let parts = InstanceStatus { outcome: outcome.clone(), custom_status, custom_status_version };
+    let custom_status = Ok(Some((custom_status, custom_status_version)));
+    let parts = InstanceStatus::new(outcome.clone(), custom_status);
     assert_eq!(status, parts, "a status equals its parts");
     outcome
 }
@@ -31,7 +32,7 @@ async fn step<F: ProviderFactory + ?Sized>(
     store.send(signal("a", "next")).await;
     let turn = store.turn_of("a").await;
     let metadata = status.map_or_else(crate::support::named, |status| ended(status, "out"));
-    let next = TurnCommit { execution_id, metadata, ..commit(&turn, events) };
+    let next = commit(&turn, events).with_execution_id(execution_id).with_metadata(metadata);
     store.ack(next).await.must("a commit");
 }
 

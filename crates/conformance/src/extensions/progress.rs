@@ -1,10 +1,8 @@
 //! The store keeps the progress of a running activity for clients and for the next attempt.
 
-use std::time::Duration;
-
 use duroxide_core::providers::{
-    ActivityProgress, ChangeScope, FetchedWork, ScheduledActivityIdentifier, TagFilter, TurnCommit,
-    WorkFetch, WorkSlot,
+    ActivityProgress, ChangeScope, FetchFilter, FetchedWork, ScheduledActivityIdentifier,
+    TagFilter, WorkFetch, WorkSlot,
 };
 
 use crate::ProviderFactory;
@@ -13,12 +11,9 @@ use crate::support::{Must, Store, activity, commit, completed, start_item, start
 
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     async fn fetched(&self) -> FetchedWork {
-        let request = WorkFetch {
-            slots: &[WorkSlot { session: None }],
-            lock_timeout: self.lease(),
-            poll_timeout: Duration::ZERO,
-            tag_filter: &TagFilter::DefaultOnly,
-        };
+        let slots = [WorkSlot::new(None)];
+        let filter = FetchFilter::from(&TagFilter::DefaultOnly);
+        let request = WorkFetch::new(&slots, self.lease()).with_filter(&filter);
         let mut fetched = self.provider.fetch_work_items(request).await.must("fetching");
         fetched.pop().expect("an activity must be fetchable")
     }
@@ -104,10 +99,8 @@ pub async fn progress_is_deleted_with_its_activity<F: ProviderFactory + ?Sized>(
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let scheduling = TurnCommit {
-        worker_items: vec![activity("a", 2), activity("a", 3)],
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let scheduling = commit(&turn, vec![started("a", 1)])
+        .with_activities(vec![activity("a", 2), activity("a", 3)]);
     store.ack(scheduling).await.must("a commit");
     let (first, second) = (store.fetched().await, store.fetched().await);
     store.report(&first, "x").await;
@@ -120,7 +113,7 @@ pub async fn progress_is_deleted_with_its_activity<F: ProviderFactory + ?Sized>(
     let turn = store.turn_of("a").await;
     let instance = "a".to_owned();
     let second_id = ScheduledActivityIdentifier { instance, execution_id: 1, activity_id: 3 };
-    let cancelling = TurnCommit { cancelled_activities: vec![second_id], ..commit(&turn, vec![]) };
+    let cancelling = commit(&turn, vec![]).with_cancelled_activities(vec![second_id]);
     store.ack(cancelling).await.must("a commit that cancels");
     assert!(store.progress("a").await.is_empty());
     let late = store.provider.record_activity_progress(&second.lock_token, "x").await;

@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    FetchedWork, OverdueFetch, SessionFetchConfig, StartLimit, TagFilter, TurnCommit, WorkFetch,
-    WorkItem, WorkLease, WorkSlot,
+    FetchedWork, OverdueFetch, ProviderCapability, ScheduledActivity, SessionFetchConfig,
+    WorkFetch, WorkItem, WorkSlot,
 };
 
 use crate::ProviderFactory;
 use crate::limits::{CLOCK_SLACK, SETTLE_TIME, WAKE_TIME_MAX};
 use crate::support::{Must, Store, activity, commit, completed, start_item, started};
 
-const ANY_WORKER: WorkSlot = WorkSlot { session: None };
+const ANY_WORKER: WorkSlot = WorkSlot::new(None);
 
 /// An activity with a tag and a session that no worker serves.
 fn unserved(id: u64) -> WorkItem {
@@ -24,23 +24,30 @@ fn unserved(id: u64) -> WorkItem {
     item
 }
 
+fn activity_id(item: &WorkItem) -> Option<u64> {
+    match item {
+        WorkItem::ActivityExecute { id, .. } => Some(*id),
+        _other_message => None,
+    }
+}
+
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     /// Commits a turn of a new instance `a` that schedules activities with limits.
     async fn schedule_limited(&self, items: Vec<WorkItem>, limits: &[(u64, Duration)]) {
         assert!(
-            self.provider.keeps_start_limits(),
+            self.provider.capabilities().has(ProviderCapability::StartLimits),
             "the provider declares that it keeps no limits"
         );
         self.send(start_item("a")).await;
         let turn = self.turn_of("a").await;
-        let limits = limits.iter();
-        let scheduling = TurnCommit {
-            worker_items: items,
-            start_limits: limits
-                .map(|(activity_id, limit)| StartLimit { activity_id: *activity_id, limit: *limit })
-                .collect(),
-            ..commit(&turn, vec![started("a", 1)])
+        let limited = |item: WorkItem| {
+            let own = |(id, _): &&(u64, Duration)| activity_id(&item) == Some(*id);
+            let limit = limits.iter().find(own).map(|(_, limit)| *limit);
+            let activity = ScheduledActivity::new(item);
+            limit.into_iter().fold(activity, ScheduledActivity::with_start_limit)
         };
+        let scheduling =
+            commit(&turn, vec![started("a", 1)]).with_activities(items.into_iter().map(limited));
         let committed = self.provider.commit_turn(Arc::new(scheduling)).await;
         committed.must("a commit with schedule-to-start limits");
     }
@@ -51,17 +58,13 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
 
     async fn overdue_up_to(&self, work_max: usize) -> Vec<FetchedWork> {
         let (lock_timeout, poll_timeout) = (self.lease(), Duration::ZERO);
-        let request = OverdueFetch { work_max, lock_timeout, poll_timeout };
+        let request = OverdueFetch::new(work_max, lock_timeout).with_poll_timeout(poll_timeout);
         self.provider.fetch_overdue_work(request).await.must("fetching overdue activities")
     }
 
     async fn fetch_as(&self, slot: WorkSlot) -> Option<FetchedWork> {
-        let request = WorkFetch {
-            slots: &[slot],
-            lock_timeout: self.lease(),
-            poll_timeout: Duration::ZERO,
-            tag_filter: &TagFilter::Any,
-        };
+        let slots = [slot];
+        let request = WorkFetch::new(&slots, self.lease());
         let fetched = self.provider.fetch_work_items(request).await;
         fetched.must("fetching an activity").pop()
     }
@@ -128,15 +131,10 @@ pub async fn a_lease_by_the_commit_is_a_start<F: ProviderFactory + ?Sized>(facto
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
     let limit = store.lease();
-    let scheduling = TurnCommit {
-        worker_items: vec![activity("a", 2), activity("a", 3)],
-        start_limits: vec![
-            StartLimit { activity_id: 2, limit },
-            StartLimit { activity_id: 3, limit },
-        ],
-        lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: store.lease() }),
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let scheduling = commit(&turn, vec![started("a", 1)]).with_activities([
+        ScheduledActivity::new(activity("a", 2)).with_start_limit(limit).with_lease(limit),
+        ScheduledActivity::new(activity("a", 3)).with_start_limit(limit),
+    ]);
     let committed = store.provider.commit_turn(Arc::new(scheduling)).await.must("a commit");
     assert_eq!(committed.leased.len(), 1, "one lease was requested: {committed:?}");
     store.expire().await;
@@ -203,7 +201,7 @@ pub async fn an_overdue_fetch_claims_no_session<F: ProviderFactory + ?Sized>(fac
     assert_eq!(store.overdue().await.len(), 1);
     let owner_id = "worker".to_owned();
     let session = Some(SessionFetchConfig { owner_id, lock_timeout: store.lease() });
-    let work = store.fetch_as(WorkSlot { session }).await;
+    let work = store.fetch_as(WorkSlot::new(session)).await;
     assert_eq!(work.map(|work| work.item), Some(unserved(3)), "the session is free");
 }
 
@@ -232,7 +230,7 @@ pub async fn a_waiting_overdue_fetch_sees_time_pass<F: ProviderFactory + ?Sized>
     let waiting = tokio::spawn({
         let provider = Arc::clone(&store.provider);
         let poll_timeout = WAKE_TIME_MAX * 4;
-        let request = OverdueFetch { work_max: 10, lock_timeout: lease, poll_timeout };
+        let request = OverdueFetch::new(10, lease).with_poll_timeout(poll_timeout);
         async move { provider.fetch_overdue_work(request).await }
     });
     tokio::time::sleep(SETTLE_TIME).await;

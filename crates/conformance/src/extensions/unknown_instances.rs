@@ -1,6 +1,6 @@
 //! Messages for unknown instances are parked and block no other instance.
 
-use duroxide_core::providers::{ParkedMessage, TurnCommit, WorkItem};
+use duroxide_core::providers::{ParkedMessage, WorkItem};
 
 use crate::ProviderFactory;
 use crate::support::{
@@ -53,10 +53,8 @@ pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(fac
     store.send(start_item("parent")).await;
     let parent = store.turn_of("parent").await;
     let start = child_start_item("child", "parent");
-    let starting = TurnCommit {
-        orchestrator_items: vec![start.clone()],
-        ..commit(&parent, vec![started("parent", 1)])
-    };
+    let starting = commit(&parent, vec![started("parent", 1)])
+        .with_messages(&parent.item.instance, vec![start.clone()]);
     store.ack(starting).await.must("a commit that starts a child");
     assert_eq!(store.turn_of("child").await.item.messages, vec![cancel, start]);
 }
@@ -101,7 +99,7 @@ pub async fn parked_messages_are_listed<F: ProviderFactory + ?Sized>(factory: &F
 
     store.send(start_item("ghost")).await;
     let turn = store.turn_of("ghost").await;
-    let own = TurnCommit { metadata: named(), ..commit(&turn, vec![started("ghost", 1)]) };
+    let own = commit(&turn, vec![started("ghost", 1)]).with_metadata(named());
     store.ack(own).await.must("a first commit");
     assert_eq!(parked(&store, 10).await, listed[1..], "delivered messages are no longer parked");
 }

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, SemverRange, TurnCommit,
-};
+use duroxide_core::providers::{DispatcherCapabilityFilter, ExecutionMetadata, SemverRange};
 use semver::Version;
 
 use crate::ProviderFactory;
@@ -38,7 +36,7 @@ async fn pin_with<F: ProviderFactory + ?Sized>(
     let metadata = ExecutionMetadata { pinned_duroxide_version: Some(version(pin)), ..metadata };
     let mut start = started(instance, 1);
     start.duroxide_version = pin.to_owned();
-    let first = TurnCommit { metadata, ..commit(&turn, vec![start]) };
+    let first = commit(&turn, vec![start]).with_metadata(metadata);
     store.ack(first).await.must("a commit with a pin");
 }
 

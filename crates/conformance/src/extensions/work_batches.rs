@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    FetchedWork, SessionFetchConfig, TagFilter, WorkFetch, WorkItem, WorkSlot,
+    FetchFilter, FetchedWork, SessionFetchConfig, TagFilter, WorkFetch, WorkItem, WorkSlot,
 };
 
 use crate::ProviderFactory;
 use crate::support::{Must, Store, activity};
 
-const FREE: WorkSlot = WorkSlot { session: None };
+const FREE: WorkSlot = WorkSlot::new(None);
 
 fn owned(owner: &str, lock_timeout: Duration) -> WorkSlot {
     let owner_id = owner.to_owned();
-    WorkSlot { session: Some(SessionFetchConfig { owner_id, lock_timeout }) }
+    WorkSlot::new(Some(SessionFetchConfig { owner_id, lock_timeout }))
 }
 
 fn special(id: u64, session: Option<&str>, label: Option<&str>) -> WorkItem {
@@ -33,7 +33,9 @@ async fn fetch<F: ProviderFactory + ?Sized>(
     tag_filter: &TagFilter,
 ) -> Vec<FetchedWork> {
     let (lock_timeout, poll_timeout) = (store.lease(), Duration::ZERO);
-    let request = WorkFetch { slots, lock_timeout, poll_timeout, tag_filter };
+    let filter = FetchFilter::from(tag_filter);
+    let request =
+        WorkFetch::new(slots, lock_timeout).with_poll_timeout(poll_timeout).with_filter(&filter);
     let batch = store.provider.fetch_work_items(request).await;
     let batch = batch.must("fetching a batch of activities");
     let used: BTreeSet<_> = batch.iter().map(|work| work.slot).collect();

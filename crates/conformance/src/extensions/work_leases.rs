@@ -4,40 +4,41 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{
-    CommittedTurn, SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkLease,
-};
+use duroxide_core::providers::{CommittedTurn, SessionFetchConfig, TagFilter, WorkItem};
 
 use super::waiting::{settle, wait_for_work, woken};
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, activity, commit, completed, heard, identified, signal, start_item, started,
+    Must, Store, activity, commit, completed, heard, identified, leasing, signal, start_item,
+    started,
 };
 
 /// Commits the first turn of "a", which schedules activities and requests leases.
 async fn scheduled<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
     work: Vec<WorkItem>,
-    lease: WorkLease,
+    leased: &[usize],
+) -> CommittedTurn {
+    scheduled_for(store, work, leased, store.lease()).await
+}
+
+/// The same with leases of another length.
+async fn scheduled_for<F: ProviderFactory + ?Sized>(
+    store: &Store<'_, F>,
+    work: Vec<WorkItem>,
+    leased: &[usize],
+    lock_timeout: Duration,
 ) -> CommittedTurn {
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let first = TurnCommit {
-        worker_items: work,
-        lease_work: Some(lease),
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let first =
+        commit(&turn, vec![started("a", 1)]).with_activities(leasing(work, leased, lock_timeout));
     store.provider.commit_turn(Arc::new(first)).await.must("a commit that leases")
-}
-
-fn lease(indexes: Vec<usize>, lock_timeout: Duration) -> Option<WorkLease> {
-    Some(WorkLease { indexes, lock_timeout })
 }
 
 /// Schedules activity 2 under a lease of the usual length; its token.
 async fn one_leased<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> String {
-    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
-    let committed = scheduled(store, vec![activity("a", 2)], wish).await;
+    let committed = scheduled(store, vec![activity("a", 2)], &[0]).await;
     let [leased] = committed.leased.as_slice() else {
         panic!("one lease was requested: {:?}", committed.leased);
     };
@@ -49,9 +50,8 @@ async fn one_leased<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> String
 /// lost. This also holds for providers that lease nothing.
 pub async fn a_requested_activity_is_leased_or_enqueued<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let wish = WorkLease { indexes: vec![0, 2], lock_timeout: store.lease() };
     let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
-    let committed = scheduled(&store, work.clone(), wish).await;
+    let committed = scheduled(&store, work.clone(), &[0, 2]).await;
     let leased: BTreeSet<_> = committed.leased.iter().map(|leased| leased.index).collect();
     assert_eq!(leased.len(), committed.leased.len(), "each is leased once");
     assert!(leased.iter().all(|index| [0, 2].contains(index)), "no other lease was requested");
@@ -72,8 +72,8 @@ pub async fn a_requested_activity_is_leased_or_enqueued<F: ProviderFactory + ?Si
 /// attempt, and the lease is lost. The lease lasts as long as requested.
 pub async fn a_leased_activity_is_not_fetched_by_others<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() * 2 };
-    let committed = scheduled(&store, vec![activity("a", 2)], wish).await;
+    let length = store.lease() * 2;
+    let committed = scheduled_for(&store, vec![activity("a", 2)], &[0], length).await;
     let [leased] = committed.leased.as_slice() else {
         panic!("one lease was requested: {:?}", committed.leased);
     };
@@ -96,9 +96,8 @@ pub async fn a_leased_activity_is_not_fetched_by_others<F: ProviderFactory + ?Si
 /// Each lease has its own token.
 pub async fn each_leased_activity_has_a_token<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let wish = WorkLease { indexes: vec![0, 1, 2], lock_timeout: store.lease() };
     let work: Vec<_> = (2..5).map(|id| activity("a", id)).collect();
-    let committed = scheduled(&store, work, wish).await;
+    let committed = scheduled(&store, work, &[0, 1, 2]).await;
     let tokens: BTreeSet<_> = committed.leased.iter().map(|it| it.lock_token.as_str()).collect();
     assert_eq!(tokens.len(), 3, "three activities, three tokens: {:?}", committed.leased);
     for (leased, id) in committed.leased.iter().zip(2..) {
@@ -113,10 +112,8 @@ pub async fn each_leased_activity_has_a_token<F: ProviderFactory + ?Sized>(facto
 /// Only requested activities are leased; the others can be fetched at once, oldest first.
 pub async fn only_requested_activities_are_leased<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    // The last index is out of range.
-    let wish = WorkLease { indexes: vec![1, 3, 9], lock_timeout: store.lease() };
     let work: Vec<_> = (2..6).map(|id| activity("a", id)).collect();
-    let committed = scheduled(&store, work, wish).await;
+    let committed = scheduled(&store, work, &[1, 3]).await;
     let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
     assert_eq!(leased, [1, 3]);
     for id in [2, 4] {
@@ -181,8 +178,7 @@ pub async fn leased_work_keeps_its_tag<F: ProviderFactory + ?Sized>(factory: &F)
     if let WorkItem::ActivityExecute { tag, .. } = &mut tagged {
         *tag = Some("gpu".to_owned());
     }
-    let wish = WorkLease { indexes: vec![0], lock_timeout: store.lease() };
-    let committed = scheduled(&store, vec![tagged.clone()], wish).await;
+    let committed = scheduled(&store, vec![tagged.clone()], &[0]).await;
     assert_eq!(committed.leased.len(), 1, "the caller decides which tags it serves");
     store.expire().await;
     store.no_work("the activity has a tag").await;
@@ -197,8 +193,7 @@ pub async fn an_activity_of_a_session_is_not_leased<F: ProviderFactory + ?Sized>
     if let WorkItem::ActivityExecute { session_id, .. } = &mut bound {
         *session_id = Some("s".to_owned());
     }
-    let wish = WorkLease { indexes: vec![0, 1], lock_timeout: store.lease() };
-    let committed = scheduled(&store, vec![bound.clone(), activity("a", 3)], wish).await;
+    let committed = scheduled(&store, vec![bound.clone(), activity("a", 3)], &[0, 1]).await;
     let leased: Vec<_> = committed.leased.iter().map(|leased| leased.index).collect();
     assert_eq!(leased, [1], "the other activity is leased");
     store.no_work("a worker without sessions does not get the activity").await;
@@ -213,12 +208,10 @@ pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: 
     let store = Store::open(factory).await;
     store.send(start_item("a")).await;
     let turn = store.turn_of("a").await;
-    let first = TurnCommit {
-        worker_items: vec![activity("a", 2), activity("a", 3)],
-        cancelled_activities: vec![identified("a", 2)],
-        lease_work: lease(vec![0, 1], store.lease()),
-        ..commit(&turn, vec![started("a", 1)])
-    };
+    let work = vec![activity("a", 2), activity("a", 3)];
+    let first = commit(&turn, vec![started("a", 1)])
+        .with_activities(leasing(work, &[0, 1], store.lease()))
+        .with_cancelled_activities(vec![identified("a", 2)]);
     let first = store.provider.commit_turn(Arc::new(first)).await.must("a commit that leases");
     let other = first.leased.iter().find(|leased| leased.index == 1);
     let other = &other.expect("the other activity is leased").lock_token;
@@ -226,10 +219,8 @@ pub async fn leased_work_can_be_cancelled<F: ProviderFactory + ?Sized>(factory: 
 
     store.send(signal("a", "stop")).await;
     let turn = store.turn_of("a").await;
-    let second = TurnCommit {
-        cancelled_activities: vec![identified("a", 3)],
-        ..commit(&turn, vec![heard("a", 1, 2)])
-    };
+    let second =
+        commit(&turn, vec![heard("a", 1, 2)]).with_cancelled_activities(vec![identified("a", 3)]);
     store.provider.commit_turn(Arc::new(second)).await.must("a commit that cancels");
     for leased in &first.leased {
         let renewed = store.provider.renew_work_item_lock(&leased.lock_token, store.lease()).await;
@@ -247,13 +238,13 @@ pub async fn a_refused_commit_leases_nothing<F: ProviderFactory + ?Sized>(factor
     store.create("a").await;
     store.send(signal("a", "1")).await;
     let turn = store.turn_of("a").await;
-    let valid = TurnCommit {
-        worker_items: vec![activity("a", 3)],
-        lease_work: lease(vec![0], store.lease()),
-        ..commit(&turn, vec![heard("a", 1, 2)])
-    };
-    let duplicate = TurnCommit { history_delta: vec![started("a", 1)], ..valid.clone() };
-    let unknown = TurnCommit { lock_token: "no-such-token".to_owned(), ..valid.clone() };
+    let valid = commit(&turn, vec![heard("a", 1, 2)]).with_activities(leasing(
+        vec![activity("a", 3)],
+        &[0],
+        store.lease(),
+    ));
+    let duplicate = valid.clone().with_history_delta(vec![started("a", 1)]);
+    let unknown = valid.clone().with_lock_token("no-such-token".to_owned());
     for (doomed, why) in [(duplicate, "an event that is stored"), (unknown, "an unknown token")] {
         store.provider.commit_turn(Arc::new(doomed)).await.must_fail_for_good(why);
     }

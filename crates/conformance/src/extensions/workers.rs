@@ -20,12 +20,9 @@ fn tagged(id: u64, label: &str) -> WorkItem {
 
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     async fn announce(&self, node_id: &str, tag_filter: TagFilter, expires_in: Duration) {
-        let announcement = WorkerAnnouncement {
-            node_id: node_id.to_owned(),
-            tag_filter,
-            activities: vec!["B".to_owned(), "A".to_owned()],
-            expires_in,
-        };
+        let announcement = WorkerAnnouncement::new(node_id.to_owned(), expires_in)
+            .with_tag_filter(tag_filter)
+            .with_activities(vec!["B".to_owned(), "A".to_owned()]);
         self.provider.announce_worker(&announcement).await.must("announcing a worker");
     }
 
@@ -38,7 +35,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     }
 
     async fn waiting_work(&self, tag: Option<&str>, after: u64, limit: u32) -> Vec<WaitingWork> {
-        let query = WaitingWorkQuery { tag: tag.map(str::to_owned), after, limit };
+        let query = WaitingWorkQuery::new(tag.map(str::to_owned), limit).with_after(after);
         self.admin().list_waiting_work(query).await.must("listing waiting activities")
     }
 

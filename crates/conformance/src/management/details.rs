@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{ExecutionInfo, ExecutionMetadata, InstanceInfo, TurnCommit};
+use duroxide_core::providers::{ExecutionInfo, ExecutionMetadata, InstanceInfo};
 
 use crate::ProviderFactory;
 use crate::limits::CLOCK_SLACK;
@@ -69,7 +69,7 @@ pub async fn test_get_instance_info_follows_commits<F: ProviderFactory + ?Sized>
 
     let turn = store.woken("chain").await;
     assert_eq!(turn.item.orchestration_name, "Renamed");
-    let silent = TurnCommit { metadata: ExecutionMetadata::default(), ..commit(&turn, vec![]) };
+    let silent = commit(&turn, vec![]).with_metadata(ExecutionMetadata::default());
     store.ack(silent).await.must("a commit without metadata");
     let info = instance(&store, "chain").await;
     assert_eq!((info.orchestration_name, info.orchestration_version), renamed());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use duroxide_core::providers::{QueueDepths, TurnCommit};
+use duroxide_core::providers::QueueDepths;
 
 use crate::ProviderFactory;
 use crate::support::{Must, Store, activity, commit, pinned, signal, start_item, started, timer};
@@ -47,10 +47,8 @@ pub async fn test_get_queue_depths<F: ProviderFactory + ?Sized>(factory: &F) {
     store.send_work(activity("one", 1)).await;
     assert_eq!(depths(&store).await, (2, 1));
     let turn = store.try_turn().await.expect("a start must be fetchable");
-    let schedule = TurnCommit {
-        worker_items: vec![activity(&turn.item.instance, 2)],
-        ..commit(&turn, vec![started(&turn.item.instance, 1)])
-    };
+    let schedule = commit(&turn, vec![started(&turn.item.instance, 1)])
+        .with_activities(vec![activity(&turn.item.instance, 2)]);
     store.ack(schedule).await.must("a commit that schedules an activity");
     assert_eq!(depths(&store).await, (1, 2));
     let work = store.work().await;
@@ -88,7 +86,7 @@ pub async fn test_running_version_spread<F: ProviderFactory + ?Sized>(factory: &
         let turn = store.turn_of(instance).await;
         let mut start = started(instance, 1);
         version.clone_into(&mut start.duroxide_version);
-        let first = TurnCommit { metadata: pinned(version), ..commit(&turn, vec![start]) };
+        let first = commit(&turn, vec![start]).with_metadata(pinned(version));
         store.ack(first).await.must("the first commit of a pinned instance");
     }
     store.complete("done", "done").await;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{TurnCommit, WorkItem};
+use duroxide_core::providers::WorkItem;
 use duroxide_core::runtime::{OrchestrationRegistryBuilder, Runtime, RuntimeOptions};
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
@@ -151,7 +151,7 @@ async fn hidden_successor<F: ProviderFactory + ?Sized>(
     let events =
         [started(instance, 1), event(instance, 1, 2, scheduled), event(instance, 1, 3, continued)];
     let events = events.into_iter().map(|event| stamped(event, stamp)).collect();
-    let last = TurnCommit { metadata: ended("ContinuedAsNew", "next"), ..commit(&turn, events) };
+    let last = commit(&turn, events).with_metadata(ended("ContinuedAsNew", "next"));
     store.ack(last).await.must("a commit that ends an execution");
     let successor = WorkItem::ContinueAsNew {
         instance: instance.to_owned(),

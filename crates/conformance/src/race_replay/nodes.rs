@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{TurnCommit, WorkItem};
+use duroxide_core::providers::WorkItem;
 use duroxide_core::runtime::{
     ActivityRegistry, OrchestrationRegistry, OrchestrationRegistryBuilder, Runtime, RuntimeOptions,
     UnregisteredBackoffConfig, WarmCacheOptions,
@@ -164,6 +164,6 @@ pub(super) async fn seed<F: ProviderFactory + ?Sized>(
     let later = (2..).zip(kinds).map(|(id, kind)| event(instance, 1, id, kind));
     let events = std::iter::once(started(instance, 1)).chain(later);
     let events = events.map(|event| stamped(event, stamp)).collect();
-    let seeded = TurnCommit { metadata: pinned(stamp), ..commit(&turn, events) };
+    let seeded = commit(&turn, events).with_metadata(pinned(stamp));
     store.ack(seeded).await.must("a commit of an older runtime");
 }

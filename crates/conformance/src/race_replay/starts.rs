@@ -1,7 +1,7 @@
 //! Starts of instances that already exist.
 
 use duroxide_core::EventKind;
-use duroxide_core::providers::{TurnCommit, WorkItem};
+use duroxide_core::providers::WorkItem;
 
 use super::nodes::{
     NAME, client, count, has, history_until, message, node, options, orchestrations, output, stop,
@@ -62,7 +62,7 @@ async fn between_executions<F: ProviderFactory + ?Sized>(store: &Store<'_, F>, i
     let turn = store.turn_of(instance).await;
     let continued = EventKind::OrchestrationContinuedAsNew { input: "next".to_owned() };
     let events = vec![started(instance, 1), event(instance, 1, 2, continued)];
-    let last = TurnCommit { metadata: ended("ContinuedAsNew", "next"), ..commit(&turn, events) };
+    let last = commit(&turn, events).with_metadata(ended("ContinuedAsNew", "next"));
     store.ack(last).await.must("a commit that ends an execution");
 }
 

@@ -28,7 +28,7 @@ impl<'a> Encoded<'a> {
         Ok(Self {
             commit,
             work: NewWork::encode_all(commit)?,
-            messages: NewMessage::encode_all(&commit.orchestrator_items)?,
+            messages: NewMessage::encode_all(commit.messages())?,
             events: history::encode(&commit.history_delta)?,
         })
     }
@@ -70,7 +70,7 @@ pub(crate) fn apply(
     write_execution(store, now, instance, commit);
     history::append(store, instance, commit.execution_id, events);
     write_values(store, instance, commit);
-    let leased = worker_queue::insert_all(store, now, work, commit.lease_work.as_ref());
+    let leased = worker_queue::insert_all(store, now, work);
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs. One
     // that is not there, or is running, is removed alike; its worker learns of it by its lease.
     store.work.retain(|_, work| !commit.cancelled_activities.iter().any(|it| work.is(it)));
@@ -79,7 +79,10 @@ pub(crate) fn apply(
         orchestrator_queue::insert(store, now, message, visible_at);
     }
     let more_waits = !orchestrator_queue::ready(store, instance, now).is_empty();
-    CommittedTurn { incarnation, leased, more_waits }
+    CommittedTurn::default()
+        .with_incarnation(incarnation)
+        .with_leased(leased)
+        .with_more_waits(more_waits)
 }
 
 /// Creates the instance when a commit names it for the first time, and brings it up to date.

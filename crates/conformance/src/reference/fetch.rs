@@ -5,7 +5,7 @@
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
+    FetchFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 
@@ -16,7 +16,7 @@ use super::{history, orchestrator_queue, turn_lock};
 pub(crate) struct TurnRequest<'a> {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: u64,
-    pub(crate) filter: Option<&'a DispatcherCapabilityFilter>,
+    pub(crate) filter: &'a FetchFilter,
     pub(crate) known: Option<&'a dyn KnownHistory>,
 }
 
@@ -71,13 +71,12 @@ fn candidates(store: &Store, now: u64) -> Vec<String> {
 /// Decided before anything is leased, counted or decoded: a node that cannot replay an execution
 /// must leave no trace on it. An execution without a pin fits every filter but the one that
 /// supports nothing at all.
-fn fits(store: &Store, instance: &str, filter: Option<&DispatcherCapabilityFilter>) -> bool {
-    let Some(filter) = filter else { return true };
-    if filter.supported_duroxide_versions.is_empty() {
+fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
+    if !filter.allows_some_turn() {
         return false;
     }
     let pin = store.execution(instance).and_then(|execution| execution.pin.as_ref());
-    pin.is_none_or(|pin| filter.is_compatible(pin))
+    pin.is_none_or(|pin| filter.allows_pin(pin))
 }
 
 fn take_turn(
@@ -98,7 +97,7 @@ fn take_turn(
     let (messages, attempt_count) = tag_messages(store, now, instance, &token);
     let (item, history_after) = read_turn(store, instance, identity, mark);
     let item = OrchestrationItem { messages, ..item };
-    Some(FetchedTurn { item, lock_token: token, attempt_count, history_after })
+    Some(FetchedTurn::new(item, token, attempt_count).with_history_after(history_after))
 }
 
 /// Finds out what an instance runs; `None` if it does not exist and nothing starts it.

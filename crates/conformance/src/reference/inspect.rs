@@ -149,10 +149,8 @@ pub(crate) fn version_spread(store: &Store) -> BTreeMap<String, u64> {
 pub(crate) fn parked(store: &Store, limit: usize) -> Vec<ParkedMessage> {
     let parked = store.messages.values().filter(|message| message.parked).take(limit);
     parked
-        .map(|message| ParkedMessage {
-            instance_id: message.instance.clone(),
-            kind: kind(&message.text),
-            enqueued_at: message.enqueued_at,
+        .map(|message| {
+            ParkedMessage::new(message.instance.clone(), kind(&message.text), message.enqueued_at)
         })
         .collect()
 }

@@ -40,8 +40,10 @@ impl NewMessage {
     }
 
     /// Encodes the messages of a commit, where an activity is left out in silence.
-    pub(crate) fn encode_all(items: &[WorkItem]) -> Result<Vec<Self>, Refusal> {
-        items.iter().filter(|item| !is_activity(item)).map(Self::encode).collect()
+    pub(crate) fn encode_all<'a>(
+        items: impl Iterator<Item = &'a WorkItem>,
+    ) -> Result<Vec<Self>, Refusal> {
+        items.filter(|item| !is_activity(item)).map(Self::encode).collect()
     }
 
     /// When a commit makes it visible: a timer at its time, anything else at once.

@@ -28,14 +28,12 @@ pub(crate) fn read(store: &Store, instance: &str) -> Vec<ActivityProgress> {
     let mut reports: Vec<ActivityProgress> = own
         .filter_map(|work| {
             let report = work.progress.as_ref()?;
-            Some(ActivityProgress {
-                execution_id: work.execution_id,
-                activity_id: work.activity_id,
-                activity_name: work.name(),
-                attempt: report.attempt,
-                progress: report.text.clone(),
-                updated_at_ms: report.updated_at,
-            })
+            let progress = ActivityProgress::new(work.execution_id, work.activity_id)
+                .with_activity_name(work.name())
+                .with_attempt(report.attempt)
+                .with_progress(report.text.clone())
+                .with_updated_at_ms(report.updated_at);
+            Some(progress)
         })
         .collect();
     reports.sort_unstable_by_key(|report| (report.execution_id, report.activity_id));

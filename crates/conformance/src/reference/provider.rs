@@ -8,10 +8,11 @@ use async_trait::async_trait;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
-    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
+    InstanceOutcome, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -110,7 +111,7 @@ impl MemoryProvider {
         let work = WorkRequest {
             slots: request.slots,
             lock_for: millis(request.lock_timeout),
-            tag_filter: request.tag_filter,
+            tag_filter: &request.filter.tags,
         };
         let look = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
@@ -137,7 +138,9 @@ impl Provider for MemoryProvider {
         poll_timeout: Duration,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
-        let request = TurnFetch { turns_max: 1, lock_timeout, poll_timeout, filter, known: None };
+        let filter = FetchFilter::from(filter);
+        let request =
+            TurnFetch::new(1, lock_timeout).with_poll_timeout(poll_timeout).with_filter(&filter);
         let first = self.fetch_turns(request).await.pop();
         Ok(first.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
     }
@@ -152,17 +155,12 @@ impl Provider for MemoryProvider {
         metadata: ExecutionMetadata,
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
-        let turn = TurnCommit {
-            lock_token: lock_token.to_owned(),
-            execution_id,
-            history_delta,
-            worker_items,
-            orchestrator_items,
-            metadata,
-            cancelled_activities,
-            start_limits: Vec::new(),
-            lease_work: None,
-        };
+        let turn = TurnCommit::new(lock_token.to_owned(), execution_id)
+            .with_history_delta(history_delta)
+            .with_activities(worker_items)
+            .with_outgoing_messages(orchestrator_items)
+            .with_metadata(metadata)
+            .with_cancelled_activities(cancelled_activities);
         self.change("ack_orchestration_item", |store, now| {
             commit::commit_turn(store, now, &turn).map(drop)
         })
@@ -225,8 +223,11 @@ impl Provider for MemoryProvider {
         session: Option<&SessionFetchConfig>,
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
-        let slots = [WorkSlot { session: session.cloned() }];
-        let request = WorkFetch { slots: &slots, lock_timeout, poll_timeout, tag_filter };
+        let slots = [WorkSlot::new(session.cloned())];
+        let filter = FetchFilter::from(tag_filter);
+        let request = WorkFetch::new(&slots, lock_timeout)
+            .with_poll_timeout(poll_timeout)
+            .with_filter(&filter);
         let first = self.fetch_work(request).await.pop();
         Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
     }
@@ -356,8 +357,8 @@ impl Provider for MemoryProvider {
         self.change("commit_turn", |store, now| commit::commit_turn(store, now, &commit))
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        true
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::all()
     }
 
     async fn commit_direct_turn(
@@ -392,10 +393,6 @@ impl Provider for MemoryProvider {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let start = history::start_event(&self.store(), instance);
         start.map_err(|refusal| refusal.during("read_start_event"))
-    }
-
-    fn keeps_start_limits(&self) -> bool {
-        true
     }
 
     async fn fetch_overdue_work(

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
 use super::store::{Store, Work};
 
@@ -29,14 +29,14 @@ pub(crate) fn work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<Wai
 }
 
 fn listed(position: u64, work: &Work) -> WaitingWork {
-    WaitingWork {
-        position,
-        instance_id: work.instance.clone(),
+    let activity = ScheduledActivityIdentifier {
+        instance: work.instance.clone(),
         execution_id: work.execution_id,
         activity_id: work.activity_id,
-        activity_name: work.name(),
-        tag: work.tag.clone(),
-        session_id: work.session.clone(),
-        waiting_since_ms: work.enqueued_at,
-    }
+    };
+    WaitingWork::new(activity, work.name())
+        .with_position(position)
+        .with_tag(work.tag.clone())
+        .with_session_id(work.session.clone())
+        .with_waiting_since_ms(work.enqueued_at)
 }

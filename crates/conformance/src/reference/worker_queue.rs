@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    FetchedWork, LeasedWork, ProviderErrorKind, ScheduledActivityIdentifier, SessionFetchConfig,
-    TagFilter, TurnCommit, WorkItem, WorkLease, WorkSlot,
+    FetchedWork, LeasedWork, ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 
 use super::history::to_json;
@@ -20,6 +20,8 @@ use super::turn_lock::GiveBack;
 pub(crate) struct NewWork {
     work: Work,
     start_limit: Option<u64>,
+    /// The caller starts it at once, under a lease of this length.
+    lease: Option<u64>,
 }
 
 impl NewWork {
@@ -47,19 +49,18 @@ impl NewWork {
             starting: false,
             progress: None,
         };
-        Ok(Self { work, start_limit: None })
+        Ok(Self { work, start_limit: None, lease: None })
     }
 
-    /// Encodes the activities of a commit, with their limits.
+    /// Encodes the activities of a commit, with their limits and leases.
     pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, Refusal> {
-        let mut encoded: Vec<Self> =
-            commit.worker_items.iter().map(Self::encode).collect::<Result<_, _>>()?;
-        for new in &mut encoded {
-            let mut limits = commit.start_limits.iter();
-            let own = limits.find(|start| start.activity_id == new.work.activity_id);
-            new.start_limit = own.map(|start| millis(start.limit));
-        }
-        Ok(encoded)
+        let encode = |activity: &ScheduledActivity| {
+            let new = Self::encode(&activity.item)?;
+            // An activity of a session has to be fetched: the session is leased with it.
+            let lease = activity.lease.filter(|_| new.work.session.is_none()).map(millis);
+            Ok(Self { start_limit: activity.start_limit.map(millis), lease, ..new })
+        };
+        commit.activities.iter().map(encode).collect()
     }
 }
 
@@ -87,27 +88,18 @@ pub(crate) fn insert(store: &mut Store, now: u64, new: NewWork) {
     store.work.insert(number, Work { enqueued_at: now, start_by, ..new.work });
 }
 
-/// Adds the activities of a commit; those that the lease names belong to the caller at once, as if
-/// it had fetched them at this moment.
-pub(crate) fn insert_all(
-    store: &mut Store,
-    now: u64,
-    work: Vec<NewWork>,
-    wish: Option<&WorkLease>,
-) -> Vec<LeasedWork> {
+/// Adds the activities of a commit; those with a lease belong to the caller at once, as if it had
+/// fetched them at this moment.
+pub(crate) fn insert_all(store: &mut Store, now: u64, work: Vec<NewWork>) -> Vec<LeasedWork> {
     let mut leased = Vec::new();
     for (index, mut new) in work.into_iter().enumerate() {
-        let work = &mut new.work;
-        let wish = wish.filter(|wish| wish.indexes.contains(&index));
-        // An activity of a session has to be fetched: the session is leased with it.
-        if let Some(wish) = wish.filter(|_| work.session.is_none()) {
-            let (lock_token, until) =
-                (store.new_token(), now.saturating_add(millis(wish.lock_timeout)));
-            work.lock = Some(WorkLock { token: lock_token.clone(), until });
-            work.attempt_count = 1;
+        if let Some(length) = new.lease {
+            let (lock_token, until) = (store.new_token(), now.saturating_add(length));
+            new.work.lock = Some(WorkLock { token: lock_token.clone(), until });
+            new.work.attempt_count = 1;
             // The lease is its start: the limit is satisfied.
             new.start_limit = None;
-            leased.push(LeasedWork { index, lock_token });
+            leased.push(LeasedWork::new(index, lock_token));
         }
         insert(store, now, new);
     }
@@ -138,7 +130,7 @@ pub(crate) fn fetch_work(
             .map(|(number, _)| *number);
         let Some(number) = oldest else { continue };
         let until = now.saturating_add(request.lock_for);
-        fetched.extend(lease(store, now, number, until).map(|work| FetchedWork { slot, ..work }));
+        fetched.extend(lease(store, now, number, until).map(|work| work.with_slot(slot)));
         claim(store, now, number, owner);
     }
     fetched
@@ -162,14 +154,13 @@ pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Opt
     work.attempt_count += 1;
     work.begin(now);
     let start_by = work.start_by.filter(|_| work.is_overdue(now));
-    Some(FetchedWork {
-        slot: 0,
-        item: orchestrator_queue::decode(&work.text)?,
-        lock_token: token,
-        attempt_count: work.attempt_count,
-        progress: work.progress.as_ref().map(|progress| progress.text.clone()),
-        overdue: start_by.map(|by| Duration::from_millis(by.saturating_sub(work.enqueued_at))),
-    })
+    Some(
+        FetchedWork::new(orchestrator_queue::decode(&work.text)?, token, work.attempt_count)
+            .with_progress(work.progress.as_ref().map(|progress| progress.text.clone()))
+            .with_overdue(
+                start_by.map(|by| Duration::from_millis(by.saturating_sub(work.enqueued_at))),
+            ),
+    )
 }
 
 /// Leases the session of an activity to the owner that has just taken it.

@@ -10,12 +10,12 @@ pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnounc
     store.workers.retain(|_, worker| now < worker.expires_at_ms);
     let mut activities = announcement.activities.clone();
     activities.sort_unstable();
-    let worker = LiveWorker {
-        node_id: announcement.node_id.clone(),
-        tag_filter: announcement.tag_filter.clone(),
-        activities,
-        expires_at_ms: now.saturating_add(millis(announcement.expires_in)),
-    };
+    let worker = LiveWorker::new(
+        announcement.node_id.clone(),
+        now.saturating_add(millis(announcement.expires_in)),
+    )
+    .with_tag_filter(announcement.tag_filter.clone())
+    .with_activities(activities);
     store.workers.insert(worker.node_id.clone(), worker);
 }
 

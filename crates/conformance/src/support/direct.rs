@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use duroxide_core::providers::{
     CommittedTurn, DirectTurn, HistoryMark, ProviderError, ScheduledActivityIdentifier, TagFilter,
-    TurnCommit, WorkItem, WorkLease,
+    TurnCommit, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 
-use super::{Must, Store, activity, commit, event, heard, named, signal, start_item, started};
+use super::{
+    Must, Store, activity, commit, event, heard, leasing, named, signal, start_item, started,
+};
 use crate::ProviderFactory;
 
 /// Longer than anything that a validation lets pass.
@@ -34,17 +36,15 @@ impl Waiting {
 
     /// A turn that records events and consumes the results of all activities.
     pub(crate) fn turn(&self, events: Vec<Event>) -> DirectTurn {
-        DirectTurn {
-            instance: self.instance.clone(),
-            mark: self.mark,
-            finished_work: self.tokens.clone(),
-            commit: TurnCommit {
-                execution_id: self.mark.execution_id,
-                history_delta: events,
-                metadata: named(),
-                ..TurnCommit::default()
-            },
-        }
+        DirectTurn::new(
+            self.instance.clone(),
+            self.mark,
+            TurnCommit::default()
+                .with_execution_id(self.mark.execution_id)
+                .with_history_delta(events)
+                .with_metadata(named()),
+        )
+        .with_finished_work(self.tokens.clone())
     }
 
     /// A turn that changes all that a turn can change, beside the activities of the instance: it
@@ -60,18 +60,18 @@ impl Waiting {
             last_updated_at_ms: 1,
         };
         let turn = self.turn(vec![self.next(), at(2, status), at(3, value)]);
-        let commit = TurnCommit {
-            worker_items: vec![activity(&self.instance, 21), activity(&self.instance, 22)],
-            orchestrator_items: vec![signal("friend", "hello")],
-            lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: FOREVER }),
-            ..turn.commit
-        };
-        DirectTurn { commit, ..turn }
+        let work = vec![activity(&self.instance, 21), activity(&self.instance, 22)];
+        let commit = turn
+            .commit
+            .clone()
+            .with_activities(leasing(work, &[0], FOREVER))
+            .with_messages(&self.instance, vec![signal("friend", "hello")]);
+        turn.with_commit(commit)
     }
 
     /// Where the history ends after a turn of so many events.
     pub(crate) fn moved(&self, events: u64, tokens: Vec<String>) -> Self {
-        let mark = HistoryMark { event_id: self.mark.event_id + events, ..self.mark };
+        let mark = self.mark.with_event_id(self.mark.event_id + events);
         Self { instance: self.instance.clone(), mark, tokens }
     }
 }
@@ -91,8 +91,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     pub(crate) async fn waiting_for(&self, instance: &str, work: Vec<WorkItem>) -> Waiting {
         self.send(start_item(instance)).await;
         let turn = self.turn_of(instance).await;
-        let first =
-            TurnCommit { worker_items: work.clone(), ..commit(&turn, vec![started(instance, 1)]) };
+        let first = commit(&turn, vec![started(instance, 1)]).with_activities(work.clone());
         let committed = self.provider.commit_turn(Arc::new(first)).await.must("a first commit");
         let incarnation = committed.incarnation.expect("direct turns need an incarnation");
         let mut tokens = Vec::new();
@@ -102,7 +101,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
             assert_eq!(taken.item, *item, "activities come in the order of the commit");
             tokens.push(taken.token);
         }
-        let mark = HistoryMark { incarnation, execution_id: 1, event_id: 1 };
+        let mark = HistoryMark::new(incarnation).with_execution_id(1).with_event_id(1);
         Waiting { instance: instance.to_owned(), mark, tokens }
     }
 

@@ -1,6 +1,8 @@
 //! Messages, events and commits as the runtime would make them.
 
-use duroxide_core::providers::{ExecutionMetadata, TurnCommit, WorkItem};
+use std::time::Duration;
+
+use duroxide_core::providers::{ExecutionMetadata, ScheduledActivity, TurnCommit, WorkItem};
 use duroxide_core::{Event, EventKind};
 
 use super::Turn;
@@ -134,11 +136,20 @@ pub(crate) fn ended(status: &str, output: &str) -> ExecutionMetadata {
 
 /// A commit of `events` to the execution that was fetched; the caller adds the rest.
 pub(crate) fn commit(turn: &Turn, events: Vec<Event>) -> TurnCommit {
-    TurnCommit {
-        lock_token: turn.token.clone(),
-        execution_id: turn.item.execution_id,
-        history_delta: events,
-        metadata: named(),
-        ..TurnCommit::default()
+    TurnCommit::new(turn.token.clone(), turn.item.execution_id)
+        .with_history_delta(events)
+        .with_metadata(named())
+}
+
+/// Activities of a commit, those with these indexes with a lease of this length.
+pub(crate) fn leasing(
+    work: Vec<WorkItem>,
+    indexes: &[usize],
+    lock_timeout: Duration,
+) -> Vec<ScheduledActivity> {
+    let mut activities: Vec<_> = work.into_iter().map(ScheduledActivity::new).collect();
+    for index in indexes {
+        activities[*index].lease = Some(lock_timeout);
     }
+    activities
 }

@@ -135,13 +135,14 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
 
     /// Commits a turn by the call that every provider has.
     pub(crate) async fn ack(&self, commit: TurnCommit) -> Result<(), ProviderError> {
+        let messages = commit.messages().cloned().collect();
         self.provider
             .ack_orchestration_item(
                 &commit.lock_token,
                 commit.execution_id,
                 commit.history_delta,
-                commit.worker_items,
-                commit.orchestrator_items,
+                commit.activities.into_iter().map(|activity| activity.item).collect(),
+                messages,
                 commit.metadata,
                 commit.cancelled_activities,
             )

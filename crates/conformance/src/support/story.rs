@@ -1,6 +1,6 @@
 //! The life of an instance, turn by turn, as a runtime would commit it.
 
-use duroxide_core::providers::{ExecutionMetadata, TurnCommit, WorkItem};
+use duroxide_core::providers::{ExecutionMetadata, WorkItem};
 use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 use semver::Version;
 
@@ -27,11 +27,9 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     pub(crate) async fn end_with(&self, instance: &str, end: End<'_>, mut kinds: Vec<EventKind>) {
         let turn = self.woken(instance).await;
         kinds.push(end.event());
-        let commit = TurnCommit {
-            metadata: end.metadata(),
-            orchestrator_items: end.successor(instance).into_iter().collect(),
-            ..commit(&turn, next_events(&turn, kinds))
-        };
+        let commit = commit(&turn, next_events(&turn, kinds))
+            .with_metadata(end.metadata())
+            .with_messages(&turn.item.instance, end.successor(instance).into_iter().collect());
         self.ack(commit).await.must("a commit that ends an execution");
     }
 
@@ -59,7 +57,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     pub(crate) async fn begin_next(&self, turn: &Turn, metadata: ExecutionMetadata) {
         let execution_id = turn.item.execution_id + 1;
         let events = vec![started(&turn.item.instance, execution_id)];
-        let begin = TurnCommit { execution_id, metadata, ..commit(turn, events) };
+        let begin = commit(turn, events).with_execution_id(execution_id).with_metadata(metadata);
         self.ack(begin).await.must("the first commit of the next execution");
     }
 
@@ -72,7 +70,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.send(start_item(instance)).await;
         let turn = self.turn_of(instance).await;
         let metadata = pinned(version);
-        let first = TurnCommit { metadata, ..commit(&turn, vec![started(instance, 1)]) };
+        let first = commit(&turn, vec![started(instance, 1)]).with_metadata(metadata);
         self.ack(first).await.must("the first commit of a pinned instance");
     }
 

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use duroxide_conformance::{Ability, Outcome, ProviderFactory, all, run_all_validations};
-use duroxide_core::providers::Provider;
+use duroxide_core::providers::{Provider, ProviderCapability};
+
+const WAITING: Ability = Ability::Provider(ProviderCapability::Waiting);
 
 /// A backend that cannot be opened.
 struct Broken;
@@ -16,7 +18,7 @@ impl ProviderFactory for Broken {
     }
 
     fn can(&self, ability: Ability) -> bool {
-        ability != Ability::Waiting
+        ability != WAITING
     }
 }
 
@@ -25,8 +27,8 @@ async fn every_failure_is_reported_by_name_and_every_gap_as_skipped() {
     let report = run_all_validations(&Broken).await;
     assert_eq!(report.outcomes.len(), all().len());
     for (validation, outcome) in &report.outcomes {
-        let expected = if validation.needs.contains(&Ability::Waiting) {
-            Outcome::Skipped(Ability::Waiting)
+        let expected = if validation.needs.contains(&WAITING) {
+            Outcome::Skipped(WAITING)
         } else {
             Outcome::Failed("the disk is on fire".to_owned())
         };

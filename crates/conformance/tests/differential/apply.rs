@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    CommittedTurn, DirectTurn, FetchedTurn, FetchedWork, HistoryMark, KnownHistory, Provider,
-    ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch, WorkSlot,
+    CommittedTurn, DirectTurn, FetchFilter, FetchedTurn, FetchedWork, HistoryMark, KnownHistory,
+    Provider, ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch,
+    WorkSlot,
 };
 
 use crate::as_text::{self, text};
@@ -115,11 +116,8 @@ impl Side {
                 let fetched =
                     self.provider.fetch_orchestration_item(ms(*lease), NOW, filter.as_ref()).await;
                 let turns = fetched.map(|turn| {
-                    turn.map(|(item, lock_token, attempt_count)| FetchedTurn {
-                        item,
-                        lock_token,
-                        attempt_count,
-                        history_after: 0,
+                    turn.map(|(item, lock_token, attempt_count)| {
+                        FetchedTurn::new(item, lock_token, attempt_count)
                     })
                     .into_iter()
                     .collect()
@@ -128,13 +126,11 @@ impl Side {
             }
             Op::FetchTurns { turns_max, lease, filter, known } => {
                 let filter = build::filter(filter);
-                let request = TurnFetch {
-                    turns_max: *turns_max,
-                    lock_timeout: ms(*lease),
-                    poll_timeout: NOW,
-                    filter: filter.as_ref(),
-                    known: self.known(known),
-                };
+                let filter = FetchFilter::from(filter.as_ref());
+                let mut request = TurnFetch::new(*turns_max, ms(*lease))
+                    .with_poll_timeout(NOW)
+                    .with_filter(&filter);
+                request.known = self.known(known);
                 let turns = self.provider.fetch_orchestration_items(request).await;
                 text(turns.map(|turns| self.keep_turns(turns)))
             }
@@ -178,14 +174,15 @@ impl Side {
             execution_id: held.execution_id,
             first_event: held.next_event,
         };
-        let commit = TurnCommit { lock_token: held.token, ..build::commit(turn, at, now) };
+        let commit = build::commit(turn, at, now).with_lock_token(held.token);
         if plain_ack {
+            let messages = commit.messages().cloned().collect();
             let acked = self.provider.ack_orchestration_item(
                 &commit.lock_token,
                 commit.execution_id,
                 commit.history_delta,
-                commit.worker_items,
-                commit.orchestrator_items,
+                commit.activities.into_iter().map(|activity| activity.item).collect(),
+                messages,
                 commit.metadata,
                 commit.cancelled_activities,
             );
@@ -210,8 +207,9 @@ impl Side {
             first_event: mark.event_id + 1,
         };
         let commit = build::commit(turn, at, now);
-        let direct =
-            Arc::new(DirectTurn { instance: instance.clone(), mark, finished_work, commit });
+        let direct = Arc::new(
+            DirectTurn::new(instance.clone(), mark, commit).with_finished_work(finished_work),
+        );
         let result = self.provider.commit_direct_turn(Arc::clone(&direct)).await;
         text(result.map(|committed| {
             committed.map(|it| self.keep_committed(&instance, &direct.commit, it))
@@ -224,7 +222,7 @@ impl Side {
         let instance = instance.or(last).unwrap_or_else(|| build::name(0));
         let seen: Vec<_> =
             self.marks.iter().rev().filter(|(of, _)| *of == instance).map(|(_, it)| *it).collect();
-        let nothing = HistoryMark { incarnation: 1, execution_id: 1, event_id: 0 };
+        let nothing = HistoryMark::new(1).with_execution_id(1).with_event_id(0);
         let newest = match seen.first() {
             Some(seen) => self.end_of(&instance, *seen).await,
             None => nothing,
@@ -232,9 +230,9 @@ impl Side {
         let mark = match mark {
             Mark::Newest => newest,
             Mark::Older(back) => seen.get(*back).copied().unwrap_or(nothing),
-            Mark::Beyond => HistoryMark { event_id: newest.event_id + 1, ..newest },
-            Mark::OtherExecution => HistoryMark { execution_id: newest.execution_id + 1, ..newest },
-            Mark::OtherIncarnation => HistoryMark { incarnation: newest.incarnation ^ 1, ..newest },
+            Mark::Beyond => newest.with_event_id(newest.event_id + 1),
+            Mark::OtherExecution => newest.with_execution_id(newest.execution_id + 1),
+            Mark::OtherIncarnation => newest.with_incarnation(newest.incarnation ^ 1),
         };
         (instance, mark)
     }
@@ -243,11 +241,9 @@ impl Side {
     async fn end_of(&self, instance: &str, seen: HistoryMark) -> HistoryMark {
         let execution_id = self.admin().latest_execution_id(instance).await;
         let events = self.provider.read(instance).await.unwrap_or_default();
-        HistoryMark {
-            incarnation: seen.incarnation,
-            execution_id: execution_id.unwrap_or(1),
-            event_id: events.last().map_or(0, |event| event.event_id),
-        }
+        HistoryMark::new(seen.incarnation)
+            .with_execution_id(execution_id.unwrap_or(1))
+            .with_event_id(events.last().map_or(0, |event| event.event_id))
     }
 
     fn keep_committed(
@@ -259,7 +255,9 @@ impl Side {
         self.work.extend(committed.leased.iter().map(|work| work.lock_token.clone()));
         if let Some(incarnation) = committed.incarnation {
             let event_id = commit.history_delta.last().map_or(0, |event| event.event_id);
-            let mark = HistoryMark { incarnation, execution_id: commit.execution_id, event_id };
+            let mark = HistoryMark::new(incarnation)
+                .with_execution_id(commit.execution_id)
+                .with_event_id(event_id);
             self.marks.push((instance.to_owned(), mark));
         }
         let leased = committed.leased.iter().map(|work| work.index).collect();
@@ -279,13 +277,8 @@ impl Side {
                 let fetched =
                     self.provider.fetch_work_item(ms(*lease), NOW, session.as_ref(), &tags).await;
                 let work = fetched.map(|work| {
-                    work.map(|(item, lock_token, attempt_count)| FetchedWork {
-                        slot: 0,
-                        item,
-                        lock_token,
-                        attempt_count,
-                        progress: None,
-                        overdue: None,
+                    work.map(|(item, lock_token, attempt_count)| {
+                        FetchedWork::new(item, lock_token, attempt_count)
                     })
                     .into_iter()
                     .collect()
@@ -294,13 +287,10 @@ impl Side {
             }
             Op::FetchWorks { lease, owners, tags } => {
                 let slots: Vec<_> =
-                    owners.iter().map(|owner| WorkSlot { session: session(*owner) }).collect();
-                let request = WorkFetch {
-                    slots: &slots,
-                    lock_timeout: ms(*lease),
-                    poll_timeout: NOW,
-                    tag_filter: &build::tags(tags),
-                };
+                    owners.iter().map(|owner| WorkSlot::new(session(*owner))).collect();
+                let filter = FetchFilter::from(&build::tags(tags));
+                let request =
+                    WorkFetch::new(&slots, ms(*lease)).with_poll_timeout(NOW).with_filter(&filter);
                 let work = self.provider.fetch_work_items(request).await;
                 text(work.map(|work| self.keep_work(work)))
             }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, ScheduledActivityIdentifier,
-    SemverRange, TagFilter, TurnCommit, WorkItem, WorkLease,
+    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, ScheduledActivity,
+    ScheduledActivityIdentifier, SemverRange, TagFilter, TurnCommit, WorkItem,
 };
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
@@ -173,28 +173,35 @@ pub(crate) fn commit(turn: &Turn, at: Position<'_>, now: u64) -> TurnCommit {
         facts.insert(0, Fact::Started { carried: 0 });
     }
     let at = Position { first_event: at.first_event.saturating_sub(turn.events_back), ..at };
-    TurnCommit {
-        lock_token: String::new(),
-        execution_id: at.execution_id,
-        history_delta: events(&facts, at),
-        worker_items: turn.work.iter().map(|it| message(it, now)).collect(),
-        orchestrator_items: turn.messages.iter().map(|it| message(it, now)).collect(),
-        metadata: metadata(turn),
-        cancelled_activities: turn
-            .cancelled
-            .iter()
-            .map(|(instance, id)| ScheduledActivityIdentifier {
-                instance: name(*instance),
-                execution_id: 1,
-                activity_id: *id,
-            })
-            .collect(),
-        start_limits: Vec::new(),
-        lease_work: turn.lease.as_ref().map(|lease| WorkLease {
-            indexes: lease.indexes.clone(),
-            lock_timeout: Duration::from_millis(lease.length),
-        }),
+    TurnCommit::new(String::new(), at.execution_id)
+        .with_history_delta(events(&facts, at))
+        .with_activities(activities(turn, now))
+        .with_messages(at.instance, turn.messages.iter().map(|it| message(it, now)).collect())
+        .with_metadata(metadata(turn))
+        .with_cancelled_activities(
+            turn.cancelled
+                .iter()
+                .map(|(instance, id)| ScheduledActivityIdentifier {
+                    instance: name(*instance),
+                    execution_id: 1,
+                    activity_id: *id,
+                })
+                .collect(),
+        )
+}
+
+/// The activities of a turn; those that its lease names are leased.
+fn activities(turn: &Turn, now: u64) -> Vec<ScheduledActivity> {
+    let mut activities: Vec<_> =
+        turn.work.iter().map(|it| ScheduledActivity::new(message(it, now))).collect();
+    if let Some(lease) = &turn.lease {
+        for index in &lease.indexes {
+            if let Some(activity) = activities.get_mut(*index) {
+                activity.lease = Some(Duration::from_millis(lease.length));
+            }
+        }
     }
+    activities
 }
 
 fn metadata(turn: &Turn) -> ExecutionMetadata {

@@ -4,9 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_conformance::reference::MemoryProvider;
-use duroxide_core::providers::{
-    ChangeScope, ManualClock, Provider, TagFilter, TurnCommit, TurnFetch,
-};
+use duroxide_core::providers::{ChangeScope, ManualClock, Provider, TagFilter, TurnFetch};
 use duroxide_sqlite::SqliteProvider;
 
 use crate::build::{self, Position};
@@ -83,18 +81,12 @@ async fn an_expired_lease_and_an_abandon_wake_a_fetch() {
 async fn a_commit_wakes_a_fetch_for_messages_that_arrived_under_the_lease() {
     for (provider, _) in providers().await {
         send(&*provider, start(), None).await;
-        let request = TurnFetch {
-            turns_max: 9,
-            lock_timeout: LEASE,
-            poll_timeout: NOW,
-            filter: None,
-            known: None,
-        };
+        let request = TurnFetch::new(9, LEASE).with_poll_timeout(NOW);
         let turn = provider.fetch_orchestration_items(request).await.unwrap().remove(0);
         send(&*provider, Message::Signal(0), None).await;
         let at = Position { instance: "a", execution_id: 1, first_event: 1 };
         let commit = build::commit(&Turn::named(), at, START_MS);
-        let commit = TurnCommit { lock_token: turn.lock_token, ..commit };
+        let commit = commit.with_lock_token(turn.lock_token);
         turn_while(&*provider, async {
             provider.commit_turn(Arc::new(commit)).await.unwrap();
         })

@@ -45,10 +45,12 @@ impl FaultyProvider {
         let event_id = events.last().map_or(0, |event| event.event_id);
         let execution_id = events.last().map_or(1, |event| event.execution_id);
         match self.fault() {
-            Some(Fault::DirectMarkIgnored) => HistoryMark { incarnation, execution_id, event_id },
-            Some(Fault::DirectEventIgnored) => HistoryMark { event_id, ..mark },
-            Some(Fault::DirectExecutionIgnored) => HistoryMark { execution_id, ..mark },
-            Some(Fault::DirectIncarnationIgnored) => HistoryMark { incarnation, ..mark },
+            Some(Fault::DirectMarkIgnored) => HistoryMark::new(incarnation)
+                .with_execution_id(execution_id)
+                .with_event_id(event_id),
+            Some(Fault::DirectEventIgnored) => mark.with_event_id(event_id),
+            Some(Fault::DirectExecutionIgnored) => mark.with_execution_id(execution_id),
+            Some(Fault::DirectIncarnationIgnored) => mark.with_incarnation(incarnation),
             _other => mark,
         }
     }
@@ -60,11 +62,11 @@ impl FaultyProvider {
             Some(Fault::DirectNever) => turn.mark.event_id = u64::MAX,
             Some(Fault::DirectWorkNotRemoved) => turn.finished_work.clear(),
             Some(Fault::DirectCancelIgnored) => commit.cancelled_activities.clear(),
-            Some(Fault::DirectWorkLost) => {
-                commit.worker_items.clear();
-                commit.lease_work = None;
+            Some(Fault::DirectWorkLost) => commit.activities.clear(),
+            Some(Fault::DirectMessagesLost) => {
+                commit.own_messages.clear();
+                commit.outgoing_messages.clear();
             }
-            Some(Fault::DirectMessagesLost) => commit.orchestrator_items.clear(),
             Some(Fault::DirectStatusLost) => {
                 (commit.metadata.status, commit.metadata.output) = (None, None);
             }
@@ -99,7 +101,7 @@ impl FaultyProvider {
             };
             for lock_token in held {
                 let execution_id = 1;
-                let empty = TurnCommit { lock_token, execution_id, ..TurnCommit::default() };
+                let empty = TurnCommit::new(lock_token, execution_id);
                 // Most of these leases were committed earlier.
                 if self.inner.commit_turn(Arc::new(empty)).await.is_ok() {
                     return Ok(true);
@@ -136,13 +138,14 @@ impl FaultyProvider {
             }
         }
         let lost = self.has(Fault::DirectIncarnationLost);
-        Ok(CommittedTurn { incarnation: committed.incarnation.filter(|_| !lost), ..committed })
+        let incarnation = committed.incarnation.filter(|_| !lost);
+        Ok(committed.with_incarnation(incarnation))
     }
 
     async fn refused(&self, asked: DirectTurn) -> Commit {
         if self.has(Fault::DirectRefusedEnqueues) {
-            for item in asked.commit.worker_items {
-                self.inner.enqueue_for_worker(item).await?;
+            for activity in asked.commit.activities {
+                self.inner.enqueue_for_worker(activity.item).await?;
             }
         }
         let again = self.memory.noted().direct.contains(&(asked.instance, asked.mark));
@@ -158,19 +161,16 @@ impl FaultyProvider {
                 }
             }
             Some(Fault::DirectHalfSent) => {
-                for item in asked.commit.orchestrator_items {
-                    self.inner.enqueue_for_orchestrator(item, None).await?;
+                for item in asked.commit.messages() {
+                    self.inner.enqueue_for_orchestrator(item.clone(), None).await?;
                 }
             }
             Some(Fault::DirectHalfStored) => {
-                let commit = TurnCommit {
-                    worker_items: Vec::new(),
-                    orchestrator_items: Vec::new(),
-                    metadata: ExecutionMetadata::default(),
-                    lease_work: None,
-                    ..asked.commit
-                };
-                let half = DirectTurn { finished_work: Vec::new(), commit, ..asked };
+                let mut half = asked.with_finished_work(Vec::new());
+                half.commit.activities.clear();
+                half.commit.own_messages.clear();
+                half.commit.outgoing_messages.clear();
+                half.commit.metadata = ExecutionMetadata::default();
                 if let Err(_unstorable) = self.inner.commit_direct_turn(Arc::new(half)).await {}
             }
             Some(Fault::DirectFailureRetryable) => {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    CommittedTurn, LeasedWork, Provider, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkLease,
+    CommittedTurn, LeasedWork, Provider, ProviderError, ScheduledActivity,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem,
 };
 
 use crate::fault::Fault;
@@ -17,15 +17,14 @@ impl FaultyProvider {
         &self,
         mut commit: TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
-        let wish = commit.lease_work.clone();
-        let work = commit.worker_items.clone();
+        let asked = commit.activities.clone();
         self.bend_lease(&mut commit);
         match self.inner.commit_turn(Arc::new(commit)).await {
-            Ok(committed) => self.bent_leases(committed, &work, wish.as_ref()).await,
+            Ok(committed) => self.bent_leases(committed, &asked).await,
             Err(error) => {
                 if self.has(Fault::RefusedWorkEnqueued) {
-                    for item in work {
-                        self.inner.enqueue_for_worker(item).await?;
+                    for activity in asked {
+                        self.inner.enqueue_for_worker(activity.item).await?;
                     }
                 }
                 Err(error)
@@ -34,37 +33,39 @@ impl FaultyProvider {
     }
 
     fn bend_lease(&self, commit: &mut TurnCommit) {
-        let indexes = || (0..commit.worker_items.len()).collect();
-        match (self.fault(), commit.lease_work.take()) {
-            (Some(Fault::LeaseNotWritten), _) => {}
-            (Some(Fault::LeaseOfEverything), Some(wish)) => {
-                commit.lease_work = Some(WorkLease { indexes: indexes(), ..wish });
+        let Some(length) = commit.activities.iter().find_map(|activity| activity.lease) else {
+            return;
+        };
+        let leases = commit.activities.iter_mut().map(|activity| &mut activity.lease);
+        match self.fault() {
+            Some(Fault::LeaseNotWritten) => leases.for_each(|lease| *lease = None),
+            Some(Fault::LeaseOfEverything) => leases.for_each(|lease| *lease = Some(length)),
+            Some(Fault::LeaseTooLong) => {
+                leases.for_each(|lease| *lease = lease.map(|_| AGES));
             }
-            (Some(Fault::LeaseTooLong), Some(wish)) => {
-                commit.lease_work = Some(WorkLease { lock_timeout: AGES, ..wish });
-            }
-            (Some(Fault::LeasedNotCancelled), Some(wish)) => {
-                commit.lease_work = Some(wish);
-                commit.cancelled_activities.clear();
-            }
-            (_, wish) => commit.lease_work = wish,
+            Some(Fault::LeasedNotCancelled) => commit.cancelled_activities.clear(),
+            _other => {}
         }
     }
 
     async fn bent_leases(
         &self,
         mut committed: CommittedTurn,
-        work: &[WorkItem],
-        wish: Option<&WorkLease>,
+        asked: &[ScheduledActivity],
     ) -> Result<CommittedTurn, ProviderError> {
-        let Some(wish) = wish else { return Ok(committed) };
+        let wish: Vec<usize> = asked
+            .iter()
+            .enumerate()
+            .filter(|(_, activity)| activity.lease.is_some())
+            .map(|(index, _)| index)
+            .collect();
+        if wish.is_empty() {
+            return Ok(committed);
+        }
         match self.fault() {
             Some(Fault::LeaseNotWritten) => {
-                let invented = |index: &usize| LeasedWork {
-                    index: *index,
-                    lock_token: format!("invented {index}"),
-                };
-                committed.leased = wish.indexes.iter().map(invented).collect();
+                let invented = |index: &usize| LeasedWork::new(*index, format!("invented {index}"));
+                committed.leased = wish.iter().map(invented).collect();
             }
             Some(Fault::LeaseTokenShared) => {
                 if let Some(first) = committed.leased.first().cloned() {
@@ -73,14 +74,15 @@ impl FaultyProvider {
                     }
                 }
             }
-            Some(Fault::LeaseOfSessions) => self.lease_sessions(&mut committed, work, wish).await?,
+            Some(Fault::LeaseOfSessions) => {
+                self.lease_sessions(&mut committed, asked, &wish).await?
+            }
             _leases_well => {}
         }
-        let leased = committed.leased.iter().filter_map(|leased| work.get(leased.index)).cloned();
-        self.memory.noted().leased.extend(leased);
         for leased in &committed.leased {
-            if let Some(item) = work.get(leased.index) {
-                self.note_work(&leased.lock_token, item);
+            if let Some(activity) = asked.get(leased.index) {
+                self.memory.noted().leased.push(activity.item.clone());
+                self.note_work(&leased.lock_token, &activity.item);
             }
         }
         Ok(committed)
@@ -89,12 +91,12 @@ impl FaultyProvider {
     async fn lease_sessions(
         &self,
         committed: &mut CommittedTurn,
-        work: &[WorkItem],
-        wish: &WorkLease,
+        asked: &[ScheduledActivity],
+        wish: &[usize],
     ) -> Result<(), ProviderError> {
-        for index in &wish.indexes {
-            let bound = work.get(*index).is_some_and(|item| {
-                matches!(item, WorkItem::ActivityExecute { session_id: Some(_), .. })
+        for index in wish {
+            let bound = asked.get(*index).is_some_and(|activity| {
+                matches!(activity.item, WorkItem::ActivityExecute { session_id: Some(_), .. })
             });
             if !bound {
                 continue;
@@ -104,7 +106,7 @@ impl FaultyProvider {
             let fetch =
                 self.inner.fetch_work_item(AGES, Duration::ZERO, Some(&owner), &TagFilter::Any);
             if let Some((_, lock_token, _)) = fetch.await? {
-                committed.leased.push(LeasedWork { index: *index, lock_token });
+                committed.leased.push(LeasedWork::new(*index, lock_token));
             }
         }
         committed.leased.sort_by_key(|leased| leased.index);

@@ -39,12 +39,8 @@ impl FaultyProvider {
     async fn claim_next_session(&self, request: &OverdueFetch) -> Result<(), ProviderError> {
         let (owner_id, lock_timeout) = ("sweeper".to_owned(), AGES);
         let session = Some(SessionFetchConfig { owner_id, lock_timeout });
-        let fetch = WorkFetch {
-            slots: &[WorkSlot { session }],
-            lock_timeout: request.lock_timeout,
-            poll_timeout: Duration::ZERO,
-            tag_filter: &TagFilter::Any,
-        };
+        let slots = [WorkSlot::new(session)];
+        let fetch = WorkFetch::new(&slots, request.lock_timeout);
         for work in self.inner.fetch_work_items(fetch).await? {
             self.inner.return_unstarted_work_item(&work.lock_token, None, true).await?;
         }

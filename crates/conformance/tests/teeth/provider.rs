@@ -9,7 +9,7 @@ use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
+    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkerAnnouncement,
 };
@@ -74,17 +74,14 @@ impl Provider for FaultyProvider {
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError> {
         let lock_token = lock_token.to_owned();
-        self.ack(TurnCommit {
-            lock_token,
-            execution_id,
-            history_delta,
-            worker_items,
-            orchestrator_items,
-            metadata,
-            cancelled_activities,
-            start_limits: Vec::new(),
-            lease_work: None,
-        })
+        self.ack(
+            TurnCommit::new(lock_token, execution_id)
+                .with_history_delta(history_delta)
+                .with_activities(worker_items)
+                .with_outgoing_messages(orchestrator_items)
+                .with_metadata(metadata)
+                .with_cancelled_activities(cancelled_activities),
+        )
         .await
     }
 
@@ -275,8 +272,8 @@ impl Provider for FaultyProvider {
         Ok(committed)
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        self.inner.takes_direct_turns()
+    fn capabilities(&self) -> ProviderCapabilities {
+        self.inner.capabilities()
     }
 
     async fn commit_direct_turn(
@@ -319,10 +316,6 @@ impl Provider for FaultyProvider {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let start = self.inner.read_start_event(instance).await?;
         Ok(start.filter(|_| !self.has(Fault::StartEventHidden)))
-    }
-
-    fn keeps_start_limits(&self) -> bool {
-        true
     }
 
     async fn fetch_overdue_work(

@@ -107,7 +107,7 @@ impl FaultyProvider {
         let early = self.take_timers(&mut turn);
         let result = self.pass_on(turn.clone()).await;
         if result.is_err() && self.has(Fault::AckNotAtomic) {
-            self.enqueue_all(turn.orchestrator_items).await?;
+            self.enqueue_all(turn.messages().cloned().collect()).await?;
         }
         if result.is_ok() {
             self.enqueue_all(early).await?;
@@ -117,13 +117,14 @@ impl FaultyProvider {
     }
 
     async fn pass_on(&self, turn: TurnCommit) -> Result<(), ProviderError> {
+        let messages = turn.messages().cloned().collect();
         self.inner
             .ack_orchestration_item(
                 &turn.lock_token,
                 turn.execution_id,
                 turn.history_delta,
-                turn.worker_items,
-                turn.orchestrator_items,
+                turn.activities.into_iter().map(|activity| activity.item).collect(),
+                messages,
                 turn.metadata,
                 turn.cancelled_activities,
             )
@@ -147,14 +148,17 @@ impl FaultyProvider {
     async fn bend_commit(&self, instance: Option<&str>, turn: &mut TurnCommit) {
         let metadata = &mut turn.metadata;
         match self.fault() {
-            Some(Fault::WorkItemsLost) => turn.worker_items.clear(),
-            Some(Fault::MessagesLost) => turn.orchestrator_items.clear(),
+            Some(Fault::WorkItemsLost) => turn.activities.clear(),
+            Some(Fault::MessagesLost) => {
+                turn.own_messages.clear();
+                turn.outgoing_messages.clear();
+            }
             Some(Fault::CancellationsIgnored) => turn.cancelled_activities.clear(),
             Some(Fault::CancelBeforeEnqueue) => {
-                let new = turn.worker_items.clone();
+                let new = turn.activities.clone();
                 turn.cancelled_activities.retain(|cancelled| {
-                    !new.iter().any(|item| {
-                        matches!(item, WorkItem::ActivityExecute { instance, id, .. }
+                    !new.iter().any(|new| {
+                        matches!(&new.item, WorkItem::ActivityExecute { instance, id, .. }
                             if *instance == cancelled.instance && *id == cancelled.activity_id)
                     })
                 });
@@ -182,15 +186,16 @@ impl FaultyProvider {
         if !self.has(Fault::TimersDueAtOnce) {
             return Vec::new();
         }
-        let items = std::mem::take(&mut turn.orchestrator_items);
+        let items = turn.messages().cloned();
         let (mut timers, others): (Vec<_>, Vec<_>) =
-            items.into_iter().partition(|item| matches!(item, WorkItem::TimerFired { .. }));
+            items.partition(|item| matches!(item, WorkItem::TimerFired { .. }));
         for timer in &mut timers {
             if let WorkItem::TimerFired { fire_at_ms, .. } = timer {
                 *fire_at_ms = 0;
             }
         }
-        turn.orchestrator_items = others;
+        turn.own_messages.clear();
+        turn.outgoing_messages = others;
         timers
     }
 
@@ -208,11 +213,7 @@ impl FaultyProvider {
         let next = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
         let Some((item, token, _)) = next else { return Ok(()) };
         if Some(item.instance.as_str()) == instance {
-            let empty = TurnCommit {
-                lock_token: token,
-                execution_id: item.execution_id,
-                ..TurnCommit::default()
-            };
+            let empty = TurnCommit::new(token, item.execution_id);
             return self.pass_on(empty).await;
         }
         self.inner.abandon_orchestration_item(&token, None, true).await
@@ -255,6 +256,6 @@ impl KnownHistory for Current {
     fn mark(&self, instance: &str) -> Option<HistoryMark> {
         let mark = self.known.mark(instance)?;
         let incarnation = self.incarnations.get(instance).copied().unwrap_or(mark.incarnation);
-        Some(HistoryMark { incarnation, ..mark })
+        Some(mark.with_incarnation(incarnation))
     }
 }

@@ -129,7 +129,7 @@ impl FaultyProvider {
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
         let poll_timeout = self.bent_poll(request.poll_timeout);
-        let mut work = self.inner.fetch_work_items(WorkFetch { poll_timeout, ..request }).await?;
+        let mut work = self.inner.fetch_work_items(request.with_poll_timeout(poll_timeout)).await?;
         if self.has(Fault::WorkBatchSlotsMixed) {
             work.iter_mut().for_each(|fetched| fetched.slot = 0);
         }

@@ -97,7 +97,7 @@ impl Unserved {
         let serving: Vec<&LiveWorker> = serving.collect();
         let names = serving.iter().flat_map(|worker| &worker.activities);
         let names: HashSet<&str> = names.map(String::as_str).collect();
-        let mut query = WaitingWorkQuery { tag, after: 0, limit: UNSERVED_SCAN_PAGE };
+        let mut query = WaitingWorkQuery::new(tag, UNSERVED_SCAN_PAGE);
         for _page in 0..UNSERVED_SCAN_MAX / UNSERVED_SCAN_PAGE {
             if !self.has_room() {
                 return Ok(());

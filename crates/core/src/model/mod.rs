@@ -21,7 +21,7 @@ pub use event::Event;
 pub use event_kind::EventKind;
 pub use ids::{
     INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, SUB_ORCH_AUTO_PREFIX, build_child_instance_id,
-    is_auto_generated_sub_orch_id,
+    is_auto_generated_sub_orch_id, routing_key,
 };
 pub use kv::KvEntry;
 pub use retry::{BackoffStrategy, RetryPolicy};

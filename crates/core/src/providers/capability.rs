@@ -36,7 +36,7 @@ impl SemverRange {
 }
 
 /// What a dispatcher can replay. A provider hands out only executions that fit.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatcherCapabilityFilter {
     /// Ranges; an execution fits if any of them contains its pin. None at all fits nothing.
     pub supported_duroxide_versions: Vec<SemverRange>,

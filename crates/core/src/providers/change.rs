@@ -11,6 +11,7 @@ use crate::model::{Event, EventKind};
 
 /// What a watcher is interested in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeScope<'a> {
     /// A message of the orchestrator queue may have become fetchable.
     OrchestratorQueue,

@@ -13,9 +13,9 @@ use tokio::time::Instant;
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkerAnnouncement,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch, WorkerAnnouncement,
 };
 use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
@@ -283,8 +283,8 @@ impl Provider for InstrumentedProvider {
         self.measured("ack_orchestration_item", self.inner.commit_turn(commit)).await
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        self.inner.takes_direct_turns()
+    fn capabilities(&self) -> ProviderCapabilities {
+        self.inner.capabilities()
     }
 
     async fn commit_direct_turn(
@@ -320,10 +320,6 @@ impl Provider for InstrumentedProvider {
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         self.measured("read", self.inner.read_start_event(instance)).await
-    }
-
-    fn keeps_start_limits(&self) -> bool {
-        self.inner.keeps_start_limits()
     }
 
     async fn fetch_overdue_work(

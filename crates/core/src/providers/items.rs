@@ -58,6 +58,7 @@ pub struct ScheduledActivityIdentifier {
 
 /// How the latest execution of an instance stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InstanceOutcome {
     /// Nothing is recorded.
     NotFound,
@@ -69,6 +70,7 @@ pub enum InstanceOutcome {
 
 /// What a client is told of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct InstanceStatus {
     /// How its latest execution stands.
     pub outcome: InstanceOutcome,

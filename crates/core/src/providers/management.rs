@@ -135,6 +135,7 @@ impl InstanceTree {
 
 /// A message that waits for an instance that does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ParkedMessage {
     /// The instance that the message is for.
     pub instance_id: String,
@@ -142,4 +143,11 @@ pub struct ParkedMessage {
     pub kind: String,
     /// When it was sent, milliseconds since the Unix epoch.
     pub enqueued_at: u64,
+}
+
+impl ParkedMessage {
+    /// A message of this kind for an unknown instance.
+    pub fn new(instance_id: impl Into<String>, kind: impl Into<String>, enqueued_at: u64) -> Self {
+        Self { instance_id: instance_id.into(), kind: kind.into(), enqueued_at }
+    }
 }

@@ -1,11 +1,13 @@
 //! The storage contract: what a backend must keep, and the types that cross the border.
 
 pub mod admin;
+pub mod capabilities;
 pub mod capability;
 pub mod change;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
+pub mod fetch_filter;
 pub mod instrumented;
 pub mod items;
 pub mod kit;
@@ -13,7 +15,6 @@ pub mod management;
 pub mod progress;
 mod provider;
 pub mod session;
-pub mod start_limit;
 pub mod tag_filter;
 pub mod turn;
 pub mod work;
@@ -23,9 +24,11 @@ pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use crate::limits::MAX_WORKER_TAGS;
 pub use crate::model::{KvEntry, WorkItem};
 pub use admin::{ManagementProvider, ProviderAdmin};
+pub use capabilities::{ProviderCapabilities, ProviderCapability};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
 pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
 pub use error::{ProviderError, ProviderErrorKind};
+pub use fetch_filter::FetchFilter;
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,
@@ -37,11 +40,10 @@ pub use management::{
 pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
-pub use start_limit::{OverdueFetch, StartLimit};
 pub use tag_filter::TagFilter;
 pub use turn::{
     CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
-    TurnFetch, WorkLease,
+    TurnFetch,
 };
-pub use work::{FetchedWork, WorkFetch, WorkSlot};
+pub use work::{FetchedWork, OverdueFetch, ScheduledActivity, WorkFetch, WorkSlot};
 pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkerAnnouncement,
+    InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderCapabilities,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch, WorkerAnnouncement,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, EventKind, SystemStats, WorkItem};
@@ -201,6 +201,16 @@ pub trait Provider: Any + Send + Sync {
         instance: &str,
     ) -> Result<Option<SystemStats>, ProviderError>;
 
+    /// What the provider can do beyond the methods without a default.
+    ///
+    /// Without [`StartLimits`](super::ProviderCapability::StartLimits), limits are ignored and
+    /// [`fetch_overdue_work`](Self::fetch_overdue_work) is never called; without
+    /// [`DirectTurns`](super::ProviderCapability::DirectTurns), neither is
+    /// [`commit_direct_turn`](Self::commit_direct_turn).
+    fn capabilities(&self) -> ProviderCapabilities {
+        ProviderCapabilities::default()
+    }
+
     /// The clock that leases and visibility are judged by.
     fn clock(&self) -> Arc<dyn Clock> {
         Arc::new(SystemClock)
@@ -214,14 +224,15 @@ pub trait Provider: Any + Send + Sync {
         request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
         let fetched = self
-            .fetch_orchestration_item(request.lock_timeout, request.poll_timeout, request.filter)
+            .fetch_orchestration_item(
+                request.lock_timeout,
+                request.poll_timeout,
+                request.filter.replays.as_ref(),
+            )
             .await?;
         Ok(fetched
-            .map(|(item, lock_token, attempt_count)| FetchedTurn {
-                item,
-                lock_token,
-                attempt_count,
-                history_after: 0,
+            .map(|(item, lock_token, attempt_count)| {
+                FetchedTurn::new(item, lock_token, attempt_count)
             })
             .into_iter()
             .collect())
@@ -231,25 +242,21 @@ pub trait Provider: Any + Send + Sync {
     /// caller leave out known history in later fetches.
     ///
     /// - The commit is shared, so that it can be repeated without having been copied.
-    /// - Activities that `lease_work` names are enqueued as if the caller had fetched them at this
-    ///   moment. A provider that cannot do that enqueues them like the others.
+    /// - Activities that ask for a [`lease`](super::ScheduledActivity::lease) are enqueued as if the
+    ///   caller had fetched them at this moment. A provider that cannot do that enqueues them like
+    ///   the others.
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.ack_orchestration_item(
             &commit.lock_token,
             commit.execution_id,
             commit.history_delta.clone(),
-            commit.worker_items.clone(),
-            commit.orchestrator_items.clone(),
+            commit.activities.iter().map(|activity| activity.item.clone()).collect(),
+            commit.messages().cloned().collect(),
             commit.metadata.clone(),
             commit.cancelled_activities.clone(),
         )
         .await?;
         Ok(CommittedTurn::default())
-    }
-
-    /// Whether [`commit_direct_turn`](Self::commit_direct_turn) can ever succeed.
-    fn takes_direct_turns(&self) -> bool {
-        false
     }
 
     /// Commits a turn that was not fetched, and removes the activities that it answers.
@@ -278,17 +285,12 @@ pub trait Provider: Any + Send + Sync {
                 request.lock_timeout,
                 request.poll_timeout,
                 first.session.as_ref(),
-                request.tag_filter,
+                &request.filter.tags,
             )
             .await?;
         Ok(fetched
-            .map(|(item, lock_token, attempt_count)| FetchedWork {
-                slot: 0,
-                item,
-                lock_token,
-                attempt_count,
-                progress: None,
-                overdue: None,
+            .map(|(item, lock_token, attempt_count)| {
+                FetchedWork::new(item, lock_token, attempt_count)
             })
             .into_iter()
             .collect())
@@ -349,12 +351,6 @@ pub trait Provider: Any + Send + Sync {
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         let history = self.read(instance).await?;
         Ok(history.into_iter().find(Event::is_start))
-    }
-
-    /// Whether [`TurnCommit::start_limits`] are kept. Without that they are ignored, and
-    /// [`fetch_overdue_work`](Self::fetch_overdue_work) is never called.
-    fn keeps_start_limits(&self) -> bool {
-        false
     }
 
     /// Leases activities that nobody started within their limit, the longest overdue first.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{
-    DispatcherCapabilityFilter, ExecutionMetadata, OrchestrationItem, ScheduledActivityIdentifier,
-    StartLimit,
+    ExecutionMetadata, FetchFilter, OrchestrationItem, ScheduledActivity,
+    ScheduledActivityIdentifier,
 };
-use crate::model::{Event, WorkItem};
+use crate::model::{Event, INITIAL_EXECUTION_ID, WorkItem, routing_key};
 
 /// A point in a stored history that a node has already seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryMark {
     /// Made by the provider when the instance is created, never reused: an instance that was
     /// deleted and created again under the same id is not the one that was seen.
@@ -22,6 +23,34 @@ pub struct HistoryMark {
     pub event_id: u64,
 }
 
+impl HistoryMark {
+    /// The point before the first event of the first execution.
+    pub const fn new(incarnation: u64) -> Self {
+        Self { incarnation, execution_id: INITIAL_EXECUTION_ID, event_id: 0 }
+    }
+
+    /// The same point of another incarnation.
+    #[must_use]
+    pub const fn with_incarnation(mut self, incarnation: u64) -> Self {
+        self.incarnation = incarnation;
+        self
+    }
+
+    /// The execution that was seen.
+    #[must_use]
+    pub const fn with_execution_id(mut self, execution_id: u64) -> Self {
+        self.execution_id = execution_id;
+        self
+    }
+
+    /// The last event that was seen.
+    #[must_use]
+    pub const fn with_event_id(mut self, event_id: u64) -> Self {
+        self.event_id = event_id;
+        self
+    }
+}
+
 /// Says how much of an instance's history the caller holds.
 pub trait KnownHistory: Send + Sync {
     /// The mark up to which the caller holds the history of `instance`.
@@ -30,6 +59,7 @@ pub trait KnownHistory: Send + Sync {
 
 /// A request for turns.
 #[derive(Clone)]
+#[non_exhaustive]
 pub struct TurnFetch<'a> {
     /// How many turns at the most.
     pub turns_max: usize,
@@ -37,10 +67,51 @@ pub struct TurnFetch<'a> {
     pub lock_timeout: Duration,
     /// How long to wait for the first turn.
     pub poll_timeout: Duration,
-    /// What the caller can replay; `None` means everything.
-    pub filter: Option<&'a DispatcherCapabilityFilter>,
+    /// What the caller can run.
+    pub filter: &'a FetchFilter,
     /// What the caller holds already.
     pub known: Option<Arc<dyn KnownHistory>>,
+}
+
+impl<'a> TurnFetch<'a> {
+    /// A request that does not wait, with no filter, for whole histories.
+    pub fn new(turns_max: usize, lock_timeout: Duration) -> Self {
+        Self {
+            turns_max,
+            lock_timeout,
+            poll_timeout: Duration::ZERO,
+            filter: FetchFilter::unlimited(),
+            known: None,
+        }
+    }
+
+    /// Length of each lease.
+    #[must_use]
+    pub fn with_lock_timeout(mut self, lock_timeout: Duration) -> Self {
+        self.lock_timeout = lock_timeout;
+        self
+    }
+
+    /// How long to wait for the first turn.
+    #[must_use]
+    pub fn with_poll_timeout(mut self, poll_timeout: Duration) -> Self {
+        self.poll_timeout = poll_timeout;
+        self
+    }
+
+    /// What the caller can run.
+    #[must_use]
+    pub fn with_filter(mut self, filter: &'a FetchFilter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// What the caller holds already.
+    #[must_use]
+    pub fn with_known(mut self, known: Arc<dyn KnownHistory>) -> Self {
+        self.known = Some(known);
+        self
+    }
 }
 
 impl fmt::Debug for TurnFetch<'_> {
@@ -57,6 +128,7 @@ impl fmt::Debug for TurnFetch<'_> {
 
 /// One fetched turn.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct FetchedTurn {
     /// The turn. Its history holds only the events after `history_after`.
     pub item: OrchestrationItem,
@@ -68,8 +140,26 @@ pub struct FetchedTurn {
     pub history_after: u64,
 }
 
+impl FetchedTurn {
+    /// A turn with its whole history.
+    pub fn new(item: OrchestrationItem, lock_token: String, attempt_count: u32) -> Self {
+        Self { item, lock_token, attempt_count, history_after: 0 }
+    }
+
+    /// The event that the history begins after.
+    #[must_use]
+    pub fn with_history_after(mut self, history_after: u64) -> Self {
+        self.history_after = history_after;
+        self
+    }
+}
+
 /// One turn to be committed.
+///
+/// [`with_messages`](Self::with_messages) separates messages by their routing key, so that a store
+/// spread over several servers commits a turn, with its own messages, on one of them.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct TurnCommit {
     /// Proof of the lease; a [`DirectTurn`] has none.
     pub lock_token: String,
@@ -77,37 +167,115 @@ pub struct TurnCommit {
     pub execution_id: u64,
     /// Events to append.
     pub history_delta: Vec<Event>,
-    /// Activities to enqueue.
-    pub worker_items: Vec<WorkItem>,
-    /// Messages to enqueue.
-    pub orchestrator_items: Vec<WorkItem>,
+    /// Activities to enqueue, in this order.
+    pub activities: Vec<ScheduledActivity>,
+    /// Messages to enqueue, in this order, to instances with the routing key of this one.
+    pub own_messages: Vec<WorkItem>,
+    /// Messages to enqueue after those, in this order, to instances with any routing key.
+    pub outgoing_messages: Vec<WorkItem>,
     /// Status and identity of the execution.
     pub metadata: ExecutionMetadata,
     /// Activities to remove from the worker queue.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
-    /// Which of `worker_items` must be started in time.
-    pub start_limits: Vec<StartLimit>,
-    /// Activities that the caller starts at once, so that they need no fetch.
-    pub lease_work: Option<WorkLease>,
 }
 
-/// Asks for activities of a commit to be enqueued under a lease of the caller.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WorkLease {
-    /// Which of the commit's `worker_items`, ascending. None of them belongs to a session.
-    pub indexes: Vec<usize>,
-    /// Length of each lease.
-    pub lock_timeout: Duration,
+impl TurnCommit {
+    /// A commit that only removes the messages of the turn.
+    pub fn new(lock_token: impl Into<String>, execution_id: u64) -> Self {
+        Self { lock_token: lock_token.into(), execution_id, ..Self::default() }
+    }
+
+    /// All messages that the commit enqueues, in the order of the queue.
+    pub fn messages(&self) -> impl Iterator<Item = &WorkItem> {
+        self.own_messages.iter().chain(&self.outgoing_messages)
+    }
+
+    /// Proof of the lease.
+    #[must_use]
+    pub fn with_lock_token(mut self, lock_token: impl Into<String>) -> Self {
+        self.lock_token = lock_token.into();
+        self
+    }
+
+    /// The execution that the turn belongs to.
+    #[must_use]
+    pub fn with_execution_id(mut self, execution_id: u64) -> Self {
+        self.execution_id = execution_id;
+        self
+    }
+
+    /// Events to append.
+    #[must_use]
+    pub fn with_history_delta(mut self, history_delta: Vec<Event>) -> Self {
+        self.history_delta = history_delta;
+        self
+    }
+
+    /// Activities to enqueue, each a [`ScheduledActivity`] or the plain work item.
+    #[must_use]
+    pub fn with_activities(
+        mut self,
+        activities: impl IntoIterator<Item = impl Into<ScheduledActivity>>,
+    ) -> Self {
+        self.activities = activities.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Messages to enqueue, separated by whether they stay with the tree of `instance`, which the
+    /// turn belongs to.
+    #[must_use]
+    pub fn with_messages(mut self, instance: &str, messages: Vec<WorkItem>) -> Self {
+        let key = routing_key(instance);
+        let is_own = |item: &WorkItem| routing_key(item.target_instance()) == key;
+        // Most turns send to one side only; then the list is kept as it is.
+        (self.own_messages, self.outgoing_messages) = match messages.iter().all(is_own) {
+            true => (messages, Vec::new()),
+            false => messages.into_iter().partition(is_own),
+        };
+        self
+    }
+
+    /// Messages to enqueue to instances with the routing key of this one.
+    #[must_use]
+    pub fn with_own_messages(mut self, own_messages: Vec<WorkItem>) -> Self {
+        self.own_messages = own_messages;
+        self
+    }
+
+    /// Messages to enqueue to instances with any routing key.
+    #[must_use]
+    pub fn with_outgoing_messages(mut self, outgoing_messages: Vec<WorkItem>) -> Self {
+        self.outgoing_messages = outgoing_messages;
+        self
+    }
+
+    /// Status and identity of the execution.
+    #[must_use]
+    pub fn with_metadata(mut self, metadata: ExecutionMetadata) -> Self {
+        self.metadata = metadata;
+        self
+    }
+
+    /// Activities to remove from the worker queue.
+    #[must_use]
+    pub fn with_cancelled_activities(
+        mut self,
+        cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    ) -> Self {
+        self.cancelled_activities = cancelled_activities;
+        self
+    }
 }
 
 /// A turn that was not fetched: the caller holds the execution, and the completions that move it.
 ///
-/// It goes straight from the end of an activity to the commit, without a message in between.
+/// It goes straight from the completion of an activity to the commit, without a message in between.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DirectTurn {
     /// The instance.
     pub instance: String,
-    /// The end of the stored history, as far as the caller knows.
+    /// Where the stored history ends, as far as the caller knows.
     pub mark: HistoryMark,
     /// Lock tokens of the activities whose completions the turn consumed.
     pub finished_work: Vec<String>,
@@ -115,8 +283,37 @@ pub struct DirectTurn {
     pub commit: TurnCommit,
 }
 
-/// The answer to a commit.
+impl DirectTurn {
+    /// A turn that follows `mark` and consumes no completion.
+    pub fn new(instance: impl Into<String>, mark: HistoryMark, commit: TurnCommit) -> Self {
+        Self { instance: instance.into(), mark, finished_work: Vec::new(), commit }
+    }
+
+    /// Where the stored history ends, as far as the caller knows.
+    #[must_use]
+    pub fn with_mark(mut self, mark: HistoryMark) -> Self {
+        self.mark = mark;
+        self
+    }
+
+    /// Lock tokens of the activities whose completions the turn consumed.
+    #[must_use]
+    pub fn with_finished_work(mut self, finished_work: Vec<String>) -> Self {
+        self.finished_work = finished_work;
+        self
+    }
+
+    /// What the turn changes.
+    #[must_use]
+    pub fn with_commit(mut self, commit: TurnCommit) -> Self {
+        self.commit = commit;
+        self
+    }
+}
+
+/// What a commit returns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CommittedTurn {
     /// Incarnation of the instance for a later [`HistoryMark`]; `None` if the provider has none.
     pub incarnation: Option<u64>,
@@ -127,11 +324,42 @@ pub struct CommittedTurn {
     pub more_waits: bool,
 }
 
+impl CommittedTurn {
+    /// Incarnation of the instance.
+    #[must_use]
+    pub fn with_incarnation(mut self, incarnation: Option<u64>) -> Self {
+        self.incarnation = incarnation;
+        self
+    }
+
+    /// The activities that are leased to the caller.
+    #[must_use]
+    pub fn with_leased(mut self, leased: Vec<LeasedWork>) -> Self {
+        self.leased = leased;
+        self
+    }
+
+    /// Whether messages of the instance have become visible meanwhile.
+    #[must_use]
+    pub fn with_more_waits(mut self, more_waits: bool) -> Self {
+        self.more_waits = more_waits;
+        self
+    }
+}
+
 /// An activity that was enqueued under a lease. Its attempt count is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LeasedWork {
-    /// Index among the commit's `worker_items`.
+    /// Index among the commit's `activities`.
     pub index: usize,
     /// Proof of the lease.
     pub lock_token: String,
+}
+
+impl LeasedWork {
+    /// The activity with this index among the commit's `activities`.
+    pub fn new(index: usize, lock_token: String) -> Self {
+        Self { index, lock_token }
+    }
 }

@@ -1,15 +1,16 @@
-//! Which workers there are, and which activities wait for one.
+//! Which workers run, and which activities wait for one.
 
 use std::time::Duration;
 
-use super::TagFilter;
+use super::{ScheduledActivityIdentifier, TagFilter};
 
-/// What a node says of itself while it runs activities.
+/// What a node reports of itself while it runs activities.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WorkerAnnouncement {
     /// Names the node; a later announcement under the same name replaces this one.
     pub node_id: String,
-    /// Activities that the node takes.
+    /// Activities that the node accepts.
     pub tag_filter: TagFilter,
     /// Names that the node has handlers for.
     pub activities: Vec<String>,
@@ -17,12 +18,39 @@ pub struct WorkerAnnouncement {
     pub expires_in: Duration,
 }
 
+impl WorkerAnnouncement {
+    /// A node without handlers that accepts activities without a tag.
+    pub fn new(node_id: impl Into<String>, expires_in: Duration) -> Self {
+        Self {
+            node_id: node_id.into(),
+            tag_filter: TagFilter::default(),
+            activities: Vec::new(),
+            expires_in,
+        }
+    }
+
+    /// Activities that the node accepts.
+    #[must_use]
+    pub fn with_tag_filter(mut self, tag_filter: TagFilter) -> Self {
+        self.tag_filter = tag_filter;
+        self
+    }
+
+    /// Names that the node has handlers for.
+    #[must_use]
+    pub fn with_activities(mut self, activities: Vec<String>) -> Self {
+        self.activities = activities;
+        self
+    }
+}
+
 /// A node that announced itself and has not expired.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LiveWorker {
     /// Names the node.
     pub node_id: String,
-    /// Activities that the node takes.
+    /// Activities that the node accepts.
     pub tag_filter: TagFilter,
     /// Names that the node has handlers for, ascending.
     pub activities: Vec<String>,
@@ -30,20 +58,62 @@ pub struct LiveWorker {
     pub expires_at_ms: u64,
 }
 
-/// A request for activities of one tag that nobody has leased.
+impl LiveWorker {
+    /// A node without handlers that accepts activities without a tag.
+    pub fn new(node_id: impl Into<String>, expires_at_ms: u64) -> Self {
+        Self {
+            node_id: node_id.into(),
+            tag_filter: TagFilter::default(),
+            activities: Vec::new(),
+            expires_at_ms,
+        }
+    }
+
+    /// Activities that the node accepts.
+    #[must_use]
+    pub fn with_tag_filter(mut self, tag_filter: TagFilter) -> Self {
+        self.tag_filter = tag_filter;
+        self
+    }
+
+    /// Names that the node has handlers for, ascending.
+    #[must_use]
+    pub fn with_activities(mut self, activities: Vec<String>) -> Self {
+        self.activities = activities;
+        self
+    }
+}
+
+/// A request for activities of one tag that no worker has leased.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WaitingWorkQuery {
     /// The tag; `None` means activities without one.
     pub tag: Option<String>,
-    /// Only activities behind this position, which means something during one look through the
-    /// queue only; zero begins with the oldest.
+    /// Only activities behind this position, which is valid during one pass through the queue;
+    /// zero starts with the oldest.
     pub after: u64,
     /// How many at the most.
     pub limit: u32,
 }
 
-/// An activity that nobody has leased.
+impl WaitingWorkQuery {
+    /// The oldest activities of a tag.
+    pub fn new(tag: Option<String>, limit: u32) -> Self {
+        Self { tag, after: 0, limit }
+    }
+
+    /// Only activities behind this position.
+    #[must_use]
+    pub fn with_after(mut self, after: u64) -> Self {
+        self.after = after;
+        self
+    }
+}
+
+/// An activity that no worker has leased.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WaitingWork {
     /// Place in the queue, for the next [`WaitingWorkQuery`].
     pub position: u64,
@@ -61,4 +131,48 @@ pub struct WaitingWork {
     pub session_id: Option<String>,
     /// When it was scheduled, milliseconds since the Unix epoch.
     pub waiting_since_ms: u64,
+}
+
+impl WaitingWork {
+    /// An activity without tag and session.
+    pub fn new(activity: ScheduledActivityIdentifier, activity_name: impl Into<String>) -> Self {
+        Self {
+            position: 0,
+            instance_id: activity.instance,
+            execution_id: activity.execution_id,
+            activity_id: activity.activity_id,
+            activity_name: activity_name.into(),
+            tag: None,
+            session_id: None,
+            waiting_since_ms: 0,
+        }
+    }
+
+    /// Place in the queue.
+    #[must_use]
+    pub fn with_position(mut self, position: u64) -> Self {
+        self.position = position;
+        self
+    }
+
+    /// Routing tag.
+    #[must_use]
+    pub fn with_tag(mut self, tag: Option<String>) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    /// Session to run in.
+    #[must_use]
+    pub fn with_session_id(mut self, session_id: Option<String>) -> Self {
+        self.session_id = session_id;
+        self
+    }
+
+    /// When it was scheduled, milliseconds since the Unix epoch.
+    #[must_use]
+    pub fn with_waiting_since_ms(mut self, waiting_since_ms: u64) -> Self {
+        self.waiting_since_ms = waiting_since_ms;
+        self
+    }
 }

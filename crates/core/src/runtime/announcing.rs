@@ -36,14 +36,12 @@ async fn keep(node: Arc<Node>) {
 fn announcement(node: &Node) -> WorkerAnnouncement {
     let mut activities = node.handlers.activity_names();
     activities.sort_unstable();
-    WorkerAnnouncement {
-        // Unique for each start: an earlier node of the same name is another node.
-        node_id: match &node.options.worker_node_id {
-            Some(name) => format!("{name}-{}", node.unique_id),
-            None => node.unique_id.clone(),
-        },
-        tag_filter: node.options.worker_tag_filter.clone(),
-        activities,
-        expires_in: WORKER_ANNOUNCEMENT_LIFETIME,
-    }
+    // Unique for each start, so that it never matches what an earlier node of this name left behind.
+    let node_id = match &node.options.worker_node_id {
+        Some(name) => format!("{name}-{}", node.unique_id),
+        None => node.unique_id.clone(),
+    };
+    WorkerAnnouncement::new(node_id, WORKER_ANNOUNCEMENT_LIFETIME)
+        .with_tag_filter(node.options.worker_tag_filter.clone())
+        .with_activities(activities)
 }

@@ -8,7 +8,7 @@ use super::lease::{Lease, Leases, NewLease};
 use super::tasks::Tasks;
 use crate::clock::Clock;
 use crate::observability::{MetricsProvider, ObservabilityHandle};
-use crate::providers::Provider;
+use crate::providers::{DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange};
 
 /// One node: a store, the code that it can run, and its tasks and leases.
 pub(crate) struct Node {
@@ -17,6 +17,8 @@ pub(crate) struct Node {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Handlers,
     pub(crate) options: RuntimeOptions,
+    /// What this node can run.
+    pub(crate) filter: FetchFilter,
     pub(crate) observability: ObservabilityHandle,
     pub(crate) leases: Leases,
     pub(crate) tasks: Tasks,
@@ -35,4 +37,15 @@ impl Node {
     pub(crate) fn keep(&self, lease: NewLease) -> Lease {
         self.leases.keep(lease, &self.provider, &self.tasks)
     }
+}
+
+/// What a node with these options can run.
+pub(crate) fn fetch_filter(options: &RuntimeOptions) -> FetchFilter {
+    let range = options
+        .supported_replay_versions
+        .clone()
+        .unwrap_or_else(SemverRange::default_for_current_build);
+    FetchFilter::everything()
+        .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] })
+        .with_tags(options.worker_tag_filter.clone())
 }

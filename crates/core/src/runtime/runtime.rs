@@ -10,7 +10,7 @@ use super::activities::Activities;
 use super::fast_path::FastPath;
 use super::handlers::Handlers;
 use super::lease::Leases;
-use super::node::Node;
+use super::node::{Node, fetch_filter};
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::turns::Turns;
@@ -82,6 +82,7 @@ impl Runtime {
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
+            filter: fetch_filter(&options),
             options,
         });
         let turns = Arc::new(Turns::new(Arc::clone(&node)));

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use async_trait::async_trait;
 use duroxide::providers::{
     ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem,
+    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    WorkItem,
 };
 use duroxide::{Event, SystemStats};
 use tokio::sync::Semaphore;
@@ -117,7 +118,7 @@ impl Faulty {
     }
 
     fn note_commit(&self, commit: &TurnCommit) {
-        let leases = commit.lease_work.as_ref().map_or(0, |lease| lease.indexes.len());
+        let leases = commit.activities.iter().filter(|activity| activity.lease.is_some()).count();
         let mut state = self.state.lock().unwrap();
         *state.calls.entry(LEASES_ASKED).or_default() += u32::try_from(leases).unwrap();
         if !commit.cancelled_activities.is_empty() {
@@ -310,8 +311,10 @@ impl Provider for Faulty {
 
     async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
         self.enter("fetch_orchestration_items")?;
-        let filter = request.filter.filter(|_| !self.state.lock().unwrap().ignores_filter);
-        self.inner.fetch_orchestration_items(TurnFetch { filter, ..request }).await
+        let everything = FetchFilter::everything();
+        let ignores_filter = self.state.lock().unwrap().ignores_filter;
+        let filter = if ignores_filter { &everything } else { request.filter };
+        self.inner.fetch_orchestration_items(request.with_filter(filter)).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
@@ -327,8 +330,12 @@ impl Provider for Faulty {
         Ok(committed)
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        self.inner.takes_direct_turns() && self.state.lock().unwrap().takes_direct
+    fn capabilities(&self) -> ProviderCapabilities {
+        let capabilities = self.inner.capabilities().without(ProviderCapability::StartLimits);
+        match self.state.lock().unwrap().takes_direct {
+            true => capabilities,
+            false => capabilities.without(ProviderCapability::DirectTurns),
+        }
     }
 
     async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {

@@ -161,12 +161,10 @@ async fn every_worker_serves_system_calls() {
     node.start_instance("order", "NewGuid", "").await;
     node.wait_for_event("order", "ActivityScheduled").await;
     assert_eq!(node.client.list_unserved_work(100).await.unwrap().len(), 1, "no worker is live");
-    let announcement = duroxide::providers::WorkerAnnouncement {
-        node_id: "elsewhere".to_owned(),
-        tag_filter: TagFilter::default_only(),
-        activities: Vec::new(),
-        expires_in: GONE_AFTER,
-    };
+    let announcement =
+        duroxide::providers::WorkerAnnouncement::new("elsewhere".to_owned(), GONE_AFTER)
+            .with_tag_filter(TagFilter::default_only())
+            .with_activities(Vec::new());
     store.announce_worker(&announcement).await.unwrap();
     assert!(node.client.list_unserved_work(100).await.unwrap().is_empty());
     node.stop().await;

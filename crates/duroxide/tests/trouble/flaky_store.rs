@@ -10,8 +10,8 @@ use async_trait::async_trait;
 use duroxide::providers::{
     ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
     ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkItem,
+    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
 
@@ -284,8 +284,8 @@ impl Provider for FlakyStore {
         }
     }
 
-    fn takes_direct_turns(&self) -> bool {
-        self.inner.takes_direct_turns()
+    fn capabilities(&self) -> ProviderCapabilities {
+        self.inner.capabilities().without(ProviderCapability::StartLimits)
     }
 
     async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {

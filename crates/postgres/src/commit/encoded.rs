@@ -128,8 +128,7 @@ impl EncodedCommit {
         let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
-            .orchestrator_items
-            .iter()
+            .messages()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
         let events = NewEvent::encode_all(&commit.history_delta)?;
@@ -158,7 +157,7 @@ impl EncodedCommit {
         match TurnResult::from_code(code) {
             Some(TurnResult::Committed) => {
                 let incarnation = stored.as_ref().and_then(|it| it.incarnation).map(from_db);
-                let committed = CommittedTurn { incarnation, ..CommittedTurn::default() };
+                let committed = CommittedTurn::default().with_incarnation(incarnation);
                 Ok((Some(committed), self.changes(stored)))
             }
             Some(TurnResult::LeaseExpired) => Err(turn_lock::expired()),
@@ -175,7 +174,7 @@ impl EncodedCommit {
         let leased = self.work.iter().enumerate().filter_map(|(index, work)| {
             let (id, _) = work.lease?;
             let row = rows.get(&id).copied()?;
-            Some(LeasedWork { index, lock_token: WorkToken { id, row }.text() })
+            Some(LeasedWork::new(index, WorkToken { id, row }.text()))
         });
         leased.collect()
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use duroxide_core::providers::{ChangeWatch, SemverRange, TurnFetch};
+use duroxide_core::providers::{ChangeWatch, FetchFilter, TurnFetch};
 use tokio::time::Instant;
 
 /// The end of the last fetch that took all there was.
@@ -12,7 +12,7 @@ pub(crate) struct EmptyPoll(Mutex<Option<LastPoll>>);
 /// A look that left nothing to take, for a caller with these abilities.
 #[derive(Debug)]
 pub(crate) struct LastPoll {
-    versions: Option<Vec<SemverRange>>,
+    filter: FetchFilter,
     /// Made before the look, so that it knows of every change since.
     pub(crate) changes: ChangeWatch,
     /// When something may become fetchable although nothing changes.
@@ -33,7 +33,7 @@ impl EmptyPoll {
         due: Option<u64>,
         looked: Instant,
     ) {
-        *self.lock() = Some(LastPoll { versions: versions(fetch), changes, due, looked });
+        *self.lock() = Some(LastPoll { filter: fetch.filter.clone(), changes, due, looked });
     }
 
     /// What is known to a fetch before it looks. A caller who does not wait wants a look.
@@ -42,11 +42,7 @@ impl EmptyPoll {
             return None;
         }
         let mut kept = self.lock();
-        let fits = kept.as_ref().is_some_and(|since| since.versions == versions(fetch));
+        let fits = kept.as_ref().is_some_and(|last| last.filter == *fetch.filter);
         if fits { kept.take() } else { None }
     }
-}
-
-fn versions(fetch: &TurnFetch<'_>) -> Option<Vec<SemverRange>> {
-    fetch.filter.map(|filter| filter.supported_duroxide_versions.clone())
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use deadpool_postgres::Object;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
-    SemverRange, WorkItem,
+    FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem, SemverRange,
+    WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use futures_util::future::try_join_all;
@@ -29,7 +29,7 @@ use crate::store::Store;
 pub(crate) struct TurnRequest {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: i64,
-    pub(crate) filter: Option<Arc<DispatcherCapabilityFilter>>,
+    pub(crate) filter: Arc<FetchFilter>,
     pub(crate) known: Option<Arc<dyn KnownHistory>>,
 }
 
@@ -78,7 +78,7 @@ pub(crate) async fn fetch_turns(
     store: &Store,
     request: &TurnRequest,
 ) -> Result<TurnBatch, JobError> {
-    if request.replays_nothing() {
+    if !request.filter.allows_some_turn() {
         return Ok(TurnBatch::default());
     }
     let rows = store.call(FETCH_TURNS, &Parameters::of(store, request).arguments()).await?;
@@ -87,7 +87,8 @@ pub(crate) async fn fetch_turns(
 
 /// Runs the statements of a fetch on nothing.
 pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
-    let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter: None, known: None };
+    let filter = Arc::new(FetchFilter::everything());
+    let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter, known: None };
     let parameters = Parameters::of(store, &nothing);
     connection::call(client, &store.schema, FETCH_TURNS, &parameters.arguments()).await?;
     Ok(())
@@ -98,11 +99,6 @@ impl TurnRequest {
     fn turns_max_in_db(&self) -> i32 {
         let turns_max = self.turns_max.min(limits::TURNS_PER_FETCH_MAX);
         i32::try_from(turns_max).unwrap_or(i32::MAX)
-    }
-
-    /// Whether there is nothing that the caller could take.
-    pub(crate) fn replays_nothing(&self) -> bool {
-        self.filter.as_ref().is_some_and(|filter| filter.supported_duroxide_versions.is_empty())
     }
 }
 
@@ -118,7 +114,7 @@ struct Parameters {
 
 impl Parameters {
     fn of(store: &Store, request: &TurnRequest) -> Self {
-        let ranges = request.filter.as_ref().map(|filter| &filter.supported_duroxide_versions);
+        let ranges = request.filter.replays.as_ref().map(|it| &it.supported_duroxide_versions);
         let keys = |end: fn(&SemverRange) -> &semver::Version| {
             ranges.map(|ranges| ranges.iter().map(|range| version_key(end(range))).collect())
         };
@@ -327,12 +323,9 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
     };
     let (orchestration_name, version) =
         turn.named.unwrap_or_else(|| identify(&texts, turn.execution_id, &messages));
-    FetchedTurn {
-        // Without a readable history nothing of what the caller holds can be relied on.
-        history_after: if history_error.is_some() { 0 } else { after },
-        lock_token: turn.token.text(),
-        attempt_count: turn.attempt_count,
-        item: OrchestrationItem {
+    let history_after = if history_error.is_some() { 0 } else { after };
+    FetchedTurn::new(
+        OrchestrationItem {
             orchestration_name,
             execution_id: turn.execution_id.map_or(INITIAL_EXECUTION_ID, from_db),
             version,
@@ -342,7 +335,10 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
             kv_snapshot: turn.kv_snapshot,
             instance,
         },
-    }
+        turn.token.text(),
+        turn.attempt_count,
+    )
+    .with_history_after(history_after)
 }
 
 /// What an instance runs that is not stored: its history was seeded, or a message starts it.

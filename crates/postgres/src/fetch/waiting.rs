@@ -35,10 +35,10 @@ pub(crate) async fn fetch_turns(
     let request = Arc::new(TurnRequest {
         turns_max: fetch.turns_max,
         lock_for: lease_length(fetch.lock_timeout),
-        filter: fetch.filter.cloned().map(Arc::new),
+        filter: Arc::new(fetch.filter.clone()),
         known: fetch.known.clone(),
     });
-    let fetching = (!request.replays_nothing()).then(|| store.starts.fetching());
+    let fetching = fetch.filter.allows_new_instances().then(|| store.starts.fetching());
     let mut looked = Instant::now();
     let mut batch = match store.empty_poll.take(&fetch) {
         Some(quiet) => {
@@ -101,11 +101,11 @@ pub(crate) async fn fetch_work(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(store, ChangeScope::WorkerQueue, fetch.poll_timeout);
-    let _interest = store.outbox.interest(fetch.tag_filter);
+    let _interest = store.outbox.interest(&fetch.filter.tags);
     let request = Arc::new(WorkRequest {
         slots: fetch.slots.to_vec(),
         lock_for: lease_length(fetch.lock_timeout),
-        tag_filter: fetch.tag_filter.clone(),
+        tag_filter: fetch.filter.tags.clone(),
     });
     loop {
         let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
@@ -221,14 +221,10 @@ fn decode_work(work: RawWork) -> FetchedWork {
             }
         }
     };
-    FetchedWork {
-        slot: work.slot,
-        item,
-        lock_token: work.token.text(),
-        attempt_count: work.attempt_count,
-        progress: work.progress,
-        overdue: work.overdue.map(Duration::from_millis),
-    }
+    FetchedWork::new(item, work.token.text(), work.attempt_count)
+        .with_slot(work.slot)
+        .with_progress(work.progress)
+        .with_overdue(work.overdue.map(Duration::from_millis))
 }
 
 /// A bug in a task of ours.

@@ -43,13 +43,13 @@ pub(crate) async fn read(store: &Store, instance: &str) -> Result<Vec<ActivityPr
             &[&to_stored(instance)],
         )
         .await?;
-    let progress = |row: &tokio_postgres::Row| ActivityProgress {
-        execution_id: from_db(row.get("execution_id")),
-        activity_id: from_db(row.get("activity_id")),
-        attempt: attempts(row.get::<_, Option<i32>>("progress_attempt").unwrap_or(-1)),
-        progress: from_stored(row.get("progress")),
-        updated_at_ms: row.get::<_, Option<i64>>("progress_at").map_or(0, from_db),
-        activity_name: activity_name(row.get("work_item")),
+    let progress = |row: &tokio_postgres::Row| {
+        let (execution_id, activity_id) = (row.get("execution_id"), row.get("activity_id"));
+        ActivityProgress::new(from_db(execution_id), from_db(activity_id))
+            .with_attempt(attempts(row.get::<_, Option<i32>>("progress_attempt").unwrap_or(-1)))
+            .with_progress(from_stored(row.get("progress")))
+            .with_updated_at_ms(row.get::<_, Option<i64>>("progress_at").map_or(0, from_db))
+            .with_activity_name(activity_name(row.get("work_item")))
     };
     Ok(rows.iter().map(progress).collect())
 }

@@ -1,6 +1,6 @@
 //! Activities that nobody has leased, as operators see them.
 
-use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
 use crate::error::JobError;
 use crate::queues::progress::activity_name;
@@ -51,15 +51,17 @@ pub(crate) async fn work(
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
         [&route(tag), &to_db(query.after), &limit, &store.now()];
     let rows = store.query(sql, &params).await?;
-    let waiting = |row: &tokio_postgres::Row| WaitingWork {
-        position: from_db(row.get("id")),
-        instance_id: from_stored(row.get("instance_id")),
-        execution_id: from_db(row.get("execution_id")),
-        activity_id: from_db(row.get("activity_id")),
-        session_id: row.get::<_, Option<String>>("session_id").map(from_stored),
-        waiting_since_ms: from_db(row.get("created_at")),
-        activity_name: activity_name(row.get("work_item")),
-        tag: tag.map(str::to_owned),
+    let waiting = |row: &tokio_postgres::Row| {
+        let activity = ScheduledActivityIdentifier {
+            instance: from_stored(row.get("instance_id")),
+            execution_id: from_db(row.get("execution_id")),
+            activity_id: from_db(row.get("activity_id")),
+        };
+        WaitingWork::new(activity, activity_name(row.get("work_item")))
+            .with_position(from_db(row.get("id")))
+            .with_session_id(row.get::<_, Option<String>>("session_id").map(from_stored))
+            .with_waiting_since_ms(from_db(row.get("created_at")))
+            .with_tag(tag.map(str::to_owned))
     };
     Ok(rows.iter().map(waiting).collect())
 }

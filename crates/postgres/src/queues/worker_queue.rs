@@ -1,10 +1,11 @@
 //! Activities: enqueueing, leasing, finishing.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use deadpool_postgres::Object;
 use duroxide_core::providers::{
-    ProviderErrorKind, ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit,
+    WorkItem, WorkSlot,
 };
 use tokio_postgres::Row;
 use uuid::Uuid;
@@ -58,24 +59,16 @@ impl NewWork {
         })
     }
 
-    /// Encodes the activities of a commit; those that its lease names belong to the caller at once.
+    /// Encodes the activities of a commit; those with a lease belong to the caller at once.
     pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
-        let limits = commit.start_limits.iter();
-        let limits: HashMap<i64, i64> =
-            limits.map(|start| (to_db(start.activity_id), lease_length(start.limit))).collect();
-        let items = commit.worker_items.iter();
-        let mut work = items.map(Self::encode).collect::<Result<Vec<_>, _>>()?;
-        for work in &mut work {
-            work.start_limit = limits.get(&work.activity_id).copied();
-        }
-        let Some(lease) = &commit.lease_work else { return Ok(work) };
-        for index in &lease.indexes {
+        let encode = |activity: &ScheduledActivity| {
+            let work = Self::encode(&activity.item)?;
             // An activity of a session has to be fetched: the session is leased with it.
-            if let Some(work) = work.get_mut(*index).filter(|work| work.session_id.is_none()) {
-                work.lease = Some((Uuid::new_v4(), lease_length(lease.lock_timeout)));
-            }
-        }
-        Ok(work)
+            let lease = activity.lease.filter(|_| work.session_id.is_none());
+            let lease = lease.map(|length| (Uuid::new_v4(), lease_length(length)));
+            Ok(Self { start_limit: activity.start_limit.map(lease_length), lease, ..work })
+        };
+        commit.activities.iter().map(encode).collect()
     }
 }
 

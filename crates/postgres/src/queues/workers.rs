@@ -53,12 +53,9 @@ pub(crate) async fn live(store: &Store) -> Result<Vec<LiveWorker>, JobError> {
     let rows = store.query(sql, &[&store.now()]).await?;
     rows.iter()
         .map(|row| {
-            Ok(LiveWorker {
-                node_id: from_stored(row.get("node_id")),
-                tag_filter: serde_json::from_str(row.get("tag_filter"))?,
-                activities: serde_json::from_str(row.get("activities"))?,
-                expires_at_ms: from_db(row.get("expires_at")),
-            })
+            Ok(LiveWorker::new(from_stored(row.get("node_id")), from_db(row.get("expires_at")))
+                .with_tag_filter(serde_json::from_str(row.get("tag_filter"))?)
+                .with_activities(serde_json::from_str(row.get("activities"))?))
         })
         .collect()
 }

@@ -183,10 +183,12 @@ pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessag
     let rows = store.query(sql, &[&i64::from(limit)]).await?;
     Ok(rows
         .iter()
-        .map(|row| ParkedMessage {
-            instance_id: from_stored(row.get("instance_id")),
-            kind: variant_name(row.get("work_item")).to_owned(),
-            enqueued_at: from_db(row.get("created_at")),
+        .map(|row| {
+            ParkedMessage::new(
+                from_stored(row.get("instance_id")),
+                variant_name(row.get("work_item")),
+                from_db(row.get("created_at")),
+            )
         })
         .collect())
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use duroxide_core::providers::{
-    DirectTurn, HistoryMark, Provider, ProviderAdmin, TagFilter, TurnCommit, WorkLease,
+    DirectTurn, HistoryMark, Provider, ProviderAdmin, ScheduledActivity, TagFilter,
 };
 use duroxide_pg::PostgresProvider;
 
@@ -13,25 +13,19 @@ use crate::support::*;
 pub(crate) async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, String) {
     node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let fetched = turn(node).await;
-    let first = TurnCommit {
-        worker_items: vec![activity(instance, 2)],
-        lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: LEASE }),
-        ..commit(&fetched.lock_token, vec![started(instance), heard(instance, 2)])
-    };
+    let first = commit(&fetched.lock_token, vec![started(instance), heard(instance, 2)])
+        .with_activities([ScheduledActivity::new(activity(instance, 2)).with_lease(LEASE)]);
     let committed = node.store_turn(first).await.unwrap();
     let mark =
-        HistoryMark { incarnation: committed.incarnation.unwrap(), execution_id: 1, event_id: 2 };
+        HistoryMark::new(committed.incarnation.unwrap()).with_execution_id(1).with_event_id(2);
     (mark, committed.leased[0].lock_token.clone())
 }
 
 pub(crate) fn direct(instance: &str, mark: HistoryMark, token: &str) -> DirectTurn {
-    let commit = TurnCommit {
-        worker_items: vec![activity(instance, 3)],
-        lease_work: Some(WorkLease { indexes: vec![0], lock_timeout: LEASE }),
-        ..commit("", vec![heard(instance, 3)])
-    };
+    let commit = commit("", vec![heard(instance, 3)])
+        .with_activities([ScheduledActivity::new(activity(instance, 3)).with_lease(LEASE)]);
     let finished_work = vec![token.to_owned()];
-    DirectTurn { instance: instance.to_owned(), mark, finished_work, commit }
+    DirectTurn::new(instance.to_owned(), mark, commit).with_finished_work(finished_work)
 }
 
 #[tokio::test]
@@ -56,9 +50,9 @@ async fn a_turn_that_does_not_follow_changes_nothing() {
     let node = store.node().await;
     let (mark, token) = running(&node, "a").await;
     for wrong in [
-        HistoryMark { event_id: 1, ..mark },
-        HistoryMark { execution_id: 2, ..mark },
-        HistoryMark { incarnation: mark.incarnation ^ 1, ..mark },
+        mark.with_event_id(1),
+        mark.with_execution_id(2),
+        mark.with_incarnation(mark.incarnation ^ 1),
     ] {
         let turn = Arc::new(direct("a", wrong, &token));
         assert_eq!(node.commit_direct_turn(turn).await.unwrap(), None, "{wrong:?}");
@@ -104,7 +98,7 @@ async fn of_two_turns_that_follow_the_same_event_one_counts() {
         let instance = format!("i-{round}");
         let (mark, token) = running(&nodes[0], &instance).await;
         let one = nodes[0].commit_direct_turn(Arc::new(direct(&instance, mark, &token)));
-        let other = DirectTurn { finished_work: vec![], ..direct(&instance, mark, &token) };
+        let other = direct(&instance, mark, &token).with_finished_work(vec![]);
         let other = nodes[1].commit_direct_turn(Arc::new(other));
         let (one, other) = tokio::join!(one, other);
         let counted = [one, other].into_iter().filter(|it| matches!(it, Ok(Some(_)))).count();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{ChangeScope, CommittedTurn, FetchedTurn, Provider, TurnFetch};
+use duroxide_core::providers::{ChangeScope, CommittedTurn, FetchedTurn, Provider};
 use duroxide_pg::PostgresProvider;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -18,7 +18,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 fn fetch(node: &Arc<PostgresProvider>) -> JoinHandle<Vec<FetchedTurn>> {
     let node = Arc::clone(node);
-    let wish = TurnFetch { poll_timeout: Duration::from_secs(5), lock_timeout: LONG, ..wish(4) };
+    let wish = wish(4).with_poll_timeout(Duration::from_secs(5)).with_lock_timeout(LONG);
     tokio::spawn(async move { node.fetch_orchestration_items(wish).await.unwrap() })
 }
 

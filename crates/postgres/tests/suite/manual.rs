@@ -100,12 +100,9 @@ async fn fill(node: &PostgresProvider) {
     };
     tokio::time::timeout(PATIENCE, taken).await.expect("leases run out");
     node.enqueue_for_worker(tagged("a", 2, Some("gpu"))).await.unwrap();
-    let announcement = WorkerAnnouncement {
-        node_id: "node".to_owned(),
-        tag_filter: TagFilter::Any,
-        activities: vec!["Work".to_owned()],
-        expires_in: PATIENCE,
-    };
+    let announcement = WorkerAnnouncement::new("node".to_owned(), PATIENCE)
+        .with_tag_filter(TagFilter::Any)
+        .with_activities(vec!["Work".to_owned()]);
     node.announce_worker(&announcement).await.unwrap();
 }
 

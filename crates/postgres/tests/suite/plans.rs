@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, TurnFetch};
+use duroxide_core::providers::Provider;
 use duroxide_pg_server::{Server, Setup};
 use tokio::time::timeout;
 
@@ -51,7 +51,7 @@ async fn a_fetch_after_one_that_took_all_misses_nothing() {
     let store = Store::live();
     let open = || store.builder().with_safety_poll_interval(Duration::from_secs(3600)).open();
     let node = open().await.unwrap();
-    let patient = || TurnFetch { poll_timeout: PATIENCE, ..wish(8) };
+    let patient = || wish(8).with_poll_timeout(PATIENCE);
     let fetched = async || {
         let turns = timeout(PATIENCE, node.fetch_orchestration_items(patient())).await.unwrap();
         turns.unwrap().into_iter().map(|turn| turn.item.instance).collect::<Vec<_>>()

@@ -9,7 +9,7 @@ use duroxide_core::providers::{FetchedTurn, Provider, TurnFetch};
 use crate::support::*;
 
 fn patient(turns_max: usize) -> TurnFetch<'static> {
-    TurnFetch { poll_timeout: PATIENCE, ..wish(turns_max) }
+    wish(turns_max).with_poll_timeout(PATIENCE)
 }
 
 async fn send(node: &impl Provider, instance: &str) {
@@ -220,7 +220,7 @@ async fn nodes_that_start_the_same_instances_begin_each_once() {
     let nodes = [store.node().await, store.node().await];
     let runs = nodes.clone().map(|node| {
         tokio::spawn(async move {
-            let wish = || TurnFetch { poll_timeout: Duration::from_secs(2), ..wish(8) };
+            let wish = || wish(8).with_poll_timeout(Duration::from_secs(2));
             loop {
                 let turns = node.fetch_orchestration_items(wish()).await.unwrap();
                 if turns.is_empty() {

@@ -197,17 +197,11 @@ impl<P: Provider + ?Sized> StoreTurn for P {
 
 /// A commit that says nothing but what the caller adds.
 pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
-    TurnCommit {
-        lock_token: token.to_owned(),
-        execution_id: 1,
-        history_delta: events,
-        metadata: named(),
-        ..TurnCommit::default()
-    }
+    TurnCommit::new(token.to_owned(), 1).with_history_delta(events).with_metadata(named())
 }
 
 pub(crate) fn wish(turns_max: usize) -> TurnFetch<'static> {
-    TurnFetch { turns_max, lock_timeout: LEASE, poll_timeout: NOW, filter: None, known: None }
+    TurnFetch::new(turns_max, LEASE).with_poll_timeout(NOW)
 }
 
 /// The next turn, if there is one now.

@@ -1,7 +1,7 @@
 //! Texts that the database cannot hold as they are.
 
 use duroxide_core::EventKind;
-use duroxide_core::providers::{ExecutionMetadata, Provider, ProviderAdmin, TurnCommit};
+use duroxide_core::providers::{ExecutionMetadata, Provider, ProviderAdmin};
 
 use crate::support::*;
 
@@ -25,7 +25,7 @@ async fn zero_characters_come_back() {
         output: Some(odd.to_owned()),
         ..named()
     };
-    let last = TurnCommit { metadata, ..commit(&fetched.lock_token, events) };
+    let last = commit(&fetched.lock_token, events).with_metadata(metadata);
     node.store_turn(last).await.unwrap();
     assert_eq!(node.read(odd).await.unwrap().len(), 3);
     assert_eq!(node.get_kv_value(odd, odd).await.unwrap().as_deref(), Some(odd));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter, TurnCommit};
+use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter};
 use duroxide_pg::PostgresProvider;
 use duroxide_pg_server::{Server, Setup};
 
@@ -27,11 +27,9 @@ async fn a_commit_whose_answer_was_lost_is_not_applied_twice() {
     create(&*node, "a").await;
     node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
     let fetched = turn(&*node).await;
-    let next = TurnCommit {
-        orchestrator_items: vec![signal("b", "the answer to this is lost")],
-        worker_items: vec![activity("a", 2)],
-        ..commit(&fetched.lock_token, vec![heard("a", 2)])
-    };
+    let next = commit(&fetched.lock_token, vec![heard("a", 2)])
+        .with_outgoing_messages(vec![signal("b", "the answer to this is lost")])
+        .with_activities(vec![activity("a", 2)]);
     proxy.lose_next_answer();
     let committed = node.store_turn(next.clone()).await.unwrap();
     assert_eq!(proxy.answers_lost(), 1);

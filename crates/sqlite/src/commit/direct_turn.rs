@@ -50,7 +50,9 @@ pub(crate) fn commit_direct_turn(
     }
     let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
     turn_commit::note_change(tx, turn.instance.clone(), &turn.commit)?;
-    Ok(Some(CommittedTurn { incarnation: Some(turn.mark.incarnation), leased, more_waits: false }))
+    Ok(Some(
+        CommittedTurn::default().with_incarnation(Some(turn.mark.incarnation)).with_leased(leased),
+    ))
 }
 
 /// Whether the history ends at the mark, and nobody and nothing stands before the turn.
@@ -68,11 +70,9 @@ fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobEr
         })
         .optional()?;
     let Some((incarnation, execution_id, last, is_busy)) = found else { return Ok(false) };
-    let stored = HistoryMark {
-        incarnation: from_db(incarnation),
-        execution_id: from_db(execution_id),
-        event_id: from_db(last.unwrap_or(0)),
-    };
+    let stored = HistoryMark::new(from_db(incarnation))
+        .with_execution_id(from_db(execution_id))
+        .with_event_id(from_db(last.unwrap_or(0)));
     Ok(stored == mark && !is_busy)
 }
 

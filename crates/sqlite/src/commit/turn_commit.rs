@@ -3,7 +3,7 @@
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
     AwaitedEnd, ChangeHub, CommittedTurn, ExecutionMetadata, LeasedWork,
-    ScheduledActivityIdentifier, TurnCommit, WorkLease,
+    ScheduledActivityIdentifier, TurnCommit,
 };
 use duroxide_core::{Event, EventKind};
 use rusqlite::{OptionalExtension, params};
@@ -36,8 +36,6 @@ pub(crate) struct EncodedCommit {
     messages: Vec<NewMessage>,
     metadata: ExecutionMetadata,
     cancelled: Vec<ScheduledActivityIdentifier>,
-    /// Activities that the caller starts at once.
-    lease: Option<WorkLease>,
     awaited_end: Option<AwaitedEnd>,
 }
 
@@ -47,8 +45,7 @@ impl EncodedCommit {
         let work = NewWork::encode_all(commit)?;
         // An activity among the messages belongs to the other queue and is left out.
         let messages = commit
-            .orchestrator_items
-            .iter()
+            .messages()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
         // Whose turn it is, only the writer knows for sure.
@@ -63,7 +60,6 @@ impl EncodedCommit {
             messages,
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),
-            lease: commit.lease_work.clone(),
             awaited_end: hub.awaited_end(instance, &commit.history_delta),
         })
     }
@@ -115,7 +111,10 @@ pub(crate) fn commit_turn(
         tx.changes.orchestrator_queue();
     }
     note_change(tx, instance, commit)?;
-    Ok(CommittedTurn { incarnation, leased, more_waits })
+    Ok(CommittedTurn::default()
+        .with_incarnation(incarnation)
+        .with_leased(leased)
+        .with_more_waits(more_waits))
 }
 
 /// Incarnation and current execution of an instance that is stored; zero for what cannot be read.
@@ -164,7 +163,7 @@ pub(crate) fn apply(
     if ends_execution(&commit.metadata) {
         kv_changes::merge(tx.conn, instance)?;
     }
-    let leased = worker_queue::insert_all(tx, &commit.work, commit.lease.as_ref())?;
+    let leased = worker_queue::insert_all(tx, &commit.work)?;
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
     for activity in &commit.cancelled {
         worker_queue::cancel(tx, activity)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, HistoryMark, KnownHistory, KvEntry, WorkItem,
+    DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -27,7 +27,7 @@ use crate::write::writer::Tx;
 pub(crate) struct TurnRequest {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: i64,
-    pub(crate) filter: Option<Arc<DispatcherCapabilityFilter>>,
+    pub(crate) filter: Arc<FetchFilter>,
     pub(crate) known: Option<Arc<dyn KnownHistory>>,
 }
 
@@ -124,7 +124,7 @@ fn candidates(
                 continue;
             }
             seen.insert(instance.to_owned());
-            if fits(tx.conn, instance, request.filter.as_deref())? {
+            if fits(tx.conn, instance, request.filter.replays.as_ref())? {
                 found.push(instance.to_owned());
             }
         }

@@ -34,7 +34,7 @@ pub(crate) async fn fetch_turns(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(provider, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
-    let filter = fetch.filter.cloned().map(std::sync::Arc::new);
+    let filter = std::sync::Arc::new(fetch.filter.clone());
     loop {
         let request = TurnRequest {
             turns_max: fetch.turns_max,
@@ -70,7 +70,7 @@ pub(crate) async fn fetch_work(
         let request = WorkRequest {
             slots: fetch.slots.to_vec(),
             lock_for: millis_to_db(fetch.lock_timeout),
-            tag_filter: fetch.tag_filter.clone(),
+            tag_filter: fetch.filter.tags.clone(),
         };
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
         let batch = provider.writer().lease_work(operation, work, worker_queue::undo).await?;
@@ -177,10 +177,9 @@ fn decode_turn(turn: RawTurn) -> FetchedTurn {
             .ok()
     });
     let messages = messages.collect();
-    FetchedTurn {
-        // Without a readable history nothing of what the caller holds can be relied on.
-        history_after: if history_error.is_some() { 0 } else { turn.history_after },
-        item: OrchestrationItem {
+    let history_after = if history_error.is_some() { 0 } else { turn.history_after };
+    FetchedTurn::new(
+        OrchestrationItem {
             orchestration_name: turn.identity.name,
             execution_id: turn.identity.execution_id,
             version: turn.identity.version,
@@ -190,9 +189,10 @@ fn decode_turn(turn: RawTurn) -> FetchedTurn {
             kv_snapshot: turn.kv_snapshot,
             instance,
         },
-        lock_token: turn.lock_token,
-        attempt_count: turn.attempt_count,
-    }
+        turn.lock_token,
+        turn.attempt_count,
+    )
+    .with_history_after(history_after)
 }
 
 /// An activity whose text cannot be read is handed out under a name that nobody has: it is tried
@@ -215,12 +215,10 @@ fn decode_work(work: RawWork) -> Option<FetchedWork> {
             }
         }
     };
-    Some(FetchedWork {
-        slot: work.slot,
-        item,
-        lock_token: work.lock_token,
-        attempt_count: work.attempt_count,
-        progress: work.progress,
-        overdue: work.overdue.map(Duration::from_millis),
-    })
+    Some(
+        FetchedWork::new(item, work.lock_token, work.attempt_count)
+            .with_slot(work.slot)
+            .with_progress(work.progress)
+            .with_overdue(work.overdue.map(Duration::from_millis)),
+    )
 }

@@ -41,14 +41,11 @@ pub(crate) fn read(conn: &Connection, instance: &str) -> Result<Vec<ActivityProg
              ORDER BY execution_id, activity_id",
         )?
         .query_map([instance], |row| {
-            Ok(ActivityProgress {
-                execution_id: number(row, 0)?,
-                activity_id: number(row, 1)?,
-                attempt: stored_attempts(row, 2)?,
-                progress: stored_text(row, 3)?,
-                updated_at_ms: number(row, 4)?,
-                activity_name: stored_id(row, 5)?.unwrap_or_default(),
-            })
+            Ok(ActivityProgress::new(number(row, 0)?, number(row, 1)?)
+                .with_attempt(stored_attempts(row, 2)?)
+                .with_progress(stored_text(row, 3)?)
+                .with_updated_at_ms(number(row, 4)?)
+                .with_activity_name(stored_id(row, 5)?.unwrap_or_default()))
         })?
         .collect::<Result<_, _>>()?)
 }

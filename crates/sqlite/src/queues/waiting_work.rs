@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::JobError;
@@ -102,15 +102,16 @@ fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<WaitingW
     let (activity_id, session_id, since) = (number(3)?, stored_id(row, 4)?, number(5)?);
     let name = stored_id(row, 6)?;
     Ok((|| {
-        Some(WaitingWork {
-            position: position?,
-            instance_id: instance_id?,
+        let activity = ScheduledActivityIdentifier {
+            instance: instance_id?,
             execution_id: execution_id?,
             activity_id: activity_id?,
-            activity_name: name.unwrap_or_default(),
-            tag: tag.map(str::to_owned),
-            session_id,
-            waiting_since_ms: since.unwrap_or(0),
-        })
+        };
+        let work = WaitingWork::new(activity, name.unwrap_or_default())
+            .with_position(position?)
+            .with_tag(tag.map(str::to_owned))
+            .with_session_id(session_id)
+            .with_waiting_since_ms(since.unwrap_or(0));
+        Some(work)
     })())
 }

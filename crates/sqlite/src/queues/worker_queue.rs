@@ -1,10 +1,8 @@
 //! Activities: enqueueing, leasing, finishing.
 
-use std::collections::HashMap;
-
 use duroxide_core::providers::{
-    LeasedWork, ProviderErrorKind, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, WorkItem, WorkLease, WorkSlot,
+    LeasedWork, ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -26,20 +24,20 @@ pub(crate) struct NewWork {
     text: String,
     /// How long it may wait for a worker.
     start_limit: Option<i64>,
+    /// The caller starts it at once, under a lease of this length.
+    lease: Option<i64>,
 }
 
 impl NewWork {
     /// Encodes the activities of a commit.
     pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, JobError> {
-        let limits = commit.start_limits.iter();
-        let limits: HashMap<u64, i64> =
-            limits.map(|start| (start.activity_id, millis_to_db(start.limit))).collect();
-        let mut work: Vec<Self> =
-            commit.worker_items.iter().map(Self::encode).collect::<Result<_, _>>()?;
-        for work in &mut work {
-            work.start_limit = limits.get(&work.activity.activity_id).copied();
-        }
-        Ok(work)
+        let encode = |activity: &ScheduledActivity| {
+            let work = Self::encode(&activity.item)?;
+            // An activity of a session has to be fetched: the session is leased with it.
+            let lease = activity.lease.filter(|_| work.session_id.is_none()).map(millis_to_db);
+            Ok(Self { start_limit: activity.start_limit.map(millis_to_db), lease, ..work })
+        };
+        commit.activities.iter().map(encode).collect()
     }
 
     /// Encodes an activity; refuses any other message.
@@ -61,26 +59,21 @@ impl NewWork {
             tag: tag.clone(),
             text: serde_json::to_string(item)?,
             start_limit: None,
+            lease: None,
         })
     }
 }
 
-/// Adds activities; those that the lease names belong to the caller at once.
-pub(crate) fn insert_all(
-    tx: &mut Tx<'_>,
-    work: &[NewWork],
-    lease: Option<&WorkLease>,
-) -> Result<Vec<LeasedWork>, JobError> {
-    let mut wanted = lease.map_or(&[][..], |lease| lease.indexes.as_slice()).iter().peekable();
-    let until = tx.now.saturating_add(lease.map_or(0, |lease| millis_to_db(lease.lock_timeout)));
+/// Adds activities; those with a lease belong to the caller at once.
+pub(crate) fn insert_all(tx: &mut Tx<'_>, work: &[NewWork]) -> Result<Vec<LeasedWork>, JobError> {
     let mut leased = Vec::new();
     for (index, work) in work.iter().enumerate() {
-        // An activity of a session has to be fetched: the session is leased with it.
-        if wanted.next_if_eq(&&index).is_some() && work.session_id.is_none() {
-            let lock_token = insert_leased(tx, work, until)?;
-            leased.push(LeasedWork { index, lock_token });
-        } else {
-            insert(tx, work)?;
+        match work.lease {
+            Some(length) => {
+                let lock_token = insert_leased(tx, work, tx.now.saturating_add(length))?;
+                leased.push(LeasedWork::new(index, lock_token));
+            }
+            None => insert(tx, work)?,
         }
     }
     Ok(leased)

@@ -67,12 +67,9 @@ pub(crate) fn live(conn: &Connection, now: u64) -> Result<Vec<LiveWorker>, JobEr
         .collect::<Result<_, _>>()?;
     rows.into_iter()
         .map(|(node_id, tag_filter, activities, expires_at)| {
-            Ok(LiveWorker {
-                node_id,
-                tag_filter: serde_json::from_str(&tag_filter)?,
-                activities: serde_json::from_str(&activities)?,
-                expires_at_ms: from_db(expires_at),
-            })
+            Ok(LiveWorker::new(node_id, from_db(expires_at))
+                .with_tag_filter(serde_json::from_str(&tag_filter)?)
+                .with_activities(serde_json::from_str(&activities)?))
         })
         .collect()
 }

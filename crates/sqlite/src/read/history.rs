@@ -123,11 +123,10 @@ pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutco
 /// How the latest execution stands, with the custom status.
 pub(crate) fn status(conn: &Connection, instance: &str) -> Result<InstanceStatus, JobError> {
     let outcome = outcome(conn, instance)?;
-    let custom_status = match outcome {
-        InstanceOutcome::NotFound => Ok(None),
-        InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
-            inspect::custom_status(conn, instance, 0).during("get_custom_status")
-        }
+    let custom_status = if outcome == InstanceOutcome::NotFound {
+        Ok(None)
+    } else {
+        inspect::custom_status(conn, instance, 0).during("get_custom_status")
     };
     Ok(InstanceStatus::new(outcome, custom_status))
 }

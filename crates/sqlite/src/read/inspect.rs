@@ -206,11 +206,11 @@ pub(crate) fn parked(conn: &Connection, limit: u32) -> Result<Vec<ParkedMessage>
         )?
         .query_map([limit], |row| {
             let text: String = row.get(1)?;
-            Ok(ParkedMessage {
-                instance_id: row.get(0)?,
-                kind: variant_name(&text).to_owned(),
-                enqueued_at: from_db(row.get(2)?),
-            })
+            Ok(ParkedMessage::new(
+                row.get::<_, String>(0)?,
+                variant_name(&text),
+                from_db(row.get(2)?),
+            ))
         })?
         .collect::<Result<_, _>>()?)
 }

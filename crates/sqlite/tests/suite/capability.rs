@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, Provider, ProviderAdmin, SemverRange, TurnFetch,
+    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, Provider, ProviderAdmin,
+    SemverRange,
 };
 
 use crate::support::*;
@@ -32,7 +33,8 @@ async fn given(versions: &[&str], ranges: &[(&str, &str)]) -> Vec<String> {
         provider.enqueue_for_orchestrator(signal(version, "x"), None).await.unwrap();
     }
     let filter = filter(ranges);
-    let fetch = TurnFetch { filter: Some(&filter), ..wish(50) };
+    let filter = FetchFilter::from(Some(&filter));
+    let fetch = wish(50).with_filter(&filter);
     let turns = provider.fetch_orchestration_items(fetch).await.unwrap();
     turns.into_iter().map(|turn| turn.item.instance).collect()
 }

@@ -1,8 +1,8 @@
 //! Rows that hold something else than we wrote: their owner is told, everyone else goes on.
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchedTurn, Provider, ProviderAdmin, SemverRange,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch,
+    DispatcherCapabilityFilter, FetchFilter, FetchedTurn, Provider, ProviderAdmin, SemverRange,
+    SessionFetchConfig, TagFilter,
 };
 
 use crate::support::*;
@@ -20,17 +20,15 @@ async fn turns_after(sql: &str) -> [FetchedTurn; 2] {
     let supported_duroxide_versions =
         vec![SemverRange::new("0.0.0".parse().unwrap(), "9.9.9".parse().unwrap())];
     let filter = DispatcherCapabilityFilter { supported_duroxide_versions };
-    let fetch = TurnFetch { filter: Some(&filter), ..wish(2) };
+    let filter = FetchFilter::from(Some(&filter));
+    let fetch = wish(2).with_filter(&filter);
     let mut turns = provider.fetch_orchestration_items(fetch).await.unwrap();
     turns.sort_by(|one, other| one.item.instance.cmp(&other.item.instance));
     let turns: [_; 2] = turns.try_into().unwrap();
     assert_eq!((turns[1].item.instance.as_str(), turns[1].item.history.len()), ("good", 1));
     assert_eq!(turns[1].item.history_error, None);
     // The damaged one can be ended like any other.
-    let end = TurnCommit {
-        metadata: ended("Failed"),
-        ..commit(&turns[0].lock_token, vec![heard("bad", 9)])
-    };
+    let end = commit(&turns[0].lock_token, vec![heard("bad", 9)]).with_metadata(ended("Failed"));
     provider.store_turn(end).await.unwrap();
     provider.delete_instance("bad", false).await.unwrap();
     turns

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    ExecutionMetadata, InstanceFilter, Provider, ProviderAdmin, PruneOptions, TagFilter, TurnCommit,
+    ExecutionMetadata, InstanceFilter, Provider, ProviderAdmin, PruneOptions, TagFilter,
 };
 
 use crate::support::*;
@@ -98,11 +98,9 @@ async fn pruning_never_takes_the_current_execution() {
     for execution_id in 2..=5 {
         provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
         let held = turn(provider).await;
-        let next = TurnCommit {
-            execution_id,
-            metadata: if execution_id < 5 { ended("ContinuedAsNew") } else { named() },
-            ..commit(&held.lock_token, vec![started("a", execution_id)])
-        };
+        let next = commit(&held.lock_token, vec![started("a", execution_id)])
+            .with_execution_id(execution_id)
+            .with_metadata(if execution_id < 5 { ended("ContinuedAsNew") } else { named() });
         provider.store_turn(next).await.unwrap();
     }
     let keep_three = PruneOptions { keep_last: Some(3), ..PruneOptions::default() };

@@ -1,6 +1,6 @@
 //! Key-value state: what the running execution wrote, and what finished ones left.
 
-use duroxide_core::providers::{Provider, ProviderAdmin, TurnCommit};
+use duroxide_core::providers::{Provider, ProviderAdmin};
 use duroxide_core::{Event, EventKind};
 
 use crate::support::*;
@@ -18,12 +18,11 @@ fn clear(id: u64, key: &str) -> Event {
 async fn next_execution(provider: &dyn Provider, last_events: Vec<Event>) {
     provider.enqueue_for_orchestrator(signal("a", "end"), None).await.unwrap();
     let held = turn(provider).await;
-    let end =
-        TurnCommit { metadata: ended("ContinuedAsNew"), ..commit(&held.lock_token, last_events) };
+    let end = commit(&held.lock_token, last_events).with_metadata(ended("ContinuedAsNew"));
     provider.store_turn(end).await.unwrap();
     provider.enqueue_for_orchestrator(signal("a", "begin"), None).await.unwrap();
     let held = turn(provider).await;
-    let begin = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![started("a", 2)]) };
+    let begin = commit(&held.lock_token, vec![started("a", 2)]).with_execution_id(2);
     provider.store_turn(begin).await.unwrap();
 }
 
@@ -76,7 +75,7 @@ async fn removals_of_the_running_execution_hide_what_earlier_ones_left() {
     let again = Event { execution_id: 2, ..set(3, "old", "2") };
     provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
     let held = turn(provider).await;
-    let changed = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![all, again]) };
+    let changed = commit(&held.lock_token, vec![all, again]).with_execution_id(2);
     provider.store_turn(changed).await.unwrap();
     assert_eq!(provider.get_kv_value("a", "older").await.unwrap(), None);
     assert_eq!(provider.get_kv_value("a", "old").await.unwrap().as_deref(), Some("2"));

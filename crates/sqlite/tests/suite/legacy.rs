@@ -6,7 +6,7 @@ use std::time::Duration;
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, ManualClock, Provider, ProviderAdmin, SessionFetchConfig,
-    TagFilter, TurnCommit, WorkItem,
+    TagFilter, WorkItem,
 };
 use duroxide_sqlite::SqliteProvider;
 
@@ -80,13 +80,11 @@ async fn a_running_instance_goes_on_to_its_end() {
     let last = turn(provider).await;
     assert_eq!(last.item.messages, vec![timer("order", 3, 1_700_000_060_000), done]);
     let output = "shipped".to_owned();
-    let end = TurnCommit {
-        metadata: ended("Completed"),
-        ..commit(
-            &last.lock_token,
-            vec![event("order", 1, 8, EventKind::OrchestrationCompleted { output })],
-        )
-    };
+    let end = commit(
+        &last.lock_token,
+        vec![event("order", 1, 8, EventKind::OrchestrationCompleted { output })],
+    )
+    .with_metadata(ended("Completed"));
     provider.store_turn(end).await.unwrap();
     assert_eq!(provider.get_instance_info("order").await.unwrap().status, "Completed");
     assert_eq!(provider.get_kv_value("order", "step").await.unwrap().as_deref(), Some("2"));

@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    OverdueFetch, Provider, ProviderAdmin, StartLimit, TagFilter, TurnCommit, WaitingWorkQuery,
-    WorkLease,
+    OverdueFetch, Provider, ProviderAdmin, ScheduledActivity, TagFilter, WaitingWorkQuery,
 };
 
 use crate::support::*;
@@ -12,19 +11,16 @@ use crate::support::*;
 const LIMIT: Duration = Duration::from_secs(10);
 
 fn overdue(poll_timeout: Duration) -> OverdueFetch {
-    OverdueFetch { work_max: 10, lock_timeout: LEASE, poll_timeout }
+    OverdueFetch::new(10, LEASE).with_poll_timeout(poll_timeout)
 }
 
 /// Commits a turn that schedules activity 2 with a limit.
-async fn schedule(store: &Store, lease_work: Option<WorkLease>) -> Vec<String> {
+async fn schedule(store: &Store, lease: Option<Duration>) -> Vec<String> {
     store.provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let turn = turn(&*store.provider).await;
-    let scheduling = TurnCommit {
-        worker_items: vec![activity("a", 2)],
-        start_limits: vec![StartLimit { activity_id: 2, limit: LIMIT }],
-        lease_work,
-        ..commit(&turn.lock_token, vec![started("a", 1)])
-    };
+    let limited = ScheduledActivity::new(activity("a", 2)).with_start_limit(LIMIT);
+    let limited = lease.into_iter().fold(limited, ScheduledActivity::with_lease);
+    let scheduling = commit(&turn.lock_token, vec![started("a", 1)]).with_activities([limited]);
     let committed = store.provider.store_turn(scheduling).await.unwrap();
     committed.leased.into_iter().map(|leased| leased.lock_token).collect()
 }
@@ -32,8 +28,7 @@ async fn schedule(store: &Store, lease_work: Option<WorkLease>) -> Vec<String> {
 #[tokio::test]
 async fn an_activity_that_its_commit_leases_has_been_started() {
     let store = Store::new().await;
-    let lease_work = WorkLease { indexes: vec![0], lock_timeout: LEASE };
-    assert_eq!(schedule(&store, Some(lease_work)).await.len(), 1);
+    assert_eq!(schedule(&store, Some(LEASE)).await.len(), 1);
     store.clock.advance(LIMIT + LEASE);
     assert!(store.provider.fetch_overdue_work(overdue(NOW)).await.unwrap().is_empty());
     let again = store.provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
@@ -65,7 +60,7 @@ async fn an_unreadable_activity_can_be_overdue_and_be_listed() {
     let store = Store::new().await;
     schedule(&store, None).await;
     store.sql().execute("UPDATE worker_queue SET work_item = 'not json'", []).unwrap();
-    let query = WaitingWorkQuery { tag: None, after: 0, limit: 10 };
+    let query = WaitingWorkQuery::new(None, 10);
     let waiting = store.provider.list_waiting_work(query).await.unwrap();
     assert_eq!((waiting[0].instance_id.as_str(), waiting[0].activity_name.as_str()), ("a", ""));
     store.clock.advance(LIMIT);
@@ -93,7 +88,7 @@ async fn tags_and_pages_of_a_long_queue_are_found() {
     assert_eq!(names, ["-", "rare", "tag1", "tag2"]);
     let mut found = 0;
     for tag in tags {
-        let mut query = WaitingWorkQuery { tag, after: 0, limit: 500 };
+        let mut query = WaitingWorkQuery::new(tag, 500);
         loop {
             let page = store.provider.list_waiting_work(query.clone()).await.unwrap();
             let Some(last) = page.last() else { break };

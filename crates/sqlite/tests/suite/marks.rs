@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use duroxide_core::providers::{
-    FetchedTurn, HistoryMark, KnownHistory, Provider, ProviderAdmin, TurnFetch,
-};
+use duroxide_core::providers::{FetchedTurn, HistoryMark, KnownHistory, Provider, ProviderAdmin};
 
 use crate::support::*;
 
@@ -17,7 +15,7 @@ impl KnownHistory for Held {
 }
 
 async fn turn_with(provider: &dyn Provider, mark: HistoryMark) -> FetchedTurn {
-    let fetch = TurnFetch { known: Some(Arc::new(Held(mark))), ..wish(1) };
+    let fetch = wish(1).with_known(Arc::new(Held(mark)));
     provider.fetch_orchestration_items(fetch).await.unwrap().pop().expect("a turn is ready")
 }
 
@@ -27,7 +25,7 @@ async fn create_marked(provider: &dyn Provider) -> HistoryMark {
     let first = turn(provider).await;
     let events = vec![started("a", 1), heard("a", 2)];
     let answer = provider.store_turn(commit(&first.lock_token, events)).await.unwrap();
-    HistoryMark { incarnation: answer.incarnation.unwrap(), execution_id: 1, event_id: 2 }
+    HistoryMark::new(answer.incarnation.unwrap()).with_execution_id(1).with_event_id(2)
 }
 
 #[tokio::test]
@@ -48,9 +46,9 @@ async fn a_mark_of_another_execution_or_a_later_event_counts_for_nothing() {
     let provider = &*store.provider;
     let mark = create_marked(provider).await;
     for wrong in [
-        HistoryMark { execution_id: 2, ..mark },
-        HistoryMark { event_id: 99, ..mark },
-        HistoryMark { incarnation: mark.incarnation ^ 1, ..mark },
+        mark.with_execution_id(2),
+        mark.with_event_id(99),
+        mark.with_incarnation(mark.incarnation ^ 1),
     ] {
         provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
         let turn = turn_with(provider, wrong).await;
@@ -85,7 +83,7 @@ async fn a_panic_in_a_job_undoes_it_and_leaves_the_writer_alive() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
-    let fetch = TurnFetch { known: Some(Arc::new(Panics)), ..wish(1) };
+    let fetch = wish(1).with_known(Arc::new(Panics));
     let (failed, other) = tokio::join!(
         provider.fetch_orchestration_items(fetch),
         provider.enqueue_for_worker(activity("a", 1))

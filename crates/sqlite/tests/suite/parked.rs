@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, ProviderAdmin, TurnCommit};
+use duroxide_core::providers::{Provider, ProviderAdmin};
 
 use crate::support::*;
 
@@ -36,10 +36,8 @@ async fn a_start_by_another_instance_wakes_parked_messages() {
     assert!(try_turn(provider).await.is_none());
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let parent = turn(provider).await;
-    let commit = TurnCommit {
-        orchestrator_items: vec![start("child")],
-        ..commit(&parent.lock_token, vec![started("a", 1)])
-    };
+    let commit = commit(&parent.lock_token, vec![started("a", 1)])
+        .with_outgoing_messages(vec![start("child")]);
     provider.store_turn(commit).await.unwrap();
     assert_eq!(turn(provider).await.item.messages, vec![signal("child", "1"), start("child")]);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter, TurnFetch};
+use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter};
 use duroxide_sqlite::SqliteProvider;
 
 use crate::support::*;
@@ -83,7 +83,7 @@ async fn whoever_begins_to_wait_soon_hears_of_others() {
     let slow = SqliteProvider::builder(&store.url()).with_cross_process_poll_interval(INTERVAL);
     let slow = slow.open().await.unwrap();
     let wait = async {
-        let fetch = TurnFetch { poll_timeout: PATIENCE, ..wish(1) };
+        let fetch = wish(1).with_poll_timeout(PATIENCE);
         slow.fetch_orchestration_items(fetch).await.unwrap()
     };
     let send = async {
@@ -108,7 +108,7 @@ async fn child_process() {
 
 /// Waits for the parent's message and answers it.
 async fn answer_parent(provider: &SqliteProvider) {
-    let fetch = TurnFetch { poll_timeout: PATIENCE, ..wish(1) };
+    let fetch = wish(1).with_poll_timeout(PATIENCE);
     let turn = provider.fetch_orchestration_items(fetch).await.unwrap().pop().unwrap();
     assert_eq!(turn.item.instance, "from-parent");
     let events = vec![started("from-parent", 1)];

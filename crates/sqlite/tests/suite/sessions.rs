@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    Provider, SessionFetchConfig, TagFilter, WorkFetch, WorkItem, WorkSlot,
+    FetchFilter, Provider, SessionFetchConfig, TagFilter, WorkFetch, WorkItem, WorkSlot,
 };
 
 use crate::support::*;
@@ -91,13 +91,9 @@ async fn slots_of_one_batch_with_owners_of_their_own_do_not_share_a_session() {
     provider.enqueue_for_worker(in_session(1, "s")).await.unwrap();
     provider.enqueue_for_worker(in_session(2, "s")).await.unwrap();
     provider.enqueue_for_worker(activity("a", 3)).await.unwrap();
-    let slots = [WorkSlot { session: Some(owner("w1")) }, WorkSlot { session: Some(owner("w2")) }];
-    let fetch = WorkFetch {
-        slots: &slots,
-        lock_timeout: LEASE,
-        poll_timeout: NOW,
-        tag_filter: &TagFilter::DefaultOnly,
-    };
+    let slots = [WorkSlot::new(Some(owner("w1"))), WorkSlot::new(Some(owner("w2")))];
+    let filter = FetchFilter::from(&TagFilter::DefaultOnly);
+    let fetch = WorkFetch::new(&slots, LEASE).with_poll_timeout(NOW).with_filter(&filter);
     let work = provider.fetch_work_items(fetch).await.unwrap();
     let items: Vec<_> = work.into_iter().map(|work| work.item).collect();
     assert_eq!(items, [in_session(1, "s"), activity("a", 3)]);

@@ -163,17 +163,11 @@ impl<P: Provider + ?Sized> StoreTurn for P {
 
 /// A commit that says nothing but what the caller adds.
 pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
-    TurnCommit {
-        lock_token: token.to_owned(),
-        execution_id: 1,
-        history_delta: events,
-        metadata: named(),
-        ..TurnCommit::default()
-    }
+    TurnCommit::new(token.to_owned(), 1).with_history_delta(events).with_metadata(named())
 }
 
 pub(crate) fn wish(turns_max: usize) -> TurnFetch<'static> {
-    TurnFetch { turns_max, lock_timeout: LEASE, poll_timeout: NOW, filter: None, known: None }
+    TurnFetch::new(turns_max, LEASE).with_poll_timeout(NOW)
 }
 
 /// The next turn, if there is one now.
@@ -198,7 +192,7 @@ pub(crate) async fn create_with(
     provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let turn = turn(provider).await;
     assert_eq!(turn.item.instance, instance);
-    let commit = TurnCommit { metadata, ..commit(&turn.lock_token, vec![started(instance, 1)]) };
+    let commit = commit(&turn.lock_token, vec![started(instance, 1)]).with_metadata(metadata);
     provider.store_turn(commit).await.unwrap();
 }
 

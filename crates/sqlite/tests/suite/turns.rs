@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
-    InstanceOutcome, Provider, ProviderAdmin, ScheduledActivityIdentifier, TurnCommit, WorkItem,
+    InstanceOutcome, Provider, ProviderAdmin, ScheduledActivityIdentifier, WorkItem,
 };
 
 use crate::support::*;
@@ -46,16 +46,16 @@ async fn a_commit_changes_everything_together() {
     let first = turn(&*store.provider).await;
     let answer = store
         .provider
-        .store_turn(TurnCommit {
-            worker_items: vec![activity("a", 2), activity("a", 3)],
-            orchestrator_items: vec![timer("a", 4, 1), signal("a", "x"), activity("a", 9)],
-            cancelled_activities: vec![ScheduledActivityIdentifier {
-                instance: "a".to_owned(),
-                execution_id: 1,
-                activity_id: 3,
-            }],
-            ..commit(&first.lock_token, vec![started("a", 1), heard("a", 2)])
-        })
+        .store_turn(
+            commit(&first.lock_token, vec![started("a", 1), heard("a", 2)])
+                .with_activities(vec![activity("a", 2), activity("a", 3)])
+                .with_outgoing_messages(vec![timer("a", 4, 1), signal("a", "x"), activity("a", 9)])
+                .with_cancelled_activities(vec![ScheduledActivityIdentifier {
+                    instance: "a".to_owned(),
+                    execution_id: 1,
+                    activity_id: 3,
+                }]),
+        )
         .await
         .unwrap();
     assert!(answer.incarnation.is_some_and(|incarnation| incarnation > 0));
@@ -74,10 +74,10 @@ async fn an_event_that_is_already_stored_undoes_the_commit_and_keeps_the_lease()
     let held = turn(&*store.provider).await;
     let error = store
         .provider
-        .store_turn(TurnCommit {
-            worker_items: vec![activity("a", 2)],
-            ..commit(&held.lock_token, vec![heard("a", 2), started("a", 1)])
-        })
+        .store_turn(
+            commit(&held.lock_token, vec![heard("a", 2), started("a", 1)])
+                .with_activities(vec![activity("a", 2)]),
+        )
         .await
         .unwrap_err();
     assert!(!error.is_retryable());
@@ -106,10 +106,8 @@ async fn a_timer_is_hidden_until_its_time() {
     store.provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let first = turn(&*store.provider).await;
     let fire_at = BEGIN_MS + 1000;
-    let with_timer = TurnCommit {
-        orchestrator_items: vec![timer("a", 2, fire_at)],
-        ..commit(&first.lock_token, vec![started("a", 1)])
-    };
+    let with_timer = commit(&first.lock_token, vec![started("a", 1)])
+        .with_outgoing_messages(vec![timer("a", 2, fire_at)]);
     store.provider.store_turn(with_timer).await.unwrap();
     assert!(try_turn(&*store.provider).await.is_none());
     store.clock.advance(Duration::from_millis(999));
@@ -166,10 +164,8 @@ async fn the_outcome_is_read_without_the_whole_history() {
         3,
         EventKind::ActivityCancelRequested { reason: "orchestration_terminal".to_owned() },
     );
-    let end = TurnCommit {
-        metadata: ended("Completed"),
-        ..commit(&last.lock_token, vec![done.clone(), breadcrumb])
-    };
+    let end =
+        commit(&last.lock_token, vec![done.clone(), breadcrumb]).with_metadata(ended("Completed"));
     provider.store_turn(end).await.unwrap();
     let outcome = provider.read_outcome("a").await.unwrap();
     assert_eq!(outcome, InstanceOutcome::Ended(Box::new(done)));
@@ -193,7 +189,7 @@ async fn continue_as_new_moves_to_the_next_execution() {
     };
     provider.enqueue_for_orchestrator(next, None).await.unwrap();
     let held = turn(provider).await;
-    let begin = TurnCommit { execution_id: 2, ..commit(&held.lock_token, vec![started("a", 2)]) };
+    let begin = commit(&held.lock_token, vec![started("a", 2)]).with_execution_id(2);
     provider.store_turn(begin).await.unwrap();
     assert_eq!(provider.latest_execution_id("a").await.unwrap(), 2);
     assert_eq!(provider.list_executions("a").await.unwrap(), [1, 2]);

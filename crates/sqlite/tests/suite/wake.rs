@@ -8,7 +8,7 @@ use duroxide_core::providers::{ChangeScope, Provider, TagFilter, TurnFetch};
 use crate::support::*;
 
 fn patient() -> TurnFetch<'static> {
-    TurnFetch { poll_timeout: PATIENCE, ..wish(1) }
+    wish(1).with_poll_timeout(PATIENCE)
 }
 
 /// Lets a spawned fetch reach its wait. Correctness does not depend on it: a fetch that begins late
@@ -83,7 +83,7 @@ async fn the_wait_ends_at_the_callers_limit() {
     let store = Store::new().await;
     let limit = Duration::from_millis(120);
     let asked = Instant::now();
-    let fetch = TurnFetch { poll_timeout: limit, ..wish(1) };
+    let fetch = wish(1).with_poll_timeout(limit);
     assert!(store.provider.fetch_orchestration_items(fetch).await.unwrap().is_empty());
     assert!(asked.elapsed() >= limit);
     let none = store.provider.fetch_work_item(LEASE, limit, None, &TagFilter::Any).await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, TagFilter, WorkFetch, WorkItem, WorkSlot};
+use duroxide_core::providers::{FetchFilter, Provider, TagFilter, WorkFetch, WorkItem, WorkSlot};
 
 use crate::support::*;
 
@@ -134,13 +134,9 @@ async fn each_slot_of_a_batch_gets_one() {
     for id in 1..=3 {
         provider.enqueue_for_worker(activity("a", id)).await.unwrap();
     }
-    let slots = vec![WorkSlot { session: None }; 5];
-    let fetch = WorkFetch {
-        slots: &slots,
-        lock_timeout: LEASE,
-        poll_timeout: NOW,
-        tag_filter: &TagFilter::DefaultOnly,
-    };
+    let slots = vec![WorkSlot::new(None); 5];
+    let filter = FetchFilter::from(&TagFilter::DefaultOnly);
+    let fetch = WorkFetch::new(&slots, LEASE).with_poll_timeout(NOW).with_filter(&filter);
     let work = provider.fetch_work_items(fetch).await.unwrap();
     assert_eq!(work.iter().map(|work| work.slot).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(work[2].item, activity("a", 3));
@@ -181,13 +177,10 @@ async fn an_unreadable_activity_of_nobody_stays_and_is_passed_over() {
 async fn a_lease_without_length_has_run_out_for_the_next_slot() {
     let store = Store::new().await;
     store.provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
-    let slots = [WorkSlot { session: None }, WorkSlot { session: None }];
-    let request = WorkFetch {
-        slots: &slots,
-        lock_timeout: Duration::ZERO,
-        poll_timeout: NOW,
-        tag_filter: &TagFilter::DefaultOnly,
-    };
+    let slots = [WorkSlot::new(None), WorkSlot::new(None)];
+    let filter = FetchFilter::from(&TagFilter::DefaultOnly);
+    let request =
+        WorkFetch::new(&slots, Duration::ZERO).with_poll_timeout(NOW).with_filter(&filter);
     let work = store.provider.fetch_work_items(request).await.unwrap();
     let attempts: Vec<u32> = work.iter().map(|work| work.attempt_count).collect();
     assert_eq!(attempts, [1, 2]);

@@ -13,7 +13,7 @@ use tracing::debug;
 use super::completions::TurnLeader;
 use super::{Assignment, FastPath, LeasePlan, LeasedActivities, Streak};
 use crate::clock::millis;
-use crate::providers::{CommittedTurn, DirectTurn, HistoryMark};
+use crate::providers::{CommittedTurn, DirectTurn, ProviderCapability};
 use crate::runtime::activities::FinishedActivity;
 use crate::runtime::slots::Slot;
 use crate::runtime::turns::{
@@ -26,7 +26,8 @@ impl FastPath {
     /// mind.
     fn takes_direct_turns(&self) -> bool {
         let node = self.node();
-        node.options.warm_cache.enabled && node.provider.takes_direct_turns()
+        node.options.warm_cache.enabled
+            && node.provider.capabilities().has(ProviderCapability::DirectTurns)
     }
 
     /// Whether a finished activity may lead a direct turn of its instance. A first answer, without
@@ -120,17 +121,14 @@ impl FastPath {
         let mut commit = turn_commit(instance, &facts, mark.execution_id, decided);
         warn_of_ignored_limits(node, instance, &commit);
         let plan = LeasePlan::plan(self, &mut commit, own);
-        let after = HistoryMark { event_id: execution.last_event_id(), ..mark };
+        let after = mark.with_event_id(execution.last_event_id());
         let warm = &self.turns.warm;
         // Until this turn is over: the next one may be fetched before the store has responded.
         let _pending = (!summary.is_terminal())
             .then(|| warm.commit_started(instance.to_owned(), after, Arc::clone(&facts)));
-        let turn = Arc::new(DirectTurn {
-            instance: instance.to_owned(),
-            mark,
-            finished_work: finished.iter().map(|work| work.lock_token().to_owned()).collect(),
-            commit,
-        });
+        let turn = Arc::new(DirectTurn::new(instance.to_owned(), mark, commit).with_finished_work(
+            finished.iter().map(|work| work.lock_token().to_owned()).collect(),
+        ));
         let committed = self.submit(&turn).await?;
         self.cancel(&turn.commit.cancelled_activities);
         let worker_id = finished.first().map_or("", FinishedActivity::worker_id);

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::FastPath;
 use crate::limits::{STEPS_IN_A_ROW_MAX, STEPS_IN_A_ROW_TIME_MAX};
 use crate::model::WorkItem;
-use crate::providers::{FetchedWork, LeasedWork, TurnCommit, WorkLease};
+use crate::providers::{FetchedWork, LeasedWork, ScheduledActivity, TurnCommit};
 use crate::runtime::slots::Slot;
 
 /// An activity and where it runs.
@@ -49,7 +49,7 @@ pub(crate) struct LeasePlan {
 }
 
 struct Planned {
-    /// Index among the worker items of the commit.
+    /// Index among the activities of the commit.
     index: usize,
     /// Where it runs; `None` if it waits for a slot.
     place: Option<(Slot, Streak)>,
@@ -93,7 +93,7 @@ impl LeasePlan {
         own: Option<(Slot, Streak)>,
     ) -> Self {
         let mut planned: Vec<Planned> = Vec::new();
-        if commit.worker_items.is_empty() || fast_path.node().tasks.is_stopping() {
+        if commit.activities.is_empty() || fast_path.node().tasks.is_stopping() {
             return Self { planned };
         }
         let slots = &fast_path.activities.slots;
@@ -103,8 +103,9 @@ impl LeasePlan {
             Some((slot, streak)) if !may_continue(fast_path, &slot, streak) => (None, Some(slot)),
             own => (own, None),
         };
-        let mut room = if commit.start_limits.is_empty() { fast_path.prefetch.room() } else { 0 };
-        for (index, item) in commit.worker_items.iter().enumerate() {
+        let has_limits = commit.activities.iter().any(|activity| activity.start_limit.is_some());
+        let mut room = if has_limits { 0 } else { fast_path.prefetch.room() };
+        for (index, ScheduledActivity { item, .. }) in commit.activities.iter().enumerate() {
             if !runs_here(fast_path, commit, item) {
                 continue;
             }
@@ -125,10 +126,9 @@ impl LeasePlan {
             }
             planned.push(Planned { index, place });
         }
-        commit.lease_work = (!planned.is_empty()).then(|| WorkLease {
-            indexes: planned.iter().map(|planned| planned.index).collect(),
-            lock_timeout: fast_path.node().options.worker_lock_timeout,
-        });
+        for Planned { index, .. } in &planned {
+            commit.activities[*index].lease = Some(fast_path.node().options.worker_lock_timeout);
+        }
         Self { planned }
     }
 
@@ -146,16 +146,10 @@ impl LeasePlan {
         let mut planned = self.planned.into_iter();
         for work in leased {
             let planned = planned.find(|planned| planned.index == work.index);
-            let item = commit.worker_items.get(work.index);
-            let (Some(planned), Some(item)) = (planned, item) else { continue };
-            let fetched = FetchedWork {
-                slot: planned.place.as_ref().map_or(0, |(slot, _)| slot.index),
-                item: item.clone(),
-                lock_token: work.lock_token.clone(),
-                attempt_count: 1,
-                progress: None,
-                overdue: None,
-            };
+            let activity = commit.activities.get(work.index);
+            let (Some(planned), Some(activity)) = (planned, activity) else { continue };
+            let fetched = FetchedWork::new(activity.item.clone(), work.lock_token.clone(), 1)
+                .with_slot(planned.place.as_ref().map_or(0, |(slot, _)| slot.index));
             match planned.place {
                 Some((slot, streak)) => {
                     activities.assignments.push(Assignment { slot, fetched, streak });

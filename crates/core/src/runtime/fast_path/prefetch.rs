@@ -78,7 +78,7 @@ impl FastPath {
             None => self.activities.slots.claim_spare(),
         };
         let slot = slot.filter(|slot| !slot.owns_session())?;
-        let fetched = FetchedWork { slot: slot.index, ..waiting.pop_front()?.fetched };
+        let fetched = waiting.pop_front()?.fetched.with_slot(slot.index);
         // The metric counts every activity that starts, fetched or not.
         self.node().metrics().record_worker_dispatcher_items_fetched(1);
         Some(Assignment { slot, fetched, streak: Streak::new() })

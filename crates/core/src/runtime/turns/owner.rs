@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use super::WarmCache;
-use crate::providers::{DispatcherCapabilityFilter, SemverRange};
-use crate::runtime::RuntimeOptions;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::KnownStarts;
 
@@ -12,15 +10,12 @@ use crate::runtime::start_facts::KnownStarts;
 pub(crate) struct Turns {
     pub(crate) node: Arc<Node>,
     pub(crate) warm: Arc<WarmCache>,
-    /// The versions that this node replays.
-    pub(crate) capabilities: DispatcherCapabilityFilter,
 }
 
 impl Turns {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
-        let capabilities = capabilities(&node.options);
-        Self { node, warm, capabilities }
+        Self { node, warm }
     }
 
     /// What activities may know of the instances that scheduled them.
@@ -30,7 +25,7 @@ impl Turns {
 
     /// The versions that this node replays, for logs.
     pub(crate) fn supported_range(&self) -> String {
-        let ranges = self.capabilities.supported_duroxide_versions.iter();
+        let ranges = self.node.filter.replays.iter().flat_map(|it| &it.supported_duroxide_versions);
         let ranges: Vec<String> =
             ranges.map(|range| format!(">={}, <={}", range.min, range.max)).collect();
         ranges.join(" | ")
@@ -40,12 +35,4 @@ impl Turns {
     pub(crate) fn orchestrator_id(&self, slot: usize) -> String {
         format!("orch-{slot}-{}", self.node.id)
     }
-}
-
-fn capabilities(options: &RuntimeOptions) -> DispatcherCapabilityFilter {
-    let range = options
-        .supported_replay_versions
-        .clone()
-        .unwrap_or_else(SemverRange::default_for_current_build);
-    DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] }
 }

@@ -1,10 +1,15 @@
 //! The commit of a turn, as the store receives it.
 
+use std::time::Duration;
+
 use tracing::warn;
 
 use crate::engine::{Turn, TurnResult};
-use crate::model::{ErrorDetails, ExecutionStatus};
-use crate::providers::{ExecutionMetadata, ScheduledActivityIdentifier, StartLimit, TurnCommit};
+use crate::model::{ErrorDetails, ExecutionStatus, WorkItem};
+use crate::providers::{
+    ExecutionMetadata, ProviderCapability, ScheduledActivity, ScheduledActivityIdentifier,
+    TurnCommit,
+};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
@@ -15,17 +20,12 @@ pub(crate) fn turn_commit(
     execution_id: u64,
     decided: Turn,
 ) -> TurnCommit {
-    TurnCommit {
-        lock_token: String::new(),
-        execution_id,
-        metadata: metadata(facts, &decided),
-        cancelled_activities: identify(instance, execution_id, &decided),
-        start_limits: start_limits(&decided),
-        history_delta: decided.events,
-        worker_items: decided.worker_items,
-        orchestrator_items: decided.orchestrator_items,
-        lease_work: None,
-    }
+    TurnCommit::new(String::new(), execution_id)
+        .with_metadata(metadata(facts, &decided))
+        .with_cancelled_activities(identify(instance, execution_id, &decided))
+        .with_history_delta(decided.events)
+        .with_activities(scheduled(decided.worker_items, &decided.start_limits))
+        .with_messages(instance, decided.orchestrator_items)
 }
 
 fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledActivityIdentifier> {
@@ -40,14 +40,30 @@ fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledA
         .collect()
 }
 
-fn start_limits(decided: &Turn) -> Vec<StartLimit> {
-    let limits = decided.start_limits.iter();
-    limits.map(|&(activity_id, limit)| StartLimit { activity_id, limit }).collect()
+/// Activities with the limits that the engine lists for some of them.
+fn scheduled(
+    items: Vec<WorkItem>,
+    limits: &[(u64, Duration)],
+) -> impl Iterator<Item = ScheduledActivity> {
+    items.into_iter().map(|item| {
+        let limit = match &item {
+            WorkItem::ActivityExecute { id, .. } => {
+                limits.iter().find(|(limited, _)| limited == id)
+            }
+            _not_an_activity => None,
+        };
+        let activity = ScheduledActivity::new(item);
+        match limit {
+            Some((_, limit)) => activity.with_start_limit(*limit),
+            None => activity,
+        }
+    })
 }
 
 /// Warns that the store ignores schedule-to-start limits, if the commit has any.
 pub(crate) fn warn_of_ignored_limits(node: &Node, instance: &str, commit: &TurnCommit) {
-    if !commit.start_limits.is_empty() && !node.provider.keeps_start_limits() {
+    let has_limits = commit.activities.iter().any(|activity| activity.start_limit.is_some());
+    if has_limits && !node.provider.capabilities().has(ProviderCapability::StartLimits) {
         warn!(
             target: "duroxide::runtime",
             instance_id = instance,

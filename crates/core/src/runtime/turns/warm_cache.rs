@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     fn mark(event_id: u64) -> HistoryMark {
-        HistoryMark { incarnation: 7, execution_id: 1, event_id }
+        HistoryMark::new(7).with_execution_id(1).with_event_id(event_id)
     }
 
     fn facts() -> Arc<StartFacts> {

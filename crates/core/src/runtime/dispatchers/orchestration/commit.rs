@@ -16,12 +16,8 @@ use crate::runtime::turns::{TurnSummary, report, turn_commit, warn_of_ignored_li
 
 /// Removes the messages and sends `notices`.
 pub(super) async fn drain(turn: LeasedTurn<'_>, notices: Vec<WorkItem>) {
-    let commit = TurnCommit {
-        lock_token: turn.lock_token.clone(),
-        execution_id: turn.item.execution_id,
-        orchestrator_items: notices,
-        ..TurnCommit::default()
-    };
+    let commit = TurnCommit::new(turn.lock_token.clone(), turn.item.execution_id)
+        .with_messages(&turn.item.instance, notices);
     if let Err(error) = submit(&turn, Arc::new(commit)).await {
         release_uncommitted(&turn, &error).await;
     }
@@ -79,7 +75,7 @@ pub(super) fn assemble(
     decided: Turn,
 ) -> TurnCommit {
     let commit = turn_commit(&turn.item.instance, facts, execution_id, decided);
-    TurnCommit { lock_token: turn.lock_token.clone(), ..commit }
+    commit.with_lock_token(turn.lock_token.clone())
 }
 
 /// Stores a commit, with retries while the lease is held.

@@ -5,7 +5,7 @@ use semver::Version;
 use super::batch::Batch;
 use super::instance_state::{Ended, InstanceState};
 use crate::model::WorkItem;
-use crate::providers::DispatcherCapabilityFilter;
+use crate::providers::FetchFilter;
 
 /// What the decision depends on.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Facts<'a> {
     pub(super) history_error: Option<&'a str>,
     pub(super) attempt_count: u32,
     pub(super) attempts_max: u32,
-    pub(super) capabilities: &'a DispatcherCapabilityFilter,
+    pub(super) filter: &'a FetchFilter,
 }
 
 /// What to do. Branching ends here: each of these does one thing.
@@ -74,5 +74,5 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decision {
 /// The pin, if this node cannot replay it. A missing or unreadable pin is compatible.
 fn incompatible_pin(facts: &Facts<'_>) -> Option<Version> {
     let pin = Version::parse(&facts.state.facts.as_ref()?.pin).ok()?;
-    (!facts.capabilities.is_compatible(&pin)).then_some(pin)
+    (!facts.filter.allows_pin(&pin)).then_some(pin)
 }

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 
 use super::process::process;
 use crate::limits::ITEMS_PER_FETCH_MAX;
-use crate::providers::{ChangeScope, FetchedTurn, KnownHistory, ProviderError, TurnFetch};
+use crate::providers::{ChangeScope, FetchedTurn, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
 use crate::runtime::fast_path::FastPath;
 use crate::runtime::slots::Slots;
@@ -70,13 +70,11 @@ async fn dispatch(fast_path: Arc<FastPath>, slots: Slots) {
 
 async fn fetch(turns: &Turns, turns_max: usize) -> Result<Vec<FetchedTurn>, ProviderError> {
     let options = &turns.node.options;
-    let known: Arc<dyn KnownHistory> = Arc::clone(&turns.warm) as _;
-    let request = TurnFetch {
-        turns_max,
-        lock_timeout: options.orchestrator_lock_timeout,
-        poll_timeout: options.dispatcher_long_poll_timeout,
-        filter: Some(&turns.capabilities),
-        known: options.warm_cache.enabled.then_some(known),
-    };
+    let mut request = TurnFetch::new(turns_max, options.orchestrator_lock_timeout)
+        .with_poll_timeout(options.dispatcher_long_poll_timeout)
+        .with_filter(&turns.node.filter);
+    if options.warm_cache.enabled {
+        request = request.with_known(Arc::clone(&turns.warm) as _);
+    }
     turns.node.provider.fetch_orchestration_items(request).await
 }

@@ -160,7 +160,7 @@ impl LeasedTurn<'_> {
             history_error: self.item.history_error.as_deref(),
             attempt_count: self.attempt_count,
             attempts_max: self.node.options.max_attempts,
-            capabilities: &self.turns.capabilities,
+            filter: &self.turns.node.filter,
         });
         match decision {
             Decision::ReleaseIncompatible { pin } => {

@@ -65,7 +65,9 @@ async fn advance(mut turn: LeasedTurn<'_>, ready: Ready) {
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);
     let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
-    let mark = |incarnation| HistoryMark { incarnation, execution_id, event_id };
+    let mark = |incarnation| {
+        HistoryMark::new(incarnation).with_execution_id(execution_id).with_event_id(event_id)
+    };
     // Until this turn is over: the next one may be fetched before the store has responded.
     let committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
         let instance = turn.item.instance.clone();

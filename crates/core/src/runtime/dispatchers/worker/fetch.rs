@@ -94,18 +94,15 @@ async fn fetch(activities: &Activities, free: &[usize]) -> Result<Vec<FetchedWor
     let with_sessions = !activities.sessions.is_full();
     let slots: Vec<WorkSlot> = free
         .iter()
-        .map(|slot| WorkSlot {
-            session: with_sessions.then(|| SessionFetchConfig {
+        .map(|slot| {
+            WorkSlot::new(with_sessions.then(|| SessionFetchConfig {
                 owner_id: activities.session_owner(*slot),
                 lock_timeout: options.session_lock_timeout,
-            }),
+            }))
         })
         .collect();
-    let request = WorkFetch {
-        slots: &slots,
-        lock_timeout: options.worker_lock_timeout,
-        poll_timeout: options.dispatcher_long_poll_timeout,
-        tag_filter: &options.worker_tag_filter,
-    };
+    let request = WorkFetch::new(&slots, options.worker_lock_timeout)
+        .with_poll_timeout(options.dispatcher_long_poll_timeout)
+        .with_filter(&activities.node.filter);
     activities.node.provider.fetch_work_items(request).await
 }

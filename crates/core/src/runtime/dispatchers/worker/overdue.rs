@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::limits::ITEMS_PER_FETCH_MAX;
-use crate::providers::{FetchedWork, OverdueFetch, ProviderError};
+use crate::providers::{FetchedWork, OverdueFetch, ProviderCapability, ProviderError};
 use crate::runtime::activities::{Activities, claim, overdue_failure};
 use crate::runtime::dispatchers::pacing::Pacing;
 use crate::runtime::fast_path::FastPath;
@@ -28,7 +28,7 @@ pub(crate) fn start(activities: &Arc<Activities>, fast_path: &Arc<FastPath>) {
     let node = &activities.node;
     let options = &node.options;
     let works = options.worker_concurrency > 0 || options.orchestration_concurrency > 0;
-    if works && node.provider.keeps_start_limits() {
+    if works && node.provider.capabilities().has(ProviderCapability::StartLimits) {
         let (activities, fast_path) = (Arc::clone(activities), Arc::clone(fast_path));
         let sweeper = Sweeper { activities, fast_path };
         node.tasks.supervise("sweeper of start limits", move || sweeper.clone().sweep());
@@ -91,10 +91,7 @@ impl Sweeper {
 }
 
 async fn fetch(node: &Node) -> Result<Vec<FetchedWork>, ProviderError> {
-    let request = OverdueFetch {
-        work_max: ITEMS_PER_FETCH_MAX,
-        lock_timeout: node.options.worker_lock_timeout,
-        poll_timeout: node.options.dispatcher_long_poll_timeout,
-    };
+    let request = OverdueFetch::new(ITEMS_PER_FETCH_MAX, node.options.worker_lock_timeout)
+        .with_poll_timeout(node.options.dispatcher_long_poll_timeout);
     node.provider.fetch_overdue_work(request).await
 }

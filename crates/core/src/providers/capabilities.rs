@@ -1,0 +1,133 @@
+//! What a provider can do beyond the methods that every provider has.
+
+use std::fmt;
+
+/// Something that a provider may be able to do.
+///
+/// The runtime asks for it before it uses the methods in question, and the conformance suite
+/// before it validates them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProviderCapability {
+    /// Fetches wait up to their poll timeout for work.
+    Waiting,
+    /// [`Provider::watch`](super::Provider::watch) reports changes.
+    Watching,
+    /// Progress of activities is kept.
+    Progress,
+    /// [`ScheduledActivity::start_limit`](super::ScheduledActivity::start_limit) is kept, and
+    /// [`Provider::fetch_overdue_work`](super::Provider::fetch_overdue_work) finds what is overdue.
+    StartLimits,
+    /// The management side lists live workers and waiting activities.
+    Workers,
+    /// Commits lease activities that they enqueue:
+    /// [`ScheduledActivity::lease`](super::ScheduledActivity::lease) is honoured.
+    WorkLeases,
+    /// [`Provider::commit_direct_turn`](super::Provider::commit_direct_turn) can succeed.
+    DirectTurns,
+}
+
+impl ProviderCapability {
+    /// Every capability.
+    pub const ALL: [Self; 7] = [
+        Self::Waiting,
+        Self::Watching,
+        Self::Progress,
+        Self::StartLimits,
+        Self::Workers,
+        Self::WorkLeases,
+        Self::DirectTurns,
+    ];
+
+    /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Watching => "watching",
+            Self::Progress => "progress",
+            Self::StartLimits => "start_limits",
+            Self::Workers => "workers",
+            Self::WorkLeases => "work_leases",
+            Self::DirectTurns => "direct_turns",
+        }
+    }
+
+    const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+}
+
+impl fmt::Display for ProviderCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// The capabilities of a provider; the default is none.
+///
+/// ```
+/// use duroxide_core::providers::{ProviderCapabilities, ProviderCapability};
+///
+/// let capabilities = ProviderCapabilities::default()
+///     .with(ProviderCapability::Waiting)
+///     .with(ProviderCapability::Progress);
+/// assert!(capabilities.has(ProviderCapability::Progress));
+/// assert!(!capabilities.has(ProviderCapability::DirectTurns));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct ProviderCapabilities(u32);
+
+impl ProviderCapabilities {
+    /// All that this version of the contract knows.
+    pub fn all() -> Self {
+        ProviderCapability::ALL.into_iter().fold(Self::default(), Self::with)
+    }
+
+    /// These capabilities and one more.
+    #[must_use]
+    pub const fn with(self, capability: ProviderCapability) -> Self {
+        Self(self.0 | capability.bit())
+    }
+
+    /// These capabilities but one.
+    #[must_use]
+    pub const fn without(self, capability: ProviderCapability) -> Self {
+        Self(self.0 & !capability.bit())
+    }
+
+    /// Whether the provider has a capability.
+    pub const fn has(self, capability: ProviderCapability) -> bool {
+        self.0 & capability.bit() != 0
+    }
+}
+
+impl fmt::Debug for ProviderCapabilities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let held = ProviderCapability::ALL.into_iter().filter(|capability| self.has(*capability));
+        f.debug_set().entries(held).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_holds_what_was_added_and_not_removed() {
+        let none = ProviderCapabilities::default();
+        for capability in ProviderCapability::ALL {
+            assert!(!none.has(capability));
+            assert_eq!(none.with(capability).without(capability), none);
+            assert!(ProviderCapabilities::all().has(capability));
+            let others = ProviderCapabilities::all().without(capability);
+            assert!(!others.has(capability));
+            assert_eq!(others.with(capability), ProviderCapabilities::all());
+        }
+    }
+
+    #[test]
+    fn a_set_is_shown_by_its_members() {
+        let some = ProviderCapabilities::default().with(ProviderCapability::Progress);
+        assert_eq!(format!("{some:?}"), "{Progress}");
+    }
+}

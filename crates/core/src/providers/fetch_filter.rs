@@ -1,0 +1,103 @@
+//! What a node can run, as one value that fetches and shortcuts compare.
+
+use semver::Version;
+
+use super::{DispatcherCapabilityFilter, TagFilter};
+
+/// What a node can run: which recorded executions it replays and which activities it accepts.
+///
+/// A store applies the filter before it leases anything. A shortcut that answers a fetch without
+/// asking the store compares the whole filter with `==`, or asks one of the methods here. The
+/// methods take every field apart, so a new field does not compile until each of them decides
+/// about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FetchFilter {
+    /// Which recorded executions the node replays; `None` means all.
+    pub replays: Option<DispatcherCapabilityFilter>,
+    /// Which activities the node accepts, by their routing tag.
+    pub tags: TagFilter,
+}
+
+static EVERYTHING: FetchFilter = FetchFilter::everything();
+
+impl FetchFilter {
+    /// Every execution and every activity.
+    pub const fn everything() -> Self {
+        Self { replays: None, tags: TagFilter::Any }
+    }
+
+    /// [`everything`](Self::everything), for a request that names no filter.
+    pub(super) fn unlimited() -> &'static Self {
+        &EVERYTHING
+    }
+
+    /// Only executions that `replays` fits.
+    #[must_use]
+    pub fn with_replays(mut self, replays: DispatcherCapabilityFilter) -> Self {
+        self.replays = Some(replays);
+        self
+    }
+
+    /// Only activities that `tags` matches.
+    #[must_use]
+    pub fn with_tags(mut self, tags: TagFilter) -> Self {
+        self.tags = tags;
+        self
+    }
+
+    /// Whether a fetch with this filter may lease a turn at all.
+    pub fn allows_some_turn(&self) -> bool {
+        let Self { replays, tags: _of_activities } = self;
+        replays.as_ref().is_none_or(|replays| !replays.supported_duroxide_versions.is_empty())
+    }
+
+    /// Whether the node replays an execution that is pinned to `version`.
+    pub fn allows_pin(&self, version: &Version) -> bool {
+        let Self { replays, tags: _of_activities } = self;
+        replays.as_ref().is_none_or(|replays| replays.is_compatible(version))
+    }
+
+    /// Whether a fetch with this filter may lease the first turn of an instance that is not stored
+    /// yet, and so has no pin.
+    pub fn allows_new_instances(&self) -> bool {
+        let Self { replays: _no_pin_fits_every_range, tags: _of_activities } = self;
+        self.allows_some_turn()
+    }
+}
+
+impl From<Option<&DispatcherCapabilityFilter>> for FetchFilter {
+    fn from(replays: Option<&DispatcherCapabilityFilter>) -> Self {
+        Self { replays: replays.cloned(), ..Self::everything() }
+    }
+}
+
+impl From<&TagFilter> for FetchFilter {
+    fn from(tags: &TagFilter) -> Self {
+        Self { tags: tags.clone(), ..Self::everything() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_equal_if_all_their_parts_are() {
+        let everything = FetchFilter::everything();
+        assert_eq!(everything, *FetchFilter::unlimited());
+        assert_ne!(everything, FetchFilter::from(&TagFilter::DefaultOnly));
+        let build = DispatcherCapabilityFilter::default_for_current_build();
+        let replays = FetchFilter::from(Some(&build));
+        assert_ne!(everything, replays);
+        assert_eq!(replays, everything.with_replays(build));
+    }
+
+    #[test]
+    fn a_filter_without_any_version_allows_no_turn() {
+        let nothing = DispatcherCapabilityFilter { supported_duroxide_versions: Vec::new() };
+        let filter = FetchFilter::everything().with_replays(nothing);
+        assert!(!filter.allows_some_turn() && !filter.allows_new_instances());
+        assert!(FetchFilter::everything().allows_new_instances());
+    }
+}
