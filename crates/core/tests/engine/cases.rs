@@ -159,3 +159,13 @@ fn every_case_names_a_known_rule() {
         assert!(unknown.is_empty(), "{}: {:?} names {unknown:?}", case.file, case.title);
     }
 }
+
+#[test]
+fn every_rule_is_stated_in_the_rules_of_replay() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/rules.md");
+    // A packaged crate does not contain the docs of the repository.
+    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let stated: BTreeSet<&str> =
+        text.lines().filter_map(|line| line.strip_prefix("### ")).collect();
+    assert_eq!(stated, RULES.iter().copied().collect());
+}
