@@ -9,7 +9,7 @@ use crate::store::Store;
 pub(crate) const USAGE: &str = "\
 usage: soak [--minutes N] [--seed N] [--store URL] [--folder PATH] [--calm]
 
-  --minutes N    how long workflows are started and nodes are killed and paused (default 5; 0.5 is allowed)
+  --minutes N    how long workflows are started and nodes are disturbed (default 5; 0.5 is allowed)
   --seed N       the same seed gives the same workload and the same plan of trouble
   --store URL    an empty SQLite file or a PostgreSQL server that the nodes share (default: a
                  SQLite file in the folder); a schema is made on the server, and dropped if all

@@ -74,7 +74,7 @@ impl Audit<'_> {
         self.require(left == Leftovers::default(), || format!("something is left: {left:?}"));
     }
 
-    /// Executions are numbered without a gap; all but the last continued as new, the last is terminal.
+    /// Executions have no gap in their numbers; the last is terminal, the others continued as new.
     fn instances(&mut self) {
         let facts = self.facts;
         let mut by_instance: HashMap<&str, Vec<&ExecutionRow>> = HashMap::new();
