@@ -1,13 +1,16 @@
 //! `cargo xtask tidy`: rules of style that a machine can check.
 //!
-//! Every rule is a function from a [`Source`] to violations, with tests that show it failing.
+//! Every rule is a function from a [`Source`], or from all of them, to violations, with tests that
+//! show it failing.
 
+mod layer_table;
 mod layers;
 mod lexer;
 mod machine;
 mod shape;
 mod size;
 mod source;
+mod used_paths;
 mod violation;
 mod words;
 
@@ -26,8 +29,7 @@ const RULES: &[fn(&Source) -> Vec<Violation>] = &[
     words::no_unwrap,
     words::no_banners,
     words::no_emoji,
-    layers::respected,
-    layers::engine_is_pure,
+    layers::pure,
     machine::no_absolute_paths,
     machine::standard_registry_only,
 ];
@@ -37,7 +39,8 @@ pub(crate) fn run() -> Result<(), String> {
     announce("tidy: checking the source");
     let begun = Instant::now();
     let sources = source::load_all(&root())?;
-    let violations: Vec<Violation> = sources.iter().flat_map(check).collect();
+    let mut violations: Vec<Violation> = sources.iter().flat_map(check).collect();
+    violations.extend(layers::agree(&sources));
     for violation in &violations {
         println!("{violation}");
     }

@@ -1,8 +1,8 @@
 //! Model, engine, provider contract, client and runtime of Duroxide.
 //!
-//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. Layers,
-//! each of which uses only what stands left of it: `model <- context <- engine`,
-//! `model <- providers <- client`, and `runtime` uses all.
+//! Programs depend on the crate `duroxide`, which shows all of this under stable paths. The layers
+//! are `model <- context <- engine`, `model <- providers <- client`, and `runtime` uses all;
+//! `ARCHITECTURE.md` lists exactly which module uses which.
 
 pub mod client;
 pub mod clock;

@@ -1,73 +1,105 @@
-//! Layers of the core: `model <- context <- engine`, `model <- providers <- client`, and `runtime`
-//! uses all.
+//! Layers of the core, as the tables of `ARCHITECTURE.md` claim them.
+//!
+//! The tables are the rules: a module uses exactly what its row lists. A use that is not listed is
+//! a violation, and so is a listed use that does not occur, and a module without a row.
 
+use super::layer_table::{self, Row};
 use super::source::Source;
+use super::used_paths::used_paths;
 use super::violation::Violation;
 
 const CORE: &str = "crates/core/src/";
-// Bounds are constants: every layer but the lowest may use them.
-const LIMITS: &str = "runtime::limits";
-const LOWEST: &str = "model";
-// What one file may use although its layer may not, because a public path wants it there.
-const EXCEPTIONS: &[(&str, &str)] =
-    &[("crates/core/src/providers/instrumented.rs", "runtime::observability")];
+const CLAIMS: &str = "ARCHITECTURE.md";
+const ROOT_FILE: &str = "lib";
+const PURE: &[&str] = &["model", "engine"];
 const IMPURE: &[(&str, &str)] = &[
-    ("tokio", "the engine uses no async runtime"),
-    ("SystemTime", "the engine reads no clock"),
-    ("async fn", "the engine is not async"),
+    ("tokio", "uses no async runtime"),
+    ("SystemTime", "reads no clock"),
+    ("Instant", "reads no clock"),
+    ("async fn", "is not async"),
 ];
 
-struct Layer {
-    name: &'static str,
-    forbidden: &'static [&'static str],
-}
-
-const LAYERS: &[Layer] = &[
-    Layer { name: "model", forbidden: &["context", "engine", "providers", "client", "runtime"] },
-    Layer { name: "context", forbidden: &["engine", "client", "runtime"] },
-    Layer { name: "engine", forbidden: &["client", "runtime"] },
-    Layer { name: "providers", forbidden: &["context", "engine", "client", "runtime"] },
-    Layer { name: "client", forbidden: &["context", "engine", "runtime"] },
-];
-
-/// A layer uses only what stands left of it.
-pub(super) fn respected(source: &Source) -> Vec<Violation> {
-    let Some(layer) = layer_of(source) else { return Vec::new() };
-    let used = crate_paths(source).into_iter();
-    let excepted = |path: &str| EXCEPTIONS.contains(&(source.path.as_str(), path));
-    used.filter(|(_, path)| layer.forbids(path) && !excepted(path))
-        .map(|(line, path)| {
-            source.violation(line, format!("layer '{}' may not use 'crate::{path}'", layer.name))
-        })
-        .collect()
-}
-
-/// The engine decides from what it is given: no runtime, no clock, no async functions.
-pub(super) fn engine_is_pure(source: &Source) -> Vec<Violation> {
-    if layer_of(source).is_none_or(|layer| layer.name != "engine") {
+/// The code of the core and the tables agree.
+pub(super) fn agree(sources: &[Source]) -> Vec<Violation> {
+    let Some(claims) = sources.iter().find(|source| source.path == CLAIMS) else {
         return Vec::new();
+    };
+    let rows = layer_table::parse(&claims.lines);
+    let mut found = Vec::new();
+    let mut occurring = vec![Vec::new(); rows.len()];
+    for source in sources {
+        let Some(module) = module_of(source) else { continue };
+        let Some(owner) = row_of(&rows, &module) else {
+            let what = format!("module '{}' has no row in {CLAIMS}", module.join("::"));
+            found.push(source.violation(1, what));
+            continue;
+        };
+        for (line, path) in used_paths(source, &module) {
+            let Some(used) = row_of(&rows, &path) else { continue };
+            let Some(bound) = binding_row(&rows, owner, used) else { continue };
+            let name = outermost(&rows, bound, used);
+            if rows[bound].uses.contains(&name) {
+                occurring[bound].push(name);
+            } else {
+                let module = &rows[bound].module;
+                found.push(source.violation(line, format!("'{module}' may not use '{name}'")));
+            }
+        }
     }
+    let unused = rows.iter().zip(&occurring).flat_map(|(row, occurring)| {
+        let unused = row.uses.iter().filter(|name| !occurring.contains(name));
+        unused.map(|name| {
+            claims.violation(row.line, format!("'{}' does not use '{name}'", row.module))
+        })
+    });
+    found.extend(unused);
+    found
+}
+
+/// The model and the engine decide from what they are given: no clock, nothing async.
+pub(super) fn pure(source: &Source) -> Vec<Violation> {
+    let Some(module) = module_of(source) else { return Vec::new() };
+    let Some(layer) = module.first().filter(|layer| PURE.contains(&layer.as_str())) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     for (line, code) in source.product_code() {
         for (word, why) in IMPURE.iter().filter(|(word, _)| has_word(code, word)) {
-            found.push(source.violation(line, format!("'{word}': {why}")));
+            found.push(source.violation(line, format!("'{word}': the {layer} {why}")));
         }
     }
     found
 }
 
-fn layer_of(source: &Source) -> Option<&'static Layer> {
-    let inside = source.path.strip_prefix(CORE)?;
-    let name = inside.split(['/', '.']).next()?;
-    LAYERS.iter().find(|layer| layer.name == name)
+// The path of the module that a file of the core holds; the root of the crate has none.
+fn module_of(source: &Source) -> Option<Vec<String>> {
+    let inside = source.path.strip_prefix(CORE)?.strip_suffix(".rs")?;
+    let inside = inside.strip_suffix("/mod").unwrap_or(inside);
+    (inside != ROOT_FILE).then(|| inside.split('/').map(str::to_owned).collect())
 }
 
-impl Layer {
-    fn forbids(&self, path: &str) -> bool {
-        let first = path.split("::").next().unwrap_or(path);
-        let is_open = path == LIMITS && self.name != LOWEST;
-        !is_open && self.forbidden.contains(&first)
+// The most specific row for a path.
+fn row_of(rows: &[Row], path: &[String]) -> Option<usize> {
+    let fits = |row: &Row| path.len() >= row.path.len() && path[..row.path.len()] == row.path[..];
+    let fitting = rows.iter().enumerate().filter(|(_, row)| fits(row));
+    fitting.max_by_key(|(_, row)| row.path.len()).map(|(index, _)| index)
+}
+
+// The row whose list decides about a use; none if a module uses itself or its own parent. A part of
+// a module has the uses of the module, and lists only what it uses of the other parts.
+fn binding_row(rows: &[Row], owner: usize, used: usize) -> Option<usize> {
+    let (owner_path, used_path) = (&rows[owner].path, &rows[used].path);
+    if owner_path.starts_with(used_path) {
+        return None;
     }
+    let is_other_module = owner_path[0] != used_path[0];
+    if is_other_module { row_of(rows, &owner_path[..1]) } else { Some(owner) }
+}
+
+// The name under which a row lists a use: a part for another part, else the whole module.
+fn outermost(rows: &[Row], bound: usize, used: usize) -> String {
+    let used = &rows[used];
+    if rows[bound].path[0] == used.path[0] { used.module.clone() } else { used.path[0].clone() }
 }
 
 fn has_word(code: &str, word: &str) -> bool {
@@ -79,168 +111,91 @@ fn has_word(code: &str, word: &str) -> bool {
     })
 }
 
-// Everything named after `crate::`, groups unfolded, cut to its first two parts.
-fn crate_paths(source: &Source) -> Vec<(usize, String)> {
-    let mut text = String::new();
-    let mut line_starts = Vec::new();
-    for (line, code) in source.product_code() {
-        line_starts.push((text.len(), line));
-        text.push_str(code);
-        text.push('\n');
-    }
-    let line_at = |at: usize| {
-        let after = line_starts.partition_point(|(start, _)| *start <= at);
-        line_starts[after - 1].1
-    };
-    let mut paths = Vec::new();
-    for (at, root) in text.match_indices("crate::") {
-        let begin = at + root.len();
-        let mut unfolded = Vec::new();
-        unfold(&text[begin..], begin, "", &mut unfolded);
-        paths.extend(unfolded.into_iter().map(|(at, path)| (line_at(at), path)));
-    }
-    paths
-}
-
-// Reads one tree of a `use`, or one path in code; returns how many bytes it took.
-fn unfold(text: &str, at: usize, prefix: &str, found: &mut Vec<(usize, String)>) -> usize {
-    let name_len = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
-    let (name, rest) = text.split_at(name_len);
-    let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}::{name}") };
-    if name.is_empty() {
-        return unfold_group(text, at, prefix, found);
-    }
-    let is_deep_enough = !prefix.is_empty();
-    match rest.strip_prefix("::") {
-        Some(inner) if !is_deep_enough => {
-            name_len + 2 + unfold(inner, at + name_len + 2, &path, found)
-        }
-        Some(inner) => {
-            found.push((at, path));
-            // What lies deeper is skipped, but its length is needed.
-            name_len + 2 + unfold(inner, at, "", &mut Vec::new())
-        }
-        None => {
-            found.push((at, path));
-            name_len
-        }
-    }
-}
-
-fn unfold_group(text: &str, at: usize, prefix: &str, found: &mut Vec<(usize, String)>) -> usize {
-    if !text.starts_with('{') {
-        // A glob: everything of the prefix.
-        found.push((at, prefix.to_owned()));
-        return 1.min(text.len());
-    }
-    let mut taken = 1;
-    while let Some(next) = text[taken..].chars().next() {
-        match next {
-            '}' => return taken + 1,
-            _ if next.is_alphanumeric() || "_{*".contains(next) => {
-                taken += unfold(&text[taken..], at + taken, prefix, found);
-            }
-            _ => taken += next.len_utf8(),
-        }
-    }
-    taken
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn in_layer(layer: &str, code: &str) -> Vec<String> {
-        let source = Source::new(&format!("{CORE}{layer}/a.rs"), code);
-        respected(&source).iter().map(|violation| violation.what.clone()).collect()
+    const TABLES: &str = "\
+| module | uses | contents |
+|---|---|---|
+| `model` | nothing | data |
+| `engine` | `model` | replay |
+| `runtime` | `engine`, `model`, `runtime::left` | all |
+
+| module | uses | contents |
+|---|---|---|
+| `runtime::left` | nothing | a part |
+| `runtime::right` | `runtime::left` | a part |
+";
+
+    // What is wrong, with code that makes every claim true beside it.
+    fn violations(file: &str, code: &str) -> Vec<String> {
+        let files = [
+            ("engine/a.rs", "use crate::model::A;"),
+            ("runtime/a.rs", "use crate::engine::A;\nuse super::left::B;\nuse crate::model::C;"),
+            ("runtime/right/a.rs", "use crate::runtime::left::A;"),
+        ];
+        let mut sources = vec![Source::new(CLAIMS, TABLES)];
+        let files = files.into_iter().chain([(file, code)]);
+        sources.extend(files.map(|(file, code)| Source::new(&format!("{CORE}{file}"), code)));
+        agree(&sources).iter().map(|violation| violation.what.clone()).collect()
     }
 
     #[test]
-    fn each_layer_may_use_what_stands_left_of_it() {
-        for (layer, used) in [
-            ("model", "clock"),
-            ("context", "model"),
-            ("context", "providers"),
-            ("engine", "context"),
-            ("providers", "model"),
-            ("client", "providers"),
-            ("runtime", "engine"),
-        ] {
-            assert_eq!(in_layer(layer, &format!("use crate::{used}::A;")), [""; 0], "{layer}");
-        }
+    fn a_module_may_use_what_its_row_lists() {
+        assert_eq!(violations("engine/b.rs", "use crate::model::B;"), [""; 0]);
+        assert_eq!(violations("runtime/left/b.rs", "use crate::engine::B;"), [""; 0]);
+        assert_eq!(violations("runtime/left/b.rs", "use crate::runtime::node::B;"), [""; 0]);
+        assert_eq!(violations("runtime/right/b.rs", "use super::super::left::B;"), [""; 0]);
     }
 
     #[test]
-    fn no_layer_may_use_what_stands_right_of_it() {
-        for layer in LAYERS {
-            for used in layer.forbidden {
-                let found = in_layer(layer.name, &format!("use crate::{used}::A;"));
-                let expected = format!("layer '{}' may not use 'crate::{used}::A'", layer.name);
-                assert_eq!(found, [expected]);
-            }
-        }
+    fn a_use_that_is_not_listed_is_found() {
+        let found = violations("model/b.rs", "use crate::{\n    engine::B,\n};");
+        assert_eq!(found, ["'model' may not use 'engine'"]);
+        let found = violations("engine/b.rs", "let a = crate::runtime::left::new();");
+        assert_eq!(found, ["'engine' may not use 'runtime'"]);
+        let found = violations("runtime/left/b.rs", "use super::super::right::B;");
+        assert_eq!(found, ["'runtime::left' may not use 'runtime::right'"]);
+        let found = violations("runtime/b.rs", "use super::right::B;");
+        assert_eq!(found, ["'runtime' may not use 'runtime::right'"]);
     }
 
     #[test]
-    fn limits_are_open_to_all_but_the_model() {
-        assert!(!in_layer(LOWEST, "use crate::runtime::limits::MAX;").is_empty());
-        for layer in LAYERS.iter().filter(|layer| layer.name != LOWEST) {
-            assert!(in_layer(layer.name, "use crate::runtime::limits::MAX;").is_empty());
-            assert!(in_layer(layer.name, "use crate::runtime::{limits::MAX};").is_empty());
-            assert!(!in_layer(layer.name, "use crate::runtime::{limits, options};").is_empty());
-        }
-    }
-
-    #[test]
-    fn an_exception_holds_for_one_file_and_one_path() {
-        for (file, used) in EXCEPTIONS {
-            let code = format!("use crate::{used}::A;");
-            assert!(respected(&Source::new(file, &code)).is_empty());
-            let elsewhere = Source::new("crates/core/src/providers/a.rs", &code);
-            assert_eq!(respected(&elsewhere).len(), 1);
-            assert_eq!(respected(&Source::new(file, "use crate::client::A;")).len(), 1);
-        }
-    }
-
-    #[test]
-    fn groups_and_paths_in_code_are_seen() {
-        let code = "use crate::{\n    model::{Event, a::B},\n    runtime::Options,\n};\n";
-        let source = Source::new("crates/core/src/engine/a.rs", code);
-        let found = respected(&source);
-        assert_eq!(found.len(), 1);
+    fn a_claim_that_is_not_true_is_found() {
+        let claims = TABLES.replace("| `model` | nothing |", "| `model` | `engine` |");
+        let sources =
+            [Source::new(CLAIMS, &claims), Source::new("crates/core/src/model/a.rs", "struct A;")];
+        let found = agree(&sources);
+        assert!(found.iter().any(|violation| violation.what == "'model' does not use 'engine'"));
         assert_eq!(found[0].line, 3);
-        assert_eq!(in_layer("engine", "let a = crate::client::Client::new();").len(), 1);
-        assert_eq!(in_layer("engine", "use crate::runtime::*;").len(), 1);
     }
 
     #[test]
-    fn the_file_beside_the_folder_belongs_to_the_layer() {
-        let source = Source::new("crates/core/src/engine.rs", "use crate::client::A;");
-        assert_eq!(respected(&source).len(), 1);
+    fn a_module_without_a_row_is_found() {
+        let found = violations("shiny/b.rs", "struct B;");
+        assert_eq!(found, ["module 'shiny::b' has no row in ARCHITECTURE.md"]);
     }
 
     #[test]
     fn tests_and_other_crates_are_free() {
         let code = "#[cfg(test)]\nmod tests {\n    use crate::runtime::A;\n}\n";
-        assert!(in_layer("engine", code).is_empty());
+        assert_eq!(violations("engine/b.rs", code), [""; 0]);
         let other = Source::new("crates/sqlite/src/engine/a.rs", "use crate::runtime::A;");
-        assert!(respected(&other).is_empty());
+        assert!(agree(&[Source::new(CLAIMS, ""), other]).is_empty());
     }
 
     #[test]
-    fn an_impure_engine_is_found() {
+    fn an_impure_model_or_engine_is_found() {
         for code in ["use tokio::sync::mpsc;", "SystemTime::now()", "pub async fn a() {}"] {
-            let source = Source::new("crates/core/src/engine/a.rs", code);
-            assert_eq!(engine_is_pure(&source).len(), 1, "{code}");
+            for layer in PURE {
+                let source = Source::new(&format!("{CORE}{layer}/a.rs"), code);
+                assert_eq!(pure(&source).len(), 1, "{code}");
+            }
             let elsewhere = Source::new("crates/core/src/runtime/a.rs", code);
-            assert!(engine_is_pure(&elsewhere).is_empty(), "{code}");
+            assert!(pure(&elsewhere).is_empty(), "{code}");
         }
-    }
-
-    #[test]
-    fn a_pure_engine_passes() {
         let code = "// no tokio here\nfn a() { let tokio_like = \"SystemTime\"; }";
-        let source = Source::new("crates/core/src/engine/a.rs", code);
-        assert!(engine_is_pure(&source).is_empty());
+        assert!(pure(&Source::new("crates/core/src/engine/a.rs", code)).is_empty());
     }
 }

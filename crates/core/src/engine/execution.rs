@@ -151,8 +151,8 @@ impl Execution {
         }
     }
 
-    /// Takes one turn: turns messages into events, runs the code and returns what to commit. After the
-    /// last event, turns change nothing.
+    /// Takes one turn: turns messages into events, runs the code and returns what to commit. After
+    /// the last event, turns change nothing.
     pub fn advance(&mut self, messages: Vec<WorkItem>, now_ms: u64) -> Turn {
         if self.over {
             return Turn::unchanged();
@@ -229,8 +229,8 @@ impl Execution {
         }
     }
 
-    /// Drops the code. Futures that it still holds do not count as dropped by the code, and a panic in
-    /// a destructor must not reach the dispatcher.
+    /// Drops the code. Futures that it still holds do not count as dropped by the code, and a panic
+    /// in a destructor must not reach the dispatcher.
     fn drop_code(&mut self) {
         self.ctx.shared.state().closing = true;
         let code = self.code.take();
@@ -316,7 +316,8 @@ impl Start {
     }
 }
 
-/// Whether a recorded event is the first of a turn: turns begin with messages and have one timestamp.
+/// Whether a recorded event is the first of a turn: turns begin with messages and have one
+/// timestamp.
 fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
     let is_message = |event: &Event| Role::of(&event.kind).is_message();
     let continues =

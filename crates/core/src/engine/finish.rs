@@ -46,8 +46,8 @@ impl Execution {
         if let Some(text) = self.cancellation_mismatch() {
             return self.fail(ErrorDetails::nondeterminism(text), inbox_end);
         }
-        // The events of dropped futures wake no code: a dropped subscription released its value when
-        // it was dropped, and one that was dropped before it was recorded had none.
+        // The events of dropped futures wake no code: a dropped subscription released its value
+        // when it was dropped, and one that was dropped before it was recorded had none.
         let mut outbox = Outbox::default();
         self.record_drops(&mut outbox);
         if self.end.is_none() && self.awaits_nothing_durable() {
@@ -64,8 +64,8 @@ impl Execution {
         }
     }
 
-    /// Whether only something outside the engine could ever wake the code. The turn fails at once: the
-    /// wake-up may never come, because an execution that leaves the memory drops its timers.
+    /// Whether only something outside the engine could ever wake the code. The turn fails at once:
+    /// the wake-up may never come, because an execution that leaves the memory drops its timers.
     fn awaits_nothing_durable(&self) -> bool {
         let wake_driven = self.ctx.shared.state().rules.wake_driven;
         wake_driven && self.ledger.is_settled() && self.waker.is_held_elsewhere()
@@ -180,8 +180,8 @@ impl Execution {
         }
     }
 
-    /// Closes open subscriptions, records the end, cancels activities and notifies the parent. Of what
-    /// the code asked for in this turn, only detached starts outlive the execution.
+    /// Closes open subscriptions, records the end, cancels activities and notifies the parent. Of
+    /// what the code asked for in this turn, only detached starts outlive the execution.
     fn end_with(&mut self, ending: Ending, inbox_end: u64, mut outbox: Outbox) -> Turn {
         self.over = true;
         if let Some(last) = self.fresh.last() {

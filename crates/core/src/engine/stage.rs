@@ -111,9 +111,8 @@ impl Execution {
     /// Failures that are not the application's end the orchestration with the same details; its
     /// code must not be able to catch them.
     fn abort_for_system_failure(&mut self, kind: &EventKind) {
-        let (EventKind::ActivityFailed { details } | EventKind::SubOrchestrationFailed { details }) =
-            kind
-        else {
+        use EventKind::{ActivityFailed, SubOrchestrationFailed};
+        let (ActivityFailed { details } | SubOrchestrationFailed { details }) = kind else {
             return;
         };
         let is_system = match details {

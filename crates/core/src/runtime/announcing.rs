@@ -21,7 +21,10 @@ async fn keep(node: Arc<Node>) {
     let announcement = announcement(&node);
     loop {
         if let Err(error) = node.provider.announce_worker(&announcement).await {
-            warn!(target: "duroxide::runtime", %error, "could not announce the node; retrying at the next interval");
+            warn!(
+                target: "duroxide::runtime", %error,
+                "could not announce the node; retrying at the next interval"
+            );
         }
         // Also after a failure: an announcement stays valid while two in a row fail.
         if node.tasks.unless_stopped(sleep(WORKER_ANNOUNCEMENT_INTERVAL)).await.is_none() {
@@ -29,7 +32,10 @@ async fn keep(node: Arc<Node>) {
         }
     }
     if let Err(error) = node.provider.withdraw_worker(&announcement.node_id).await {
-        debug!(target: "duroxide::runtime", %error, "could not withdraw the announcement of the node; it will expire");
+        debug!(
+            target: "duroxide::runtime", %error,
+            "could not withdraw the announcement of the node; it will expire"
+        );
     }
 }
 

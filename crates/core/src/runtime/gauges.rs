@@ -36,7 +36,10 @@ async fn refresh(node: &Node) {
         Ok(Err(error)) => error.to_string(),
         Err(panic) => panic,
     };
-    debug!(target: "duroxide::runtime", error, "could not read the gauges; retrying at the next interval");
+    debug!(
+        target: "duroxide::runtime", error,
+        "could not read the gauges; retrying at the next interval"
+    );
 }
 
 async fn read(node: &Node) -> Result<(), ProviderError> {

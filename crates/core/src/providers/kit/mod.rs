@@ -5,12 +5,15 @@
 //!
 //! | part | what it does |
 //! |---|---|
-//! | [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`] | the columns of a row, and what may go into which queue |
-//! | [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`] | rows back into values, and what happens to a row that cannot be decoded |
-//! | [`kv_changes`], [`last_custom_status`], [`ends_execution`] | what the events of a commit change besides the history |
+//! | [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`] | the columns of
+//! a row, and what may go into which queue | | [`decode_event`], [`decode_history`],
+//! [`decode_messages`], [`decode_activity`] | rows back into values, and what happens to a row that
+//! cannot be decoded | | [`kv_changes`], [`last_custom_status`], [`ends_execution`] | what the
+//! events of a commit change besides the history |
 //! | [`StartedOrchestration`] | what an instance runs that is not stored yet |
 //! | [`LongPoll`] | the wait between two polls of a fetch |
-//! | [`Changes`] | what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it is durable |
+//! | [`Changes`] | what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it
+//! is durable |
 //! | [`to_db`], [`from_db`], [`count_from_db`] | unsigned numbers in signed columns |
 //!
 //! A fetch of a provider, in outline:

@@ -36,8 +36,8 @@ pub(super) async fn run(
     handler: Arc<dyn ActivityHandler>,
 ) -> Ended {
     let started = Instant::now();
-    // Other tasks cancel this token, so a handler that does not yield sees the cancellation too. The
-    // handler gets a child: a handler that cancels its own token does not cancel the activity.
+    // Other tasks cancel this token, so a handler that does not yield sees the cancellation too.
+    // The handler gets a child: a handler that cancels its own token does not cancel the activity.
     let unwanted = leased.registered.unwanted.clone();
     let context = context(&leased, &work, unwanted.child_token()).await;
     let input = std::mem::take(&mut work.input);

@@ -47,8 +47,8 @@ impl SessionCount {
         self.freed.notify_one();
     }
 
-    /// Returns when the slot of a session's activity has become free since the last call. One caller
-    /// at a time.
+    /// Returns when the slot of a session's activity has become free since the last call. One
+    /// caller at a time.
     pub(crate) async fn freed(&self) {
         self.freed.notified().await;
     }

@@ -27,8 +27,8 @@ impl Pacing {
         self.failures = 0;
     }
 
-    /// Pauses after a poll that found nothing, for providers that cannot wait. A watch that was made
-    /// before the poll ends the pause when something changes.
+    /// Pauses after a poll that found nothing, for providers that cannot wait. A watch that was
+    /// made before the poll ends the pause when something changes.
     pub(super) async fn idle(&self, polled: Instant, changes: Option<ChangeWatch>, tasks: &Tasks) {
         // There is always a pause: polling in a loop would starve other tasks. Yielding is not
         // enough, because this task would stay on a thread that user code may block for long.

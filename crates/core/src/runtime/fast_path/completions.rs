@@ -79,7 +79,8 @@ impl<T> TurnLeader<T> {
         &self.instance
     }
 
-    /// The results that arrived since the last call. `None`, and the lead is over, if there is none.
+    /// The results that arrived since the last call. `None`, and the lead is over, if there is
+    /// none.
     pub(super) fn next(&mut self) -> Option<Vec<T>> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let finished = std::mem::take(waiting.get_mut(&self.instance)?);
@@ -112,8 +113,8 @@ mod tests {
         TurnLeader { instance, waiting: Arc::clone(waiting), over: false }
     }
 
-    /// An activity that finished after a leader had found nothing more led the next turn. The drop of
-    /// the first leader removed its result, so it ran again when its lease had expired.
+    /// An activity that finished after a leader had found nothing more led the next turn. The drop
+    /// of the first leader removed its result, so it ran again when its lease had expired.
     #[test]
     fn a_leader_that_is_over_removes_nothing_of_the_next_leader() {
         let waiting = Arc::new(Mutex::new(HashMap::from([("order".to_owned(), vec![1])])));

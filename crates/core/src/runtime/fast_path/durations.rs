@@ -35,7 +35,8 @@ impl ActivityDurations {
         }
     }
 
-    /// Whether an activity usually completes quickly. One that has not been measured counts as quick.
+    /// Whether an activity usually completes quickly. One that has not been measured counts as
+    /// quick.
     pub(super) fn is_quick(&self, name: &str) -> bool {
         self.lock().get(name).is_none_or(|usual| *usual <= QUICK_ACTIVITY_MAX)
     }

@@ -10,8 +10,8 @@
 //!    stays with the worker queue, and a slot that owns a session stays with the session, so that
 //!    activities in the queue cannot starve.
 //! 3. *Prefetch.* Quick activities, as far as this node has measured ([`durations`]), may be leased
-//!    beyond the free slots. They wait for a slot for a bounded time; what has not started by then is
-//!    released to the queue and to other nodes ([`prefetch`]). Activities with a start limit are
+//!    beyond the free slots. They wait for a slot for a bounded time; what has not started by then
+//!    is released to the queue and to other nodes ([`prefetch`]). Activities with a start limit are
 //!    not prefetched.
 //! 4. *Streaks are bounded.* A slot may continue with an activity of the turn that its own result
 //!    caused, without a poll of the queue. While no other slot is free, it does so for a bounded

@@ -47,9 +47,9 @@ impl FastPath {
         next
     }
 
-    /// Delivers the result of an activity to its orchestration: by a direct turn if the instance can
-    /// take one, through the queue otherwise. `own` is the slot of the caller, if it has one; returns
-    /// what that slot runs next.
+    /// Delivers the result of an activity to its orchestration: by a direct turn if the instance
+    /// can take one, through the queue otherwise. `own` is the slot of the caller, if it has one;
+    /// returns what that slot runs next.
     pub(crate) async fn complete(
         self: &Arc<Self>,
         finished: FinishedActivity,

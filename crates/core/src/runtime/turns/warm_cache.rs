@@ -131,7 +131,8 @@ impl WarmCache {
         kept.pop(instance)
     }
 
-    /// Whether an execution in memory is up to date with the queue, so that it can take a direct turn.
+    /// Whether an execution in memory is up to date with the queue, so that it can take a direct
+    /// turn.
     pub(crate) fn is_ready(&self, instance: &str) -> bool {
         self.kept().by_instance.peek(instance).is_some_and(|(warm, _)| !warm.is_behind)
     }

@@ -42,8 +42,8 @@ pub(super) enum Decision {
 pub(super) fn decide(facts: &Facts<'_>) -> Decision {
     let state = facts.state;
     let poisoned = facts.attempt_count > facts.attempts_max;
-    // Only a provider that ignores the filter returns such an execution. It must not be released and
-    // fetched for ever.
+    // Only a provider that ignores the filter returns such an execution. It must not be released
+    // and fetched for ever.
     if let Some(pin) = incompatible_pin(facts).filter(|_| !poisoned) {
         return Decision::ReleaseIncompatible { pin };
     }

@@ -36,7 +36,8 @@ struct Ready {
     incarnation: Option<u64>,
 }
 
-/// Brings the execution up to date, advances it, commits the turn, and keeps the execution in memory.
+/// Brings the execution up to date, advances it, commits the turn, and keeps the execution in
+/// memory.
 pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, history: &[Event]) {
     let ready = match warm {
         Some(mut warm) if turn.batch.start.is_none() => {

@@ -2,8 +2,8 @@
 //!
 //! A turn of this node cancels its activities itself. A turn of another node removes them from the
 //! queue, and the worker would detect that only when it renews the lease. If the store notifies of
-//! such changes, this task asks at once which leases are lost. It asks nothing while nothing changes
-//! or no activity runs.
+//! such changes, this task asks at once which leases are lost. It asks nothing while nothing
+//! changes or no activity runs.
 
 use std::sync::Arc;
 

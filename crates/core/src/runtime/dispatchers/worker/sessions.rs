@@ -50,7 +50,10 @@ async fn renew(activities: &Activities) {
         .renew_session_lock(&owners, options.session_lock_timeout, options.session_idle_timeout)
         .await;
     if let Err(error) = renewed {
-        warn!(target: "duroxide::runtime", %error, "could not renew the sessions; retrying at the next interval");
+        warn!(
+            target: "duroxide::runtime", %error,
+            "could not renew the sessions; retrying at the next interval"
+        );
     }
 }
 
@@ -61,7 +64,10 @@ async fn remove_orphaned(activities: &Activities) {
         Ok(0) => {}
         Ok(removed) => debug!(target: "duroxide::runtime", removed, "removed orphaned sessions"),
         Err(error) => {
-            warn!(target: "duroxide::runtime", %error, "could not remove orphaned sessions; retrying later");
+            warn!(
+                target: "duroxide::runtime", %error,
+                "could not remove orphaned sessions; retrying later"
+            );
         }
     }
 }
