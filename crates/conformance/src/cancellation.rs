@@ -171,7 +171,7 @@ pub async fn test_ack_work_item_none_deletes_without_enqueue<F: ProviderFactory 
     store.provider.ack_work_item(&work.token, None).await.must("completing without a result");
     store.no_turn("no message was enqueued").await;
     store.expire().await;
-    store.no_work("the activity is gone").await;
+    store.no_work("the activity is removed").await;
 }
 
 /// A cancelled activity is removed. Every other activity stays, even one with the same number.

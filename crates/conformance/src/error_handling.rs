@@ -99,7 +99,7 @@ pub async fn test_lock_expiration_during_ack<F: ProviderFactory + ?Sized>(factor
 pub async fn test_read_corrupted_history_returns_error<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     corrupt_one(&store).await;
-    store.provider.read("torn").await.must_fail("reading a corrupt history");
+    store.provider.read("corrupt").await.must_fail("reading a corrupt history");
     assert_eq!(store.history("whole").await.len(), 1, "other instances are not affected");
 }
 
@@ -111,16 +111,16 @@ pub async fn test_read_with_execution_corrupted_history_returns_error<
 ) {
     let store = Store::open(factory).await;
     corrupt_one(&store).await;
-    let torn = store.provider.read_with_execution("torn", 1).await;
-    torn.must_fail("reading a corrupt execution");
+    let corrupt = store.provider.read_with_execution("corrupt", 1).await;
+    corrupt.must_fail("reading a corrupt execution");
     let whole = store.provider.read_with_execution("whole", 1).await;
     assert_eq!(whole.must("reading another instance").len(), 1);
 }
 
 async fn corrupt_one<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) {
     store.create("whole").await;
-    store.create("torn").await;
-    store.factory.corrupt_instance_history("torn").await;
+    store.create("corrupt").await;
+    store.factory.corrupt_instance_history("corrupt").await;
 }
 
 /// The validations of this category.

@@ -162,7 +162,7 @@ pub async fn test_abandon_work_item_with_delay<F: ProviderFactory + ?Sized>(fact
     store.pass(store.lease() * 3 / 2).await;
     store.no_work("the delay is not over").await;
     store.expire().await;
-    assert_eq!(store.work().await.item, first.item, "the delay is over");
+    assert_eq!(store.work().await.item, first.item, "the delay has passed");
 }
 
 /// An activity whose lease expired cannot be completed; it stays queued, and its result is

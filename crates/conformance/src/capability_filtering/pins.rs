@@ -52,7 +52,7 @@ pub async fn test_continue_as_new_execution_gets_own_pinned_version<F: ProviderF
     store.begin_next(&turn, pinned("2.0.0")).await;
     store.send(signal("pinned", "next")).await;
     assert!(gets(&store, "pinned", TWO).await);
-    assert!(!gets(&store, "pinned", ONE).await, "the first execution is over");
+    assert!(!gets(&store, "pinned", ONE).await, "the first execution is finished");
 }
 
 /// An execution without a pin matches every node, whatever the pin of the previous execution.

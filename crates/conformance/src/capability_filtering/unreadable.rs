@@ -6,8 +6,8 @@ use super::nodes::{fetch, gets, pinned_and_ready, replays};
 use crate::support::{Must, Store, commit, ended, event, signal};
 use crate::{Ability, ProviderFactory};
 
-const FITS: &[(&str, &str)] = &[("3.0.0", "3.0.0")];
-const DOES_NOT_FIT: &[(&str, &str)] = &[("1.0.0", "2.0.0")];
+const IN_RANGE: &[(&str, &str)] = &[("3.0.0", "3.0.0")];
+const OUT_OF_RANGE: &[(&str, &str)] = &[("1.0.0", "2.0.0")];
 const SENTINEL_EVENT_ID: u64 = 99_999;
 
 /// A store with one instance, pinned to 3.0.0, that has a message and a corrupt history.
@@ -23,7 +23,7 @@ pub async fn test_fetch_corrupted_history_filtered_vs_unfiltered<F: ProviderFact
     factory: &F,
 ) {
     let store = corrupted(factory).await;
-    assert!(!gets(&store, "pinned", DOES_NOT_FIT).await);
+    assert!(!gets(&store, "pinned", OUT_OF_RANGE).await);
     let turn = store.turn_of("pinned").await;
     assert!(turn.item.history_error.is_some(), "the history cannot be decoded");
     assert_eq!(turn.item.history, vec![], "a corrupt history is not returned in part");
@@ -31,7 +31,7 @@ pub async fn test_fetch_corrupted_history_filtered_vs_unfiltered<F: ProviderFact
     assert_eq!((turn.item.execution_id, turn.attempt), (1, 1));
     store.no_turn("the instance is leased").await;
     store.expire().await;
-    let turn = fetch(&store, &replays(FITS)).await.expect("the pin fits");
+    let turn = fetch(&store, &replays(IN_RANGE)).await.expect("the pin matches");
     assert!(turn.item.history_error.is_some(), "the history cannot be decoded");
 }
 
@@ -73,7 +73,7 @@ pub async fn test_fetch_filter_applied_before_history_deserialization<
     factory: &F,
 ) {
     let store = corrupted(factory).await;
-    let waits = fetch(&store, &replays(DOES_NOT_FIT)).await;
+    let waits = fetch(&store, &replays(OUT_OF_RANGE)).await;
     assert!(waits.is_none(), "an instance that does not match is neither fetched nor an error");
     let turn = store.turn_of("pinned").await;
     assert_eq!(turn.attempt, 1, "skipping does not count as an attempt");
@@ -81,7 +81,7 @@ pub async fn test_fetch_filter_applied_before_history_deserialization<
     store.create_pinned("healthy", "1.0.0").await;
     store.send(signal("healthy", "next")).await;
     store.expire().await;
-    let turn = fetch(&store, &replays(DOES_NOT_FIT)).await.expect("the healthy instance matches");
+    let turn = fetch(&store, &replays(OUT_OF_RANGE)).await.expect("the healthy instance matches");
     assert_eq!(turn.item.instance, "healthy");
     assert_eq!(turn.item.history_error, None);
 }

@@ -98,10 +98,11 @@ pub async fn a_watch_reports_completion_as_stored<F: ProviderFactory + ?Sized>(f
     let store = Store::open(factory).await;
     store.create("a").await;
     let mut seen = watch(&store, SCOPE);
-    let said = |text: &str| EventKind::CustomStatusUpdated { status: Some(text.to_owned()) };
-    store.record("a", vec![said("half")]).await;
+    let status_event =
+        |text: &str| EventKind::CustomStatusUpdated { status: Some(text.to_owned()) };
+    store.record("a", vec![status_event("half")]).await;
     assert_eq!(seen.ending(), None, "the instance still runs");
-    store.end_with("a", End::Completed("done"), vec![said("ready")]).await;
+    store.end_with("a", End::Completed("done"), vec![status_event("ready")]).await;
     must_see(&mut seen, "the completion of its instance").await;
     let stored = store.provider.read_status("a").await.must("reading a status");
     assert!(matches!(stored.outcome, InstanceOutcome::Ended(_)));

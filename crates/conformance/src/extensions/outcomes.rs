@@ -48,8 +48,8 @@ pub async fn an_outcome_follows_the_instance<F: ProviderFactory + ?Sized>(factor
     store.ack(commit(&turn, vec![start.clone()])).await.must("a first commit");
     assert_eq!(outcome(&store).await, InstanceOutcome::Running);
     assert_eq!(start_event(&store).await, Some(start.clone()));
-    let said = EventKind::CustomStatusUpdated { status: Some("half".to_owned()) };
-    step(&store, 1, vec![event("a", 1, 2, said)], None).await;
+    let status_event = EventKind::CustomStatusUpdated { status: Some("half".to_owned()) };
+    step(&store, 1, vec![event("a", 1, 2, status_event)], None).await;
     assert_eq!(outcome(&store).await, InstanceOutcome::Running);
     let status = store.provider.read_status("a").await.must("reading a status");
     assert_eq!(status.custom_status.as_deref(), Some("half"));

@@ -48,8 +48,8 @@ async fn continue_to_unknown<F: ProviderFactory + ?Sized>(
         store.send(message(instance, "queue", data)).await;
     }
     store.send(raised(instance, "continue", "")).await;
-    let over = |history: &[Event]| has(history, continued);
-    history_until(store, (instance, 1), "it must continue as new", over).await;
+    let finished = |history: &[Event]| has(history, continued);
+    history_until(store, (instance, 1), "it must continue as new", finished).await;
     old
 }
 
@@ -74,8 +74,8 @@ pub async fn test_continue_as_new_unregistered_backoff<F: ProviderFactory + ?Siz
         })
         .build();
     let new = node(&store, registry, options()).await;
-    let over = |history: &[Event]| history.iter().any(Event::is_terminal);
-    history_later(&store, ("chain", 2), "the successor must complete", over).await;
+    let finished = |history: &[Event]| history.iter().any(Event::is_terminal);
+    history_later(&store, ("chain", 2), "the successor must complete", finished).await;
     assert_eq!(output(&store, "chain").await, "next, carried 1, carried 2, late");
     stop(new).await;
 }
@@ -89,8 +89,8 @@ pub async fn test_continue_as_new_poisoned_successor_is_own_execution<
     let store = Store::open(factory).await;
     let impatient = RuntimeOptions { max_attempts: 2, ..options() };
     let old = continue_to_unknown(&store, "chain", impatient).await;
-    let over = |history: &[Event]| history.iter().any(Event::is_terminal);
-    let second = history_later(&store, ("chain", 2), "the successor must fail", over).await;
+    let finished = |history: &[Event]| history.iter().any(Event::is_terminal);
+    let second = history_later(&store, ("chain", 2), "the successor must fail", finished).await;
     let kinds: Vec<_> = second.iter().map(|event| &event.kind).collect();
     let poisoned = matches!(
         kinds[..],
@@ -207,8 +207,8 @@ pub async fn test_continue_as_new_transition_delivery<F: ProviderFactory + ?Size
     assert_eq!(count(&history, completed_activity), 0, "the result was for the previous execution");
     assert_eq!(count(&history, heard), 1);
 
-    let over = |history: &[Event]| history.iter().any(Event::is_terminal);
-    let history = history_later(&store, ("cancelled", 2), "it must be cancelled", over).await;
+    let finished = |history: &[Event]| history.iter().any(Event::is_terminal);
+    let history = history_later(&store, ("cancelled", 2), "it must be cancelled", finished).await;
     let request = EventKind::OrchestrationCancelRequested { reason: "enough".to_owned() };
     assert!(has(&history, |kind| *kind == request), "{history:#?}");
     stop(running).await;

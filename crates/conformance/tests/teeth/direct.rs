@@ -23,8 +23,8 @@ impl FaultyProvider {
     /// Commits a direct turn with the fault.
     pub(crate) async fn commit_direct(&self, mut turn: DirectTurn) -> Commit {
         let asked = turn.clone();
-        turn.mark = self.bent_mark(&turn).await;
-        self.bend_direct(&mut turn).await;
+        turn.mark = self.faulty_mark(&turn).await;
+        self.distort_direct(&mut turn).await;
         let mut result = self.inner.commit_direct_turn(Arc::new(turn.clone())).await;
         if matches!(result, Ok(None)) && self.remove_obstacles(&turn.instance).await? {
             result = self.inner.commit_direct_turn(Arc::new(turn)).await;
@@ -37,7 +37,7 @@ impl FaultyProvider {
     }
 
     /// The mark with the fault applied.
-    async fn bent_mark(&self, turn: &DirectTurn) -> HistoryMark {
+    async fn faulty_mark(&self, turn: &DirectTurn) -> HistoryMark {
         let mark = turn.mark;
         let noted = self.memory.noted().incarnations.get(&turn.instance).copied();
         let incarnation = noted.unwrap_or(mark.incarnation);
@@ -55,7 +55,7 @@ impl FaultyProvider {
         }
     }
 
-    async fn bend_direct(&self, turn: &mut DirectTurn) {
+    async fn distort_direct(&self, turn: &mut DirectTurn) {
         let commit = &mut turn.commit;
         match self.fault() {
             // No history ends at this event, so the turn is always refused.

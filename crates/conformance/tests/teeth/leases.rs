@@ -18,9 +18,9 @@ impl FaultyProvider {
         mut commit: TurnCommit,
     ) -> Result<CommittedTurn, ProviderError> {
         let asked = commit.activities.clone();
-        self.bend_lease(&mut commit);
+        self.distort_lease(&mut commit);
         match self.inner.commit_turn(Arc::new(commit)).await {
-            Ok(committed) => self.bent_leases(committed, &asked).await,
+            Ok(committed) => self.faulty_leases(committed, &asked).await,
             Err(error) => {
                 if self.has(Fault::RefusedWorkEnqueued) {
                     for activity in asked {
@@ -32,7 +32,7 @@ impl FaultyProvider {
         }
     }
 
-    fn bend_lease(&self, commit: &mut TurnCommit) {
+    fn distort_lease(&self, commit: &mut TurnCommit) {
         let Some(length) = commit.activities.iter().find_map(|activity| activity.lease) else {
             return;
         };
@@ -48,7 +48,7 @@ impl FaultyProvider {
         }
     }
 
-    async fn bent_leases(
+    async fn faulty_leases(
         &self,
         mut committed: CommittedTurn,
         asked: &[ScheduledActivity],
@@ -124,7 +124,7 @@ impl FaultyProvider {
         self.memory.noted().work.insert(token.to_owned(), id);
     }
 
-    pub(crate) fn bent_attempt(&self, item: &WorkItem, attempt: u32) -> u32 {
+    pub(crate) fn faulty_attempt(&self, item: &WorkItem, attempt: u32) -> u32 {
         let leased = self.memory.noted().leased.contains(item);
         let lost = leased && self.has(Fault::LeaseAttemptNotCounted);
         if lost { attempt.saturating_sub(1) } else { attempt }

@@ -15,7 +15,7 @@ impl FaultyProvider {
         &self,
         mut request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        request.poll_timeout = self.bent_poll(request.poll_timeout);
+        request.poll_timeout = self.faulty_poll(request.poll_timeout);
         if self.has(Fault::OverdueNeverFound) {
             return Ok(Vec::new());
         }
@@ -47,7 +47,7 @@ impl FaultyProvider {
         Ok(())
     }
 
-    pub(crate) fn bend_fetched(&self, work: &mut FetchedWork) {
+    pub(crate) fn distort_fetched(&self, work: &mut FetchedWork) {
         if self.has(Fault::OverdueNotReported) {
             work.overdue = None;
         }

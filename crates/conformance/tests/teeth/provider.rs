@@ -43,7 +43,7 @@ impl FaultyProvider {
         self.fault == Some(fault)
     }
 
-    pub(crate) fn bent_poll(&self, poll_timeout: Duration) -> Duration {
+    pub(crate) fn faulty_poll(&self, poll_timeout: Duration) -> Duration {
         if self.has(Fault::PollReturnsAtOnce) { Duration::ZERO } else { poll_timeout }
     }
 }

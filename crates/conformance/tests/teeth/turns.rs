@@ -18,7 +18,7 @@ type Fetched = Result<Option<(OrchestrationItem, String, u32)>, ProviderError>;
 
 impl FaultyProvider {
     /// The filter with the fault applied; `None` matches everything.
-    fn bent_filter(
+    fn faulty_filter(
         &self,
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Option<DispatcherCapabilityFilter> {
@@ -41,8 +41,8 @@ impl FaultyProvider {
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Fetched {
         let lock_timeout = if self.has(Fault::LeaseNeverExpires) { AGES } else { lock_timeout };
-        let poll_timeout = self.bent_poll(poll_timeout);
-        let bent = self.bent_filter(filter);
+        let poll_timeout = self.faulty_poll(poll_timeout);
+        let bent = self.faulty_filter(filter);
         let fetched =
             self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, bent.as_ref()).await?;
         let Some((mut item, token, attempt)) = fetched else { return Ok(None) };
@@ -55,7 +55,7 @@ impl FaultyProvider {
         {
             return Err(ProviderError::permanent("fetch_orchestration_item", error.as_str()));
         }
-        self.bend_item(&mut item).await?;
+        self.distort_item(&mut item).await?;
         let attempt = if self.has(Fault::AttemptsNotCounted) { 1 } else { attempt };
         Ok(Some((item, self.hide_token(token), attempt)))
     }
@@ -68,7 +68,7 @@ impl FaultyProvider {
         }
     }
 
-    async fn bend_item(&self, item: &mut OrchestrationItem) -> Result<(), ProviderError> {
+    async fn distort_item(&self, item: &mut OrchestrationItem) -> Result<(), ProviderError> {
         match self.fault() {
             Some(Fault::DecodeErrorHidden) => item.history_error = None,
             Some(Fault::MessagesReversed) => item.messages.reverse(),
@@ -103,7 +103,7 @@ impl FaultyProvider {
         turn.lock_token = self.real_token(&turn.lock_token);
         let instance = self.memory.noted().instances.get(&turn.lock_token).cloned();
         self.note_commit(instance.as_deref(), &turn);
-        self.bend_commit(instance.as_deref(), &mut turn).await;
+        self.distort_commit(instance.as_deref(), &mut turn).await;
         let early = self.take_timers(&mut turn);
         let result = self.pass_on(turn.clone()).await;
         if result.is_err() && self.has(Fault::AckNotAtomic) {
@@ -145,7 +145,7 @@ impl FaultyProvider {
         }
     }
 
-    async fn bend_commit(&self, instance: Option<&str>, turn: &mut TurnCommit) {
+    async fn distort_commit(&self, instance: Option<&str>, turn: &mut TurnCommit) {
         let metadata = &mut turn.metadata;
         match self.fault() {
             Some(Fault::WorkItemsLost) => turn.activities.clear(),
@@ -223,7 +223,7 @@ impl FaultyProvider {
         &self,
         mut request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
-        request.poll_timeout = self.bent_poll(request.poll_timeout);
+        request.poll_timeout = self.faulty_poll(request.poll_timeout);
         match self.fault() {
             Some(Fault::BatchTooLarge) => request.turns_max += 1,
             Some(Fault::KnownIncarnationIgnored) => {

@@ -22,9 +22,9 @@ impl FaultyProvider {
         tag_filter: &TagFilter,
     ) -> Fetched {
         let lock_timeout = if self.has(Fault::WorkLeaseNeverExpires) { AGES } else { lock_timeout };
-        let poll_timeout = self.bent_poll(poll_timeout);
-        let session = self.bent_session(session);
-        let filter = self.bent_tags(tag_filter);
+        let poll_timeout = self.faulty_poll(poll_timeout);
+        let session = self.faulty_session(session);
+        let filter = self.faulty_tags(tag_filter);
         let fetch =
             |poll| self.inner.fetch_work_item(lock_timeout, poll, session.as_ref(), &filter);
         let mut fetched = fetch(poll_timeout).await?;
@@ -43,11 +43,11 @@ impl FaultyProvider {
             }
             self.note_work(&token, &item);
             let attempt = if self.has(Fault::WorkAttemptsNotCounted) { 1 } else { attempt };
-            (item.clone(), token, self.bent_attempt(&item, attempt))
+            (item.clone(), token, self.faulty_attempt(&item, attempt))
         }))
     }
 
-    fn bent_session(&self, session: Option<&SessionFetchConfig>) -> Option<SessionFetchConfig> {
+    fn faulty_session(&self, session: Option<&SessionFetchConfig>) -> Option<SessionFetchConfig> {
         let lock_timeout = Duration::from_secs(30);
         match (self.fault(), session.cloned()) {
             (Some(Fault::SessionSharedByAll), Some(session)) => {
@@ -63,7 +63,7 @@ impl FaultyProvider {
         }
     }
 
-    fn bent_tags(&self, filter: &TagFilter) -> TagFilter {
+    fn faulty_tags(&self, filter: &TagFilter) -> TagFilter {
         match (self.fault(), filter) {
             (Some(Fault::TagFilterIgnored), _)
             | (Some(Fault::TagNoneMeansAny), TagFilter::None) => TagFilter::Any,
@@ -128,12 +128,12 @@ impl FaultyProvider {
         &self,
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        let poll_timeout = self.bent_poll(request.poll_timeout);
+        let poll_timeout = self.faulty_poll(request.poll_timeout);
         let mut work = self.inner.fetch_work_items(request.with_poll_timeout(poll_timeout)).await?;
         if self.has(Fault::WorkBatchSlotsMixed) {
             work.iter_mut().for_each(|fetched| fetched.slot = 0);
         }
-        work.iter_mut().for_each(|fetched| self.bend_fetched(fetched));
+        work.iter_mut().for_each(|fetched| self.distort_fetched(fetched));
         Ok(work)
     }
 }
