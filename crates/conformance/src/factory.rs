@@ -1,4 +1,4 @@
-//! What a backend hands to the suite.
+//! What a backend provides to the suite.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use duroxide_core::providers::{Provider, ProviderCapability};
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 const SHORT_POLL_THRESHOLD: Duration = Duration::from_millis(100);
 
-/// Makes stores for the suite and reaches behind them where the contract has no call.
+/// Creates stores for the suite and changes them directly where the contract has no call.
 #[async_trait]
 pub trait ProviderFactory: Sync + Send {
-    /// A provider on a fresh store of its own.
+    /// A provider on a fresh store.
     async fn create_provider(&self) -> Arc<dyn Provider>;
 
-    /// Length of the leases that validations let run out. Short ones keep the suite fast where
-    /// time really passes.
+    /// Length of the leases that expire in validations. Short ones keep the suite fast on a real
+    /// clock.
     fn lock_timeout(&self) -> Duration {
         LOCK_TIMEOUT
     }
@@ -27,27 +27,27 @@ pub trait ProviderFactory: Sync + Send {
         SHORT_POLL_THRESHOLD
     }
 
-    /// Makes every stored event of `instance` undecodable, in the store made last.
+    /// Makes every stored event of `instance` undecodable, in the store created last.
     async fn corrupt_instance_history(&self, instance: &str) {
         panic!("this factory cannot corrupt the history of {instance}; see Ability::Corruption");
     }
 
     /// Highest attempt count among the messages of `instance` in the orchestrator queue of the
-    /// store made last.
+    /// store created last.
     async fn get_max_attempt_count(&self, instance: &str) -> u32 {
         panic!("this factory cannot read the attempts of {instance}; see Ability::AttemptCounts");
     }
 
-    /// Lets time pass. A factory whose providers run on a clock that can be moved moves it here,
-    /// and its providers return that clock from [`Provider::clock`].
+    /// Advances time. A factory whose providers run on a manual clock advances it here, and its
+    /// providers return that clock from [`Provider::clock`].
     async fn pass_time(&self, by: Duration) {
         tokio::time::sleep(by).await;
     }
 
     /// Whether backend and factory have an ability.
     ///
-    /// [`run_all_validations`](crate::run_all_validations) skips, and reports as skipped, what
-    /// needs one that is missing.
+    /// [`run_all_validations`](crate::run_all_validations) skips validations that need a missing
+    /// one and reports them as skipped.
     fn can(&self, ability: Ability) -> bool {
         let _everything_unless_said_otherwise = ability;
         true

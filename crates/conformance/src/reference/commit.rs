@@ -1,7 +1,8 @@
 //! Committing a turn: history, queues, values and status, all or nothing.
 //!
-//! First everything that can be refused is checked; after that nothing can fail. A backend with
-//! transactions may do it in any order, as long as a refusal leaves no trace but the lease.
+//! The commit first checks everything that can be refused; after that nothing can fail. A backend
+//! with transactions may use any order, as long as a refused commit changes nothing and keeps the
+//! lease.
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{CommittedTurn, ExecutionMetadata, TurnCommit};
@@ -33,7 +34,7 @@ impl<'a> Encoded<'a> {
         })
     }
 
-    /// Refuses what is stored already.
+    /// Refuses events that are already stored.
     pub(crate) fn check(&self, store: &Store, instance: &str) -> Result<(), Refusal> {
         history::check_new(store, instance, self.commit.execution_id, &self.events)
     }
@@ -46,7 +47,7 @@ pub(crate) fn commit_turn(
     commit: &TurnCommit,
 ) -> Result<CommittedTurn, Refusal> {
     let encoded = Encoded::encode(commit)?;
-    // A lease that ran out is lost, also if nobody has taken the instance since.
+    // An expired lease is lost, even if no other caller has leased the instance since.
     let instance = turn_lock::require_live(store, &commit.lock_token, now)?;
     // A duplicate keeps the lease: the caller may commit something else instead.
     encoded.check(store, &instance)?;
@@ -71,8 +72,9 @@ pub(crate) fn apply(
     history::append(store, instance, commit.execution_id, events);
     write_values(store, instance, commit);
     let leased = worker_queue::insert_all(store, now, work);
-    // After the inserts: an activity that is scheduled and cancelled in one turn never runs. One
-    // that is not there, or is running, is removed alike; its worker learns of it by its lease.
+    // After the inserts: an activity that is scheduled and cancelled in one turn never runs. A
+    // running one is removed too; its worker learns of it by its lost lease. An unknown one is not
+    // an error.
     store.work.retain(|_, work| !commit.cancelled_activities.iter().any(|it| work.is(it)));
     for message in messages {
         let visible_at = message.visible_at(now);
@@ -85,7 +87,7 @@ pub(crate) fn apply(
         .with_more_waits(more_waits)
 }
 
-/// Creates the instance when a commit names it for the first time, and brings it up to date.
+/// Creates the instance when a commit names it for the first time, and updates it.
 fn write_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) -> Option<u64> {
     let named = name_and_version(&commit.metadata);
     if store.instance(instance).is_none() {
@@ -113,7 +115,7 @@ fn name_and_version(metadata: &ExecutionMetadata) -> Option<(&str, &str)> {
 }
 
 fn create_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) {
-    // A parent that is gone is left out: only roots can be deleted, and this is one now.
+    // A deleted parent is omitted: only roots can be deleted, so the child becomes a root.
     let parent = commit.metadata.parent_instance_id.clone();
     let parent = parent.filter(|parent| store.instance(parent).is_some());
     let created = Instance {
@@ -131,7 +133,7 @@ fn create_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCom
     orchestrator_queue::unpark(store, instance);
 }
 
-/// The last status that the events set. Many in one commit count once.
+/// The last status that the events set. Several in one commit count once.
 fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
     events.iter().rev().find_map(|event| {
         let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
@@ -139,7 +141,7 @@ fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
     })
 }
 
-/// Records what the commit says about its execution. What it does not say stays as it was.
+/// Stores the metadata of the execution. Fields that the commit does not set stay unchanged.
 fn write_execution(store: &mut Store, now: u64, instance: &str, commit: &TurnCommit) {
     let record = store.records.entry(instance.to_owned()).or_default();
     let execution = record.executions.entry(commit.execution_id).or_insert_with(|| Execution {
@@ -160,7 +162,7 @@ fn write_execution(store: &mut Store, now: u64, instance: &str, commit: &TurnCom
     }
 }
 
-/// Applies the values that the events set; the end of an execution makes them permanent.
+/// Applies the values that the events set; the completion of an execution makes them permanent.
 fn write_values(store: &mut Store, instance: &str, commit: &TurnCommit) {
     let values = &mut store.records.entry(instance.to_owned()).or_default().values;
     values.apply(&commit.history_delta);

@@ -1,7 +1,7 @@
 //! Committing a turn that was not fetched.
 //!
-//! The caller ran it on what it holds, without a lease on the instance. It counts only if nothing
-//! has happened to the instance meanwhile; otherwise it is as if it had never been tried.
+//! The caller ran the turn on the history it holds, without a lease on the instance. The turn
+//! commits only if nothing else happened to the instance; otherwise nothing changes.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use super::refusal::Refusal;
 use super::store::Store;
 use super::{history, orchestrator_queue, turn_lock, worker_queue};
 
-/// Commits a turn, if it follows what is stored; `None` and no change otherwise.
+/// Commits a turn if it continues the stored history; otherwise returns `None` and changes nothing.
 pub(crate) fn commit_direct_turn(
     store: &mut Store,
     now: u64,
@@ -26,16 +26,16 @@ pub(crate) fn commit_direct_turn(
     encoded.check(store, &turn.instance)?;
 
     for token in &turn.finished_work {
-        // No message tells of it: the turn itself has heard the result.
+        // No result message is enqueued, because the turn contains the result.
         worker_queue::finish(store, now, token, None)?;
     }
     Ok(Some(commit::apply(store, now, &turn.instance, encoded)))
 }
 
-/// Whether the history ends at the mark, and nobody and nothing stands before the turn.
+/// Whether the history ends at the mark, and no lease and no visible message has precedence.
 ///
-/// A lease that ran out stands before nobody: whoever held it cannot commit any more. Messages that
-/// it has left are visible, and come first.
+/// An expired lease has no precedence, because its holder cannot commit any more. The messages of
+/// that turn are visible again and have precedence.
 fn follows(store: &Store, now: u64, instance: &str, mark: HistoryMark) -> bool {
     let Some(stored) = store.instance(instance) else { return false };
     let events = history::stored(store, instance, stored.current_execution);

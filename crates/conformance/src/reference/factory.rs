@@ -1,4 +1,4 @@
-//! The reference as the suite sees it, on a clock that is moved.
+//! A factory of reference providers on a manual clock.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use duroxide_core::providers::Provider;
 use super::MemoryProvider;
 use crate::ProviderFactory;
 
-/// Somewhere in 2026, so that times look like times.
+/// A time in 2026, so that times are plausible.
 const NOW_MS: u64 = 1_790_000_000_000;
 
-/// Makes reference providers whose time only passes when the suite says so.
+/// Creates reference providers whose clock only the suite advances.
 #[derive(Debug)]
 pub struct ReferenceFactory {
     clock: Arc<ManualClock>,

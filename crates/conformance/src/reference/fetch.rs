@@ -1,4 +1,4 @@
-//! Handing out turns.
+//! Fetching turns.
 //!
 //! The order matters: choose, filter, identify, lease, tag and count, read. A fetch that fails or
 //! finds nothing has leased nothing and counted nothing.
@@ -12,7 +12,7 @@ use duroxide_core::{Event, EventKind};
 use super::store::{Message, Store, TurnLock};
 use super::{history, orchestrator_queue, turn_lock};
 
-/// What a dispatcher asks for.
+/// The request of a dispatcher.
 pub(crate) struct TurnRequest<'a> {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: u64,
@@ -47,10 +47,11 @@ pub(crate) fn fetch_turns(
     turns
 }
 
-/// Instances with a visible message that nobody processes.
+/// Instances with a visible message and without a live lease.
 ///
-/// Those whose lease ran out come first, the oldest first and then by name: their work is late
-/// already. Then by the time at which the first message became visible, and by arrival.
+/// Instances with an expired lease come first, by expiry and then by name, because their work is
+/// already late. The others follow by the time at which the first message became visible, and by
+/// arrival.
 fn candidates(store: &Store, now: u64) -> Vec<String> {
     let mut late: Vec<_> = store.turn_locks.iter().filter(|lock| lock.until <= now).collect();
     late.sort_by_key(|lock| (lock.until, lock.instance.as_str()));
@@ -68,9 +69,8 @@ fn candidates(store: &Store, now: u64) -> Vec<String> {
 
 /// Whether the caller can replay the current execution.
 ///
-/// Decided before anything is leased, counted or decoded: a node that cannot replay an execution
-/// must leave no trace on it. An execution without a pin fits every filter but the one that
-/// supports nothing at all.
+/// Decided before anything is leased, counted or decoded: a node must not change an execution that
+/// it cannot replay. An execution without a pin matches every filter except one without ranges.
 fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
     if !filter.allows_some_turn() {
         return false;
@@ -149,10 +149,10 @@ fn unnamed() -> (String, String) {
     (UNKNOWN.to_owned(), UNKNOWN.to_owned())
 }
 
-/// Tags and counts every visible message of the instance; the highest count goes with the turn.
+/// Tags and counts every visible message of the instance and returns the highest count.
 ///
-/// A message that cannot be decoded is tagged and counted like the others but not handed out; the
-/// commit of the turn removes it with them.
+/// A message that cannot be decoded is tagged and counted like the others but omitted from the
+/// turn; the commit removes it with them.
 fn tag_messages(store: &mut Store, now: u64, instance: &str, token: &str) -> (Vec<WorkItem>, u32) {
     let mut items = Vec::new();
     let mut attempt_count = 0;
@@ -170,11 +170,11 @@ fn tag_messages(store: &mut Store, now: u64, instance: &str, token: &str) -> (Ve
     (items, attempt_count)
 }
 
-/// The history of the current execution, without what the caller holds, and the values that
-/// finished executions left.
+/// The history of the current execution, without the part that the caller holds, and the values of
+/// finished executions.
 ///
-/// A history that cannot be decoded is not a failure of the fetch: the turn is handed out with
-/// `history_error`, so that attempts are counted and the runtime can end the instance.
+/// A history that cannot be decoded does not fail the fetch: the turn carries `history_error`, so
+/// that attempts are counted and the runtime can fail the instance.
 fn read_turn(
     store: &Store,
     instance: &str,
@@ -204,13 +204,13 @@ fn read_turn(
     (item, history_after)
 }
 
-/// A mark counts only for exactly this execution of exactly this incarnation: an instance that was
-/// deleted and made again under the same id is not the one that was seen.
+/// A mark is valid only for exactly this execution of exactly this incarnation: an instance that
+/// was deleted and created again under the same id has another history.
 fn is_held(mark: &HistoryMark, identity: &Identity) -> bool {
     identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
 }
 
-/// The next time at which a message becomes visible or a lease runs out.
+/// The next time at which a message becomes visible or a lease expires.
 pub(crate) fn next_due(store: &Store, now: u64) -> Option<u64> {
     let visible = store.messages.values().filter(|it| !it.parked).map(|it| it.visible_at);
     let expired = store.turn_locks.iter().map(|lock| lock.until);

@@ -1,9 +1,8 @@
-//! Waiting for work without asking again and again.
+//! Waiting for work without polling in a loop.
 //!
-//! Make the watch, then look, then wait: a change between the look and the wait is not missed. A
-//! wait ends at a change, when something becomes due although nothing changes, or when the
-//! caller's time is up. Between a look that found something and the answer there is no await, so
-//! a fetch that is dropped has leased nothing.
+//! Create the watch, then poll, then wait: a change between the poll and the wait is not missed. A
+//! wait ends at a change, when an item becomes due, or at the caller's timeout. Between a
+//! successful poll and the return there is no await, so a dropped fetch leases nothing.
 
 use std::time::Duration;
 
@@ -15,14 +14,14 @@ use super::provider::MemoryProvider;
 /// A wait is never longer than this, so that sums of times cannot overflow.
 const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What a look found.
+/// The result of a poll.
 pub(crate) struct Look<T> {
     pub(crate) found: Vec<T>,
-    /// When something may become fetchable although nothing changes.
+    /// When an item may become fetchable without a change.
     pub(crate) next_due: Option<u64>,
 }
 
-/// Looks until something is found or `poll_timeout` is over.
+/// Polls until an item is found or `poll_timeout` has passed.
 pub(crate) async fn fetch<T>(
     provider: &MemoryProvider,
     scope: ChangeScope<'_>,

@@ -8,7 +8,7 @@ use super::store::{Store, StoredEvent};
 
 /// Events in their stored form, with their ids.
 ///
-/// The runtime numbers events from 1. Zero is an event that it forgot to number.
+/// The runtime numbers events from 1. Zero marks an event without a number.
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
     events
         .iter()
@@ -32,8 +32,8 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String, Refusal> 
     })
 }
 
-/// Refuses events of which one is stored already, or is there twice. History is append-only: what
-/// is stored is neither replaced nor left as it is in silence.
+/// Refuses events if one is already stored or given twice. History is append-only: a stored event
+/// is neither replaced nor silently kept.
 pub(crate) fn check_new(
     store: &Store,
     instance: &str,
@@ -80,7 +80,7 @@ pub(crate) fn stored<'a>(
     events.into_iter().flatten().map(|(id, event)| (*id, event)).collect()
 }
 
-/// History of one execution. An event that cannot be decoded is an error and never left out:
+/// History of one execution. An event that cannot be decoded is an error and never omitted:
 /// replaying a shorter history would repeat work.
 pub(crate) fn read(
     store: &Store,
@@ -99,11 +99,11 @@ pub(crate) fn decode(event: &StoredEvent) -> Result<Event, Refusal> {
     })
 }
 
-/// How the latest execution stands. Only the event that answers is decoded, so that an instance
-/// which failed because of its unreadable history can still be seen to have failed.
+/// The outcome of the latest execution. Only the deciding event is decoded, so that an instance
+/// that failed because of its unreadable history has the outcome "failed".
 pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, Refusal> {
     let events = stored(store, instance, store.latest_execution(instance));
-    // Cancellations of activities may follow the event that ends an execution.
+    // Cancellations of activities may follow the event that completes an execution.
     let ended = events.iter().rev().find(|(_, event)| {
         matches!(event.event_type, "OrchestrationCompleted" | "OrchestrationFailed")
     });

@@ -24,7 +24,7 @@ pub(crate) fn instances_by_status(store: &Store, status: &str) -> Vec<String> {
     listed
 }
 
-/// Executions of an instance, ascending. An execution begins with its first commit.
+/// Executions of an instance, ascending. An execution starts with its first commit.
 pub(crate) fn executions(store: &Store, instance: &str) -> Vec<u64> {
     store.records.get(instance).map_or(Vec::new(), |it| it.executions.keys().copied().collect())
 }
@@ -118,13 +118,13 @@ pub(crate) fn system_metrics(store: &Store) -> SystemMetrics {
     }
 }
 
-/// A count as the contract speaks of it.
+/// A count in the type of the contract.
 pub(crate) fn count(found: usize) -> u64 {
     u64::try_from(found).unwrap_or(u64::MAX)
 }
 
-/// Every message of the queues: leased, hidden and parked ones wait as well. Timers are messages
-/// of the orchestrator queue; there is no queue of their own.
+/// Every row of the queues, including leased, hidden and parked ones. Timers are messages of the
+/// orchestrator queue; they have no separate queue.
 pub(crate) fn queue_depths(store: &Store) -> QueueDepths {
     QueueDepths {
         orchestrator_queue: store.messages.len(),
@@ -145,7 +145,7 @@ pub(crate) fn version_spread(store: &Store) -> BTreeMap<String, u64> {
     spread
 }
 
-/// Messages that wait for an instance that does not exist, oldest first.
+/// Messages that are parked for an unknown instance, oldest first.
 pub(crate) fn parked(store: &Store, limit: usize) -> Vec<ParkedMessage> {
     let parked = store.messages.values().filter(|message| message.parked).take(limit);
     parked

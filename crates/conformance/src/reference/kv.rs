@@ -1,19 +1,20 @@
 //! Key-value state in two layers.
 //!
-//! A turn begins with what finished executions left, because replay repeats the writes of the
-//! running one: a value of the running execution in the snapshot would be applied twice. Clients
-//! see both layers at once.
+//! The snapshot of a turn contains only the values of finished executions, because replay repeats
+//! the writes of the running one: a value of the running execution in the snapshot would be applied
+//! twice. Clients see both layers merged.
 
 use std::collections::{BTreeMap, HashMap};
 
 use duroxide_core::providers::KvEntry;
 use duroxide_core::{Event, EventKind};
 
-/// The values of one instance. They outlive executions and pruning, and go with the instance.
+/// The values of one instance. They survive executions and pruning, and are deleted with the
+/// instance.
 #[derive(Debug, Default)]
 pub(crate) struct Values {
     finished: BTreeMap<String, KvEntry>,
-    /// `None` is a removal: it hides what `finished` holds.
+    /// `None` is a tombstone: it hides the value in `finished`.
     running: BTreeMap<String, Option<KvEntry>>,
 }
 
@@ -39,7 +40,7 @@ impl Values {
         self.running = keys.map(|key| (key.clone(), None)).collect();
     }
 
-    /// The execution has ended: its writes become what the next one begins with.
+    /// The execution has finished: its writes become the snapshot of the next one.
     pub(crate) fn merge(&mut self) {
         for (key, written) in std::mem::take(&mut self.running) {
             match written {
@@ -49,12 +50,12 @@ impl Values {
         }
     }
 
-    /// What a turn begins with.
+    /// The snapshot of a turn.
     pub(crate) fn snapshot(&self) -> HashMap<String, KvEntry> {
         self.finished.iter().map(|(key, entry)| (key.clone(), entry.clone())).collect()
     }
 
-    /// What clients see: the running execution decides, where it has written.
+    /// What clients see: an entry of the running execution wins.
     pub(crate) fn live(&self) -> HashMap<String, String> {
         let mut live: BTreeMap<_, _> =
             self.finished.iter().map(|(key, entry)| (key, Some(entry))).collect();

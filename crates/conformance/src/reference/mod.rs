@@ -1,8 +1,8 @@
-//! A storage backend that is meant to be read: the contract as code.
+//! A storage backend for readers: the contract as code.
 //!
 //! Plain collections behind one mutex. Each operation is a function on `store`: it checks
-//! everything, then changes what it must, so that a refusal changes nothing. Read `store` first,
-//! then `fetch` and `commit`; files carry the same names as those of the SQLite provider.
+//! everything, then makes its changes, so that a refused operation changes nothing. Read `store`
+//! first, then `fetch` and `commit`.
 //!
 //! ```
 //! use duroxide_conformance::reference::MemoryProvider;

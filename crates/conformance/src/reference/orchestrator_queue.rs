@@ -39,14 +39,14 @@ impl NewMessage {
         })
     }
 
-    /// Encodes the messages of a commit, where an activity is left out in silence.
+    /// Encodes the messages of a commit. An activity among them is discarded.
     pub(crate) fn encode_all<'a>(
         items: impl Iterator<Item = &'a WorkItem>,
     ) -> Result<Vec<Self>, Refusal> {
         items.filter(|item| !is_activity(item)).map(Self::encode).collect()
     }
 
-    /// When a commit makes it visible: a timer at its time, anything else at once.
+    /// When a commit makes it visible: a timer when it is due, anything else at once.
     pub(crate) fn visible_at(&self, now: u64) -> u64 {
         self.due.unwrap_or(now)
     }
@@ -56,10 +56,10 @@ fn is_activity(item: &WorkItem) -> bool {
     matches!(item, WorkItem::ActivityExecute { .. })
 }
 
-/// Adds a message. It never creates an instance: that is the first commit's business.
+/// Adds a message. It never creates an instance: only the first commit does.
 pub(crate) fn insert(store: &mut Store, now: u64, message: NewMessage, visible_at: u64) {
     if message.is_start {
-        // What waited for this instance is delivered with its start.
+        // Parked messages of this instance are delivered with its start.
         unpark(store, &message.instance);
     }
     let message = Message {
@@ -96,13 +96,12 @@ pub(crate) fn decode(text: &str) -> Option<WorkItem> {
     serde_json::from_str(text).ok()
 }
 
-/// Deals with messages whose instance does not exist and is not being started, so that they hold
-/// up nobody else and are not met again by every fetch. Nothing is counted as an attempt.
+/// Parks or drops messages of an unknown instance without a start, so that they block no other
+/// instance and fetches do not read them again. Nothing counts as an attempt.
 pub(crate) fn set_aside(store: &mut Store, now: u64, instance: &str) {
     let numbers = ready(store, instance, now);
     if let Some(visible_at) = hidden_start(store, instance, now) {
-        // The start was given back with a delay: the instance is about to exist, and its messages
-        // wait with the start.
+        // The start was abandoned with a delay, so the messages wait until it is visible again.
         update_each(store, &numbers, |message| message.visible_at = visible_at);
         return;
     }
@@ -111,7 +110,7 @@ pub(crate) fn set_aside(store: &mut Store, now: u64, instance: &str) {
         matches!(item, Some(WorkItem::QueueMessage { .. }))
     });
     if only_queue_messages {
-        // Queue messages are promised only to instances that exist.
+        // Queue messages are kept only for instances that exist.
         tracing::warn!(instance, "Dropping orphan queue messages: the instance does not exist");
         store.messages.retain(|number, _| !numbers.contains(number));
         return;

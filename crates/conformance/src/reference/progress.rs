@@ -1,4 +1,4 @@
-//! What running activities say of themselves.
+//! Progress of running activities.
 
 use duroxide_core::providers::{ActivityProgress, WorkItem};
 
@@ -7,7 +7,7 @@ use super::refusal::Refusal;
 use super::store::{Progress, Store, Work};
 use super::worker_queue;
 
-/// Keeps a report under a live lease, in place of the one before.
+/// Stores a report under a live lease, in place of the previous one.
 pub(crate) fn record(
     store: &mut Store,
     now: u64,

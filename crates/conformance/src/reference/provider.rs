@@ -1,4 +1,4 @@
-//! The provider: one mutex, one clock, and a hub that tells waiters of changes.
+//! The provider: one mutex, one clock, and a hub that notifies waiters of changes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ use super::turn_lock::{self, GiveBack};
 use super::worker_queue::{self, NewWork, WorkRequest};
 use super::{commit, direct_turn, history, inspect, progress, start_limits, workers};
 
-/// Keeps everything in memory. What the contract means, in the plainest form.
+/// Keeps everything in memory. The contract in its plainest form.
 #[derive(Debug)]
 pub struct MemoryProvider {
     store: Mutex<Store>,
@@ -41,7 +41,7 @@ impl Default for MemoryProvider {
 }
 
 impl MemoryProvider {
-    /// An empty store whose leases and delays are judged by `clock`.
+    /// An empty store whose leases and delays use `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
         Self { store: Mutex::default(), clock, hub: ChangeHub::default() }
     }
@@ -73,8 +73,8 @@ impl MemoryProvider {
         self.clock.as_ref()
     }
 
-    /// Runs one operation and tells waiters. They may be woken for nothing, which costs them a
-    /// look; they must never be left asleep.
+    /// Runs one operation and notifies waiters. A needless wake-up costs a poll; a missing one
+    /// would leave a waiter asleep.
     pub(crate) fn change<T>(
         &self,
         operation: &str,
@@ -203,7 +203,8 @@ impl Provider for MemoryProvider {
             let events = history::encode(&new_events)?;
             history::check_new(store, instance, execution_id, &events)?;
             history::append(store, instance, execution_id, events);
-            // What waited for the instance can be delivered now: its history says what it runs.
+            // Parked messages of the instance can be delivered now: its history names the
+            // orchestration.
             orchestrator_queue::unpark(store, instance);
             Ok(())
         })
@@ -270,7 +271,7 @@ impl Provider for MemoryProvider {
         &self,
         _idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        // An idle session is no longer renewed, so it has expired when it may go.
+        // An idle session is no longer renewed, so it has expired when it can be removed.
         self.change("cleanup_orphaned_sessions", |store, now| Ok(sessions::cleanup(store, now)))
     }
 

@@ -1,4 +1,4 @@
-//! Why an operation of this provider fails: it makes no sense or comes too late.
+//! Why an operation of this provider fails: its arguments are invalid, or its lease is lost.
 
 use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 

@@ -11,7 +11,7 @@ use super::inspect;
 use super::refusal::Refusal;
 use super::store::{Execution, Store};
 
-/// Instances that a bulk operation touches unless the caller says otherwise.
+/// The default limit of instances for a bulk operation.
 const BULK_INSTANCES_DEFAULT: u32 = 1000;
 
 /// Deletes a root instance with its tree. A child cannot be deleted alone, not even by force: its
@@ -49,7 +49,7 @@ fn delete_parked(store: &mut Store, instance: &str) -> Option<DeleteInstanceResu
     })
 }
 
-/// Deletes exactly these instances, all or none. Unknown ids are no error.
+/// Deletes exactly these instances, all or none. Unknown ids are not an error.
 pub(crate) fn delete_listed(
     store: &mut Store,
     ids: &[String],
@@ -86,14 +86,14 @@ fn is_running(store: &Store, id: &str) -> bool {
     store.execution(id).is_some_and(|execution| execution.is(ExecutionStatus::Running))
 }
 
-/// Deletes all that belongs to an id, but not sessions: they belong to no instance.
+/// Deletes all data of an id except sessions, which belong to no instance.
 fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
     let rows = store.messages.len() + store.work.len();
     store.messages.retain(|_, message| message.instance != id);
     store.work.retain(|_, work| work.instance != id);
     let rows_left = store.messages.len() + store.work.len();
     result.queue_messages_deleted += inspect::count(rows - rows_left);
-    // Without its lease a turn in flight cannot bring the instance back.
+    // Without its lease a turn in progress cannot recreate the instance.
     store.turn_locks.retain(|lock| lock.instance != id);
     let Some(record) = store.records.remove(id) else { return };
     let events = record.history.values().map(|events| events.len()).sum();
@@ -109,13 +109,13 @@ pub(crate) fn deletable_roots(store: &Store, filter: &InstanceFilter) -> Vec<Str
     })
 }
 
-/// Instances that a filter selects, whatever their status, children as well.
+/// Instances that a filter selects, whatever their status, including children.
 pub(crate) fn prunable_instances(store: &Store, filter: &InstanceFilter) -> Vec<String> {
     select(store, filter, |_, _| true)
 }
 
-/// All conditions of a filter must hold. An empty list of ids selects nothing, and something that
-/// has not ended did not end before any time.
+/// All conditions of a filter must hold. An empty list of ids selects nothing, and an instance that
+/// has not finished is not older than any time.
 fn select(
     store: &Store,
     filter: &InstanceFilter,
@@ -153,8 +153,8 @@ pub(crate) fn delete_if_finished(
     delete_listed(store, &tree, false)
 }
 
-/// Deletes old executions with their events. The current one stays whatever is asked for, and so
-/// does one that runs; values belong to the instance and stay.
+/// Deletes old executions with their events. The current execution and running ones always stay;
+/// values belong to the instance and stay.
 pub(crate) fn prune(
     store: &mut Store,
     id: &str,

@@ -1,14 +1,15 @@
 //! Sessions: which owner runs the activities of a session.
 //!
-//! A session is a lease of its own, longer than that of an activity. It is created by the fetch
-//! that takes its first activity, and it is not bound to an instance: deleting one leaves it.
+//! A session is a separate lease, longer than that of an activity. The fetch of its first activity
+//! creates it. It does not belong to an instance: deleting an instance keeps it.
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::SessionFetchConfig;
 
 use super::store::{Session, Store};
 
-/// Whether `owner` may take activities of the session: it holds it, or nobody does.
+/// Whether `owner` may fetch activities of the session: it owns the session, or the session is
+/// free.
 pub(crate) fn is_free_for(store: &Store, now: u64, session: &str, owner: &str) -> bool {
     let held = store.sessions.get(session).filter(|held| now < held.until);
     held.is_none_or(|held| held.owner == owner)
@@ -24,8 +25,8 @@ pub(crate) fn claim(store: &mut Store, now: u64, session: String, owner: &Sessio
     store.sessions.insert(session, claimed);
 }
 
-/// Notes that a session is in use, while its lease lives. Done by every renewal and every ack of
-/// one of its activities.
+/// Records a use of a session while its lease is live. Every renewal and every ack of one of its
+/// activities does this.
 pub(crate) fn touch(store: &mut Store, now: u64, session: &str) {
     if let Some(held) = store.sessions.get_mut(session).filter(|held| now < held.until) {
         held.last_used = now;
@@ -39,8 +40,8 @@ pub(crate) struct Renewal {
     pub(crate) idle_timeout: u64,
 }
 
-/// Extends the live sessions of these owners that were used lately; tells how many. An idle one
-/// is left to run out, so that its next activity may go elsewhere.
+/// Extends the live sessions of these owners that were used recently, and returns how many. An idle
+/// session expires, so that another owner can claim it.
 pub(crate) fn renew(store: &mut Store, now: u64, owners: &[&str], renewal: Renewal) -> usize {
     let used_after = now.saturating_sub(renewal.idle_timeout);
     let mut renewed = 0;
@@ -54,7 +55,7 @@ pub(crate) fn renew(store: &mut Store, now: u64, owners: &[&str], renewal: Renew
     renewed
 }
 
-/// Removes expired sessions that have no queued work; tells how many.
+/// Removes expired sessions that have no queued work, and returns how many.
 pub(crate) fn cleanup(store: &mut Store, now: u64) -> usize {
     let work = &store.work;
     let before = store.sessions.len();

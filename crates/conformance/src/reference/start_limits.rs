@@ -1,9 +1,9 @@
-//! Activities that nobody started in time.
+//! Activities that no worker started in time.
 //!
-//! An activity with a limit is in one of three states. It waits: `start_by` is set. A lease that
-//! began in time is its start: `starting` is set too, because the lease may still be given back
-//! unstarted, which makes it wait again. Once that lease has ended in any other way, `start_by` is
-//! gone and the limit with it.
+//! An activity with a limit is in one of three states. While it waits, `start_by` is set. A lease
+//! in time counts as its start and sets `starting` too, because the worker may still return the
+//! activity unstarted, which makes it wait again. When that lease ends in any other way, `start_by`
+//! is cleared and the limit is satisfied.
 
 use duroxide_core::providers::FetchedWork;
 
@@ -11,12 +11,12 @@ use super::store::{Store, Work};
 use super::worker_queue;
 
 impl Work {
-    /// Whether it waited too long for its start.
+    /// Whether its limit has expired.
     pub(crate) fn is_overdue(&self, now: u64) -> bool {
         !self.starting && self.start_by.is_some_and(|start_by| start_by <= now)
     }
 
-    /// Counts a lease as its start, unless that comes too late.
+    /// Counts a lease as its start, unless the limit has expired.
     pub(crate) fn begin(&mut self, now: u64) {
         if self.starting {
             self.start_by = None;
@@ -24,7 +24,7 @@ impl Work {
         self.starting = self.start_by.is_some_and(|start_by| now < start_by);
     }
 
-    /// Ends a lease that may have been its start.
+    /// Ends a lease that may count as its start.
     pub(crate) fn end_start(&mut self) {
         if self.starting {
             self.start_by = None;
@@ -33,7 +33,7 @@ impl Work {
     }
 }
 
-/// Leases activities whose limit is over, the longest overdue first.
+/// Leases activities whose limit expired, the longest overdue first.
 pub(crate) fn fetch_overdue(
     store: &mut Store,
     now: u64,
@@ -51,7 +51,7 @@ pub(crate) fn fetch_overdue(
     numbers.filter_map(|number| worker_queue::lease(store, now, number, until)).collect()
 }
 
-/// The next time at which a limit runs out, or the lease of an activity that is overdue already.
+/// The next time at which a limit or the lease of an overdue activity expires.
 pub(crate) fn next_due(store: &Store, now: u64) -> Option<u64> {
     let waiting = store.work.values().filter(|work| !work.starting);
     let due = waiting.filter_map(|work| {

@@ -1,7 +1,7 @@
-//! What is kept. Every other file of this folder is functions on it.
+//! The stored data. Every other file of this folder contains functions on it.
 //!
-//! Times are milliseconds since the Unix epoch. Events and messages are kept as the JSON text that
-//! any backend would store, so that reading them back can fail as it can fail there.
+//! Times are milliseconds since the Unix epoch. Events and messages are stored as JSON text, as in
+//! any backend, so that decoding them can fail in the same way.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +14,11 @@ use super::kv::Values;
 /// The whole store.
 #[derive(Debug, Default)]
 pub(crate) struct Store {
-    /// What is known of each instance, by its id.
+    /// The data of each instance, by its id.
     pub(crate) records: BTreeMap<String, Record>,
     /// The orchestrator queue, by order of arrival.
     pub(crate) messages: BTreeMap<u64, Message>,
-    /// Who processes which instance; at most one entry for each instance.
+    /// The lease of each leased instance.
     pub(crate) turn_locks: Vec<TurnLock>,
     /// The worker queue, by order of arrival.
     pub(crate) work: BTreeMap<u64, Work>,
@@ -29,11 +29,11 @@ pub(crate) struct Store {
     numbers_used: u64,
 }
 
-/// All that belongs to one instance id except its queue rows and its lease.
+/// All data of one instance id except its queue rows and its lease.
 #[derive(Debug, Default)]
 pub(crate) struct Record {
-    /// Set by the first commit that names the instance. Before that the instance does not exist
-    /// for anyone, though it may have been seeded with history.
+    /// Set by the first commit that names the instance. Before that the instance does not exist,
+    /// though it may have been seeded with history.
     pub(crate) instance: Option<Instance>,
     /// Executions that were committed to.
     pub(crate) executions: BTreeMap<u64, Execution>,
@@ -57,8 +57,8 @@ pub(crate) struct Instance {
     pub(crate) custom_status: Option<String>,
     /// Grows by one with each commit that contains a status, and never shrinks.
     pub(crate) custom_status_version: u64,
-    /// Never used again, so an instance that was deleted and made again has another one. It also
-    /// orders instances that were created in the same millisecond.
+    /// Never reused, so a recreated instance has another one. It also orders instances that were
+    /// created in the same millisecond.
     pub(crate) incarnation: u64,
 }
 
@@ -84,7 +84,7 @@ impl Execution {
     }
 }
 
-/// An event. The type stands beside the text, so that an outcome is found without decoding.
+/// An event. The type is stored next to the text, so that an outcome is found without decoding.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredEvent {
     pub(crate) event_type: &'static str,
@@ -103,12 +103,12 @@ pub(crate) struct Message {
     pub(crate) attempt_count: u32,
     /// The turn that it was fetched for. A commit removes exactly the messages of its turn.
     pub(crate) turn: Option<String>,
-    /// Waits for an instance that does not exist; no fetch looks at it.
+    /// Parked for an unknown instance; fetches skip it.
     pub(crate) parked: bool,
 }
 
 impl Message {
-    /// Whether a fetch at `now` may hand it out.
+    /// Whether a fetch at `now` may return it.
     pub(crate) fn is_ready(&self, now: u64) -> bool {
         !self.parked && self.visible_at <= now
     }
@@ -135,14 +135,14 @@ pub(crate) struct Work {
     pub(crate) attempt_count: u32,
     pub(crate) lock: Option<WorkLock>,
     pub(crate) enqueued_at: u64,
-    /// By when it must be started, until it has been.
+    /// By when it must be started; `None` once it has been.
     pub(crate) start_by: Option<u64>,
-    /// The lease that may be its start is not over.
+    /// The lease that counts as its start is still live.
     pub(crate) starting: bool,
     pub(crate) progress: Option<Progress>,
 }
 
-/// What an activity has last reported.
+/// The last progress report of an activity.
 #[derive(Debug)]
 pub(crate) struct Progress {
     pub(crate) text: String,
@@ -167,13 +167,13 @@ pub(crate) struct Session {
 }
 
 impl Store {
-    /// A number that is larger than all before and never used again.
+    /// A number that is larger than all before and never reused.
     pub(crate) fn next_number(&mut self) -> u64 {
         self.numbers_used += 1;
         self.numbers_used
     }
 
-    /// The proof of a lease. No two are alike, also for the same message.
+    /// The token of a lease. Every token is unique, also for the same message.
     pub(crate) fn new_token(&mut self) -> String {
         format!("lock_{}", self.next_number())
     }
@@ -183,7 +183,7 @@ impl Store {
         self.records.get(id)?.instance.as_ref()
     }
 
-    /// The execution that an instance is in.
+    /// The current execution of an instance.
     pub(crate) fn execution(&self, id: &str) -> Option<&Execution> {
         let record = self.records.get(id)?;
         record.executions.get(&record.instance.as_ref()?.current_execution)

@@ -1,18 +1,18 @@
-//! Leases of turns: who processes an instance, and until when.
+//! Leases of turns: which caller holds an instance, and until when.
 //!
-//! A lease lives while `now < until`. When it has run out, another fetch may take the instance; the
-//! old token is worth nothing from that moment.
+//! A lease is live while `now < until`. Once it has expired, another fetch may lease the instance,
+//! and the old token is invalid.
 
 use super::refusal::Refusal;
 use super::store::{Store, TurnLock};
 use duroxide_core::providers::ProviderErrorKind;
 
-/// Whether someone processes the instance.
+/// Whether the instance has a live lease.
 pub(crate) fn is_held(store: &Store, instance: &str, now: u64) -> bool {
     store.turn_locks.iter().any(|lock| lock.instance == instance && now < lock.until)
 }
 
-/// Takes the lease of an instance that nobody holds, in place of one that ran out.
+/// Leases an instance without a live lease, in place of an expired one.
 pub(crate) fn take(store: &mut Store, lock: TurnLock) {
     match store.turn_locks.iter_mut().find(|other| other.instance == lock.instance) {
         Some(expired) => *expired = lock,
@@ -20,7 +20,7 @@ pub(crate) fn take(store: &mut Store, lock: TurnLock) {
     }
 }
 
-/// The instance behind a token, if the lease lives.
+/// The instance behind a token, if the lease is live.
 pub(crate) fn require_live(store: &Store, token: &str, now: u64) -> Result<String, Refusal> {
     let lock = find(store, token)?;
     if lock.until <= now {
@@ -48,20 +48,20 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
     Ok(())
 }
 
-/// How a turn or an activity is given back.
+/// How a turn or an activity is abandoned.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct GiveBack {
     /// Hides it for this long. Without a delay it stays as visible as it was.
     pub(crate) delay: Option<u64>,
-    /// Takes the attempt back, as if it had not been fetched.
+    /// Undoes the attempt, as if it had not been fetched.
     pub(crate) ignore_attempt: bool,
 }
 
-/// Gives a turn back.
+/// Abandons a turn.
 ///
-/// Only messages of this turn are hidden or un-counted: what arrived under the lease, and what was
-/// hidden when it was taken, is none of its business. A lease that ran out may still be given back
-/// as long as nobody else has taken the instance.
+/// Only messages of this turn are hidden or have an attempt undone, not those that arrived under
+/// the lease or were hidden at the fetch. An expired turn can still be abandoned until another
+/// caller leases the instance.
 pub(crate) fn abandon(
     store: &mut Store,
     now: u64,

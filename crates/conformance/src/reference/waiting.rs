@@ -1,4 +1,4 @@
-//! Activities that nobody has leased, as operators see them.
+//! Activities without a live lease, for the management side.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, Waiting
 
 use super::store::{Store, Work};
 
-/// Tags of activities that nobody has leased, ascending, none at all first.
+/// Tags of activities without a live lease, ascending, with no tag first.
 pub(crate) fn tags(
     store: &Store,
     now: u64,
@@ -20,7 +20,7 @@ pub(crate) fn tags(
     wanted.take(limit).collect()
 }
 
-/// Activities of one tag that nobody has leased, oldest first.
+/// Activities of one tag without a live lease, oldest first.
 pub(crate) fn work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<WaitingWork> {
     let behind = store.work.range(query.after.saturating_add(1)..);
     let waiting = behind.filter(|(_, work)| !work.is_leased(now) && work.tag == query.tag);

@@ -1,4 +1,4 @@
-//! Activities: enqueueing, leasing, finishing.
+//! Activities: enqueueing, leasing, completing.
 
 use std::time::Duration;
 
@@ -56,7 +56,7 @@ impl NewWork {
     pub(crate) fn encode_all(commit: &TurnCommit) -> Result<Vec<Self>, Refusal> {
         let encode = |activity: &ScheduledActivity| {
             let new = Self::encode(&activity.item)?;
-            // An activity of a session has to be fetched: the session is leased with it.
+            // An activity of a session must be fetched, because only a fetch claims the session.
             let lease = activity.lease.filter(|_| new.work.session.is_none()).map(millis);
             Ok(Self { start_limit: activity.start_limit.map(millis), lease, ..new })
         };
@@ -88,8 +88,8 @@ pub(crate) fn insert(store: &mut Store, now: u64, new: NewWork) {
     store.work.insert(number, Work { enqueued_at: now, start_by, ..new.work });
 }
 
-/// Adds the activities of a commit; those with a lease belong to the caller at once, as if it had
-/// fetched them at this moment.
+/// Adds the activities of a commit; those with a lease are leased to the caller, as if it had just
+/// fetched them.
 pub(crate) fn insert_all(store: &mut Store, now: u64, work: Vec<NewWork>) -> Vec<LeasedWork> {
     let mut leased = Vec::new();
     for (index, mut new) in work.into_iter().enumerate() {
@@ -106,7 +106,7 @@ pub(crate) fn insert_all(store: &mut Store, now: u64, work: Vec<NewWork>) -> Vec
     leased
 }
 
-/// What a worker asks for.
+/// The request of a worker.
 pub(crate) struct WorkRequest<'a> {
     pub(crate) slots: &'a [WorkSlot],
     pub(crate) lock_for: u64,
@@ -136,17 +136,17 @@ pub(crate) fn fetch_work(
     fetched
 }
 
-/// Whether a slot may run an activity: any slot one without a session; one with a session only a
-/// slot that takes sessions, and only if nobody else holds a live lease of it.
+/// Whether a slot may run an activity. Any slot may run one without a session. One with a session
+/// needs a slot with an owner, and no other owner may hold a live lease of the session.
 fn may_take(store: &Store, now: u64, work: &Work, owner: Option<&SessionFetchConfig>) -> bool {
     let Some(session) = &work.session else { return true };
     owner.is_some_and(|owner| sessions::is_free_for(store, now, session, &owner.owner_id))
 }
 
-/// Leases one activity and counts the attempt. One that cannot be decoded stays leased and is met
-/// again when the lease runs out; it must not hold up those behind it.
+/// Leases one activity and counts the attempt. One that cannot be decoded stays leased and is
+/// fetched again when the lease expires; it must not block later ones.
 ///
-/// The lease is its start, unless it comes too late.
+/// The lease counts as its start, unless the limit has expired.
 pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Option<FetchedWork> {
     let token = store.new_token();
     let work = store.work.get_mut(&number)?;
@@ -163,7 +163,7 @@ pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Opt
     )
 }
 
-/// Leases the session of an activity to the owner that has just taken it.
+/// Leases the session of an activity to the owner that has just fetched it.
 fn claim(store: &mut Store, now: u64, number: u64, owner: Option<&SessionFetchConfig>) {
     let session = store.work.get(&number).and_then(|work| work.session.clone());
     if let (Some(session), Some(owner)) = (session, owner) {
@@ -173,7 +173,8 @@ fn claim(store: &mut Store, now: u64, number: u64, owner: Option<&SessionFetchCo
 
 /// Removes an activity under a live lease and enqueues its completion, both or neither.
 ///
-/// The lease of its session is not asked for: it says who runs the next activity, not this one.
+/// The lease of its session is not checked: it decides which owner runs the next activity, not this
+/// one.
 pub(crate) fn finish(
     store: &mut Store,
     now: u64,
@@ -191,7 +192,7 @@ pub(crate) fn finish(
     Ok(())
 }
 
-/// Encodes what an activity may end in.
+/// Encodes the completion of an activity.
 pub(crate) fn encode_completion(item: &WorkItem) -> Result<NewMessage, Refusal> {
     if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
         return NewMessage::encode(item);
@@ -202,8 +203,8 @@ pub(crate) fn encode_completion(item: &WorkItem) -> Result<NewMessage, Refusal> 
     ))
 }
 
-/// Extends a live lease, counted from now. The refusal tells the worker that the activity was
-/// cancelled or given to someone else.
+/// Extends a live lease, counted from now. A refusal informs the worker that the activity was
+/// cancelled or that another worker leased it.
 pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
     let number = require_live(store, now, token)?;
     let work = store.work.get_mut(&number).ok_or_else(lost_lease)?;
@@ -214,13 +215,13 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
     Ok(())
 }
 
-/// The number of an activity whose lease lives.
+/// The number of an activity whose lease is live.
 pub(crate) fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
     let held = store.work.iter().find(|(_, work)| work.is_held_by(token) && work.is_leased(now));
     held.map(|(number, _)| *number).ok_or_else(lost_lease)
 }
 
-/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+/// Abandons an activity. Its lease may have expired, as long as no other worker has leased it.
 pub(crate) fn abandon(
     store: &mut Store,
     now: u64,
@@ -240,7 +241,7 @@ pub(crate) fn abandon(
     Ok(())
 }
 
-/// Gives an activity back whose handler was not called: the lease was no start.
+/// Returns an activity whose handler was not called: the lease does not count as a start.
 pub(crate) fn return_unstarted(
     store: &mut Store,
     now: u64,
@@ -266,7 +267,7 @@ pub(crate) fn lost_lease() -> Refusal {
     )
 }
 
-/// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
+/// The next time at which an activity becomes visible, or a lease on one or on a session expires.
 pub(crate) fn next_due(store: &Store, now: u64) -> Option<u64> {
     let visible = store.work.values().map(|work| work.visible_at);
     let expired = store.work.values().filter_map(|work| Some(work.lock.as_ref()?.until));

@@ -5,7 +5,7 @@ use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
 
 use super::store::Store;
 
-/// Notes that a node runs activities, and forgets those that expired.
+/// Stores the announcement of a node, and removes expired ones.
 pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnouncement) {
     store.workers.retain(|_, worker| now < worker.expires_at_ms);
     let mut activities = announcement.activities.clone();

@@ -1,4 +1,5 @@
-//! Direct turns: an instance with activities in hand, and what must not change when one is refused.
+//! Direct turns: an instance with leased activities, and what must not change when a turn is
+//! refused.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use super::{
 };
 use crate::ProviderFactory;
 
-/// Longer than anything that a validation lets pass.
+/// Longer than the time that passes in any validation.
 const FOREVER: Duration = Duration::from_secs(3600);
 
-/// An instance that waits for activities, which the caller has in hand.
+/// An instance that waits for activities, which the caller has leased.
 #[derive(Debug, Clone)]
 pub(crate) struct Waiting {
     pub(crate) instance: String,
@@ -47,8 +48,8 @@ impl Waiting {
         .with_finished_work(self.tokens.clone())
     }
 
-    /// A turn that changes all that a turn can change, beside the activities of the instance: it
-    /// writes a value and a status, schedules two activities and leases one, and tells "friend".
+    /// A turn that changes everything a turn can change: it writes a value and a status, schedules
+    /// two activities and leases one, and sends a message to "friend".
     pub(crate) fn rich_turn(&self) -> DirectTurn {
         let at = |offset, kind| {
             event(&self.instance, self.mark.execution_id, self.mark.event_id + offset, kind)
@@ -69,14 +70,14 @@ impl Waiting {
         turn.with_commit(commit)
     }
 
-    /// Where the history ends after a turn of so many events.
+    /// The same instance after a turn of so many events.
     pub(crate) fn moved(&self, events: u64, tokens: Vec<String>) -> Self {
         let mark = self.mark.with_event_id(self.mark.event_id + events);
         Self { instance: self.instance.clone(), mark, tokens }
     }
 }
 
-/// What events say, without the time at which they were made.
+/// The content of events, without their times.
 pub(crate) fn facts(events: &[Event]) -> Vec<(u64, u64, EventKind)> {
     events.iter().map(|it| (it.execution_id, it.event_id, it.kind.clone())).collect()
 }
@@ -87,7 +88,7 @@ pub(crate) fn identified(instance: &str, activity_id: u64) -> ScheduledActivityI
 }
 
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
-    /// Creates an instance that waits for these activities, and takes each of them.
+    /// Creates an instance that waits for these activities, and leases each of them.
     pub(crate) async fn waiting_for(&self, instance: &str, work: Vec<WorkItem>) -> Waiting {
         self.send(start_item(instance)).await;
         let turn = self.turn_of(instance).await;
@@ -117,13 +118,13 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.provider.commit_direct_turn(Arc::new(turn)).await
     }
 
-    /// Commits a direct turn that must count.
+    /// Commits a direct turn that must succeed.
     pub(crate) async fn direct_must(&self, turn: DirectTurn) -> CommittedTurn {
         let committed = self.direct(turn).await.must("a direct turn");
         committed.expect("a turn that follows what is stored must count")
     }
 
-    /// A direct turn that must not count, and leaves no trace; `why` says what stands against it.
+    /// A direct turn that the store must refuse without a change; `why` gives the reason.
     pub(crate) async fn direct_refused(&self, turn: DirectTurn, why: &str) {
         let (instance, before) = (turn.instance.clone(), self.picture(&turn.instance).await);
         let answer = self.direct(turn).await.must("refusing a direct turn");
@@ -131,14 +132,14 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         assert_eq!(self.picture(&instance).await, before, "{why}: a refused turn changes nothing");
     }
 
-    /// A direct turn that must fail for good, and leaves no trace.
+    /// A direct turn that must fail permanently without a change.
     pub(crate) async fn direct_failed(&self, turn: DirectTurn, why: &str) {
         let (instance, before) = (turn.instance.clone(), self.picture(&turn.instance).await);
         self.direct(turn).await.must_fail_for_good(why);
         assert_eq!(self.picture(&instance).await, before, "{why}: a failed turn changes nothing");
     }
 
-    /// All leases of the activities must be alive.
+    /// All leases of the activities must be live.
     pub(crate) async fn all_held(&self, tokens: &[String], why: &str) {
         for token in tokens {
             let renewed = self.provider.renew_work_item_lock(token, self.lease()).await;
@@ -146,7 +147,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         }
     }
 
-    /// What can be seen of an instance, and how full the queues are, without changing anything.
+    /// The visible state of an instance and the queue depths, read without a change.
     async fn picture(&self, instance: &str) -> Vec<String> {
         let values = self.provider.get_kv_all_values(instance).await.must("reading values");
         let values: BTreeMap<_, _> = values.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Messages, events and commits as the runtime would make them.
+//! Messages, events and commits as the runtime creates them.
 
 use std::time::Duration;
 
@@ -125,7 +125,7 @@ pub(crate) fn named() -> ExecutionMetadata {
     }
 }
 
-/// Metadata of an execution that ends with `status`.
+/// Metadata of an execution that finishes with `status`.
 pub(crate) fn ended(status: &str, output: &str) -> ExecutionMetadata {
     ExecutionMetadata {
         status: Some(status.to_owned()),
@@ -141,7 +141,7 @@ pub(crate) fn commit(turn: &Turn, events: Vec<Event>) -> TurnCommit {
         .with_metadata(named())
 }
 
-/// Activities of a commit, those with these indexes with a lease of this length.
+/// Activities of a commit. Those with these indexes request a lease of this length.
 pub(crate) fn leasing(
     work: Vec<WorkItem>,
     indexes: &[usize],

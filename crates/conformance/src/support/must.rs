@@ -1,8 +1,8 @@
-//! Turning an unexpected answer into a message that names the operation.
+//! Turns an unexpected result into a message that names the operation.
 
 use duroxide_core::providers::ProviderError;
 
-/// Answers that the contract leaves no choice about.
+/// Results that the contract prescribes.
 pub(crate) trait Must<T> {
     /// The value; `what` must have succeeded.
     fn must(self, what: &str) -> T;
@@ -10,7 +10,7 @@ pub(crate) trait Must<T> {
     /// The error; `what` must have failed.
     fn must_fail(self, what: &str) -> ProviderError;
 
-    /// The error; `what` must have failed for good, so that nobody tries again.
+    /// The error; `what` must have failed permanently, so that callers do not retry.
     fn must_fail_for_good(self, what: &str) -> ProviderError;
 }
 

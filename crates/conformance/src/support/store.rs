@@ -1,4 +1,4 @@
-//! A fresh store with the calls that validations make all the time.
+//! A fresh store with the calls that validations share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) struct Work {
     pub(crate) attempt: u32,
 }
 
-/// A fresh store and the factory that made it.
+/// A fresh store and the factory that created it.
 pub(crate) struct Store<'f, F: ProviderFactory + ?Sized> {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) factory: &'f F,
@@ -40,7 +40,7 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
         Self { provider: factory.create_provider().await, factory }
     }
 
-    /// Length of every lease that is taken through the store.
+    /// Length of every lease through this store.
     pub(crate) fn lease(&self) -> Duration {
         self.factory.lock_timeout()
     }
@@ -49,12 +49,12 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
         self.factory.pass_time(by).await;
     }
 
-    /// Lets every lease taken until now run out.
+    /// Lets every current lease expire.
     pub(crate) async fn expire(&self) {
         self.pass(self.lease() + CLOCK_SLACK).await;
     }
 
-    /// The time that the provider goes by, in milliseconds since the Unix epoch.
+    /// The time of the provider's clock, in milliseconds since the Unix epoch.
     pub(crate) fn now_ms(&self) -> u64 {
         self.provider.clock().now_ms()
     }
@@ -97,10 +97,10 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
         turn
     }
 
-    /// There must be no turn now; `why` says which promise forbids one.
+    /// No turn must be fetchable now; `why` names the promise.
     pub(crate) async fn no_turn(&self, why: &str) {
         if let Some(turn) = self.try_turn().await {
-            panic!("{why}, but a turn was handed out: {turn:?}");
+            panic!("{why}, but a turn was fetched: {turn:?}");
         }
     }
 
@@ -109,7 +109,7 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
         self.try_work_as(None, &TagFilter::DefaultOnly).await
     }
 
-    /// The next activity that fits, if there is one now.
+    /// The next matching activity, if there is one now.
     pub(crate) async fn try_work_as(
         &self,
         session: Option<&SessionFetchConfig>,
@@ -126,10 +126,10 @@ impl<'f, F: ProviderFactory + ?Sized> Store<'f, F> {
         self.try_work().await.expect("an activity must be fetchable")
     }
 
-    /// There must be no activity now; `why` says which promise forbids one.
+    /// No activity must be fetchable now; `why` names the promise.
     pub(crate) async fn no_work(&self, why: &str) {
         if let Some(work) = self.try_work().await {
-            panic!("{why}, but an activity was handed out: {work:?}");
+            panic!("{why}, but an activity was fetched: {work:?}");
         }
     }
 

@@ -23,7 +23,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.ack(commit(&turn, next_events(&turn, kinds))).await.must("a commit");
     }
 
-    /// The last turn of the current execution: some events, then the one that fits the status.
+    /// The last turn of the current execution: some events, then the one that matches the status.
     pub(crate) async fn end_with(&self, instance: &str, end: End<'_>, mut kinds: Vec<EventKind>) {
         let turn = self.woken(instance).await;
         kinds.push(end.event());
@@ -41,7 +41,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.end_with(instance, End::Failed(output), vec![]).await;
     }
 
-    /// Ends the current execution and begins the next one, in two turns.
+    /// Finishes the current execution and starts the next one, in two turns.
     pub(crate) async fn continue_as_new(&self, instance: &str) {
         self.continue_with(instance, vec![]).await;
     }
@@ -86,7 +86,7 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
     }
 }
 
-/// How an execution ends.
+/// How an execution finishes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum End<'a> {
     Completed(&'a str),

@@ -1,4 +1,4 @@
-//! A good provider that breaks one promise.
+//! A correct provider that breaks one promise.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -18,10 +18,10 @@ use duroxide_core::{Event, SystemStats};
 use crate::fault::Fault;
 use crate::memory::Memory;
 
-/// Longer than any test: a lease of this length never runs out.
+/// Longer than any test: a lease of this length never expires.
 pub(crate) const AGES: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
 
-/// Hands everything on to a good provider, but for one fault.
+/// Forwards everything to a correct provider, except for one fault.
 pub(crate) struct FaultyProvider {
     pub(crate) inner: Arc<MemoryProvider>,
     pub(crate) memory: Memory,
@@ -192,7 +192,7 @@ impl Provider for FaultyProvider {
     ) -> Result<(), ProviderError> {
         let token = self.real_token(token);
         if self.has(Fault::TurnRenewalWithoutEffect) {
-            // As much as proves that the token is alive, and no more.
+            // Just long enough to check that the token is valid.
             let moment = Duration::from_millis(1);
             return self.inner.renew_orchestration_item_lock(&token, moment).await;
         }
