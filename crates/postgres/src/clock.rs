@@ -1,8 +1,8 @@
-//! The clock of the database, as far as a node knows it.
+//! The server's clock, as a node estimates it.
 //!
-//! Leases and visibility are judged within the database. A node needs the time to say when a timer
-//! is due and how long to sleep; it reckons from the last time that the database told, by a clock
-//! of its own that nobody can set. A node whose wall clock is wrong does no harm.
+//! The server itself decides about leases and visibility. A node needs the time to compute when a
+//! timer is due and how long to sleep: it adds its own monotonic clock to the last time that the
+//! server sent. A wrong wall clock of a node therefore does no harm.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -10,52 +10,52 @@ use std::time::Duration;
 use duroxide_core::clock::{Clock, ClockSleep, millis};
 use tokio::time::Instant;
 
-/// A told time is worth a correction if it differs by more than this.
+/// The estimate changes if the observed time differs by more than this.
 const SLACK_MS: u64 = 5;
 
-/// Reckons the time of the database.
+/// Estimates the server's time.
 #[derive(Debug)]
 pub(crate) struct DatabaseClock {
-    told: Mutex<Told>,
+    observed: Mutex<Observed>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Observed {
     at: Instant,
     ms: u64,
 }
 
-impl Told {
+impl Observed {
     fn now_ms(&self) -> u64 {
         self.ms.saturating_add(millis(self.at.elapsed()))
     }
 }
 
 impl DatabaseClock {
-    /// A clock that was told the time just now.
+    /// A clock that observed the time just now.
     pub(crate) fn new(now_ms: u64) -> Self {
-        Self { told: Mutex::new(Told { at: Instant::now(), ms: now_ms }) }
+        Self { observed: Mutex::new(Observed { at: Instant::now(), ms: now_ms }) }
     }
 
-    /// The database says what time it is.
-    pub(crate) fn tell(&self, now_ms: u64) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        // The answer was under way for a while, so that a small difference means nothing, and a
-        // clock that does not jump is worth more than one that is right to the millisecond.
-        if told.now_ms().abs_diff(now_ms) > SLACK_MS {
-            *told = Told { at: Instant::now(), ms: now_ms };
+    /// The server sent its time.
+    pub(crate) fn observe(&self, now_ms: u64) {
+        let mut observed = self.observed.lock().unwrap_or_else(PoisonError::into_inner);
+        // The response took a while to arrive, so that a small difference means nothing. A clock
+        // that does not jump is worth more than one that is right to the millisecond.
+        if observed.now_ms().abs_diff(now_ms) > SLACK_MS {
+            *observed = Observed { at: Instant::now(), ms: now_ms };
         }
     }
 }
 
 impl Clock for DatabaseClock {
     fn now_ms(&self) -> u64 {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).now_ms()
+        self.observed.lock().unwrap_or_else(PoisonError::into_inner).now_ms()
     }
 
     fn sleep_until(&self, due_ms: u64) -> ClockSleep<'_> {
         Box::pin(async move {
-            // The database may correct us while we wait, hence the loop.
+            // A response may correct the estimate during the sleep, hence the loop.
             loop {
                 let left = due_ms.saturating_sub(self.now_ms());
                 if left == 0 {
@@ -72,13 +72,13 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn time_goes_on_from_what_was_told() {
+    async fn time_continues_from_the_observed_time() {
         let clock = DatabaseClock::new(1000);
         tokio::time::advance(Duration::from_millis(250)).await;
         assert_eq!(clock.now_ms(), 1250);
-        clock.tell(1252);
-        assert_eq!(clock.now_ms(), 1250, "a small difference is none");
-        clock.tell(5000);
+        clock.observe(1252);
+        assert_eq!(clock.now_ms(), 1250, "a small difference changes nothing");
+        clock.observe(5000);
         assert_eq!(clock.now_ms(), 5000);
         clock.sleep_until(6000).await;
         assert!(clock.now_ms() >= 6000);

@@ -10,7 +10,7 @@ use tokio_postgres::error::SqlState;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PostgresError {
-    /// The URL is not understood.
+    /// The URL cannot be parsed.
     #[error("cannot use database url: {reason}")]
     InvalidUrl {
         /// What is wrong with it. The URL itself may hold a password and is left out.
@@ -30,11 +30,13 @@ pub enum PostgresError {
         /// What is wrong.
         reason: String,
     },
-    /// The server cannot be reached or refuses us.
+    /// The server cannot be reached or refuses the connection.
     #[error("cannot connect to the database: {reason}")]
     CannotConnect {
-        /// What the server or the network said.
+        /// What the server or the network reported.
         reason: String,
+        /// The error behind it.
+        source: Option<Source>,
     },
     /// The server or the database does not fit.
     #[error("cannot use this database: {reason}")]
@@ -42,7 +44,7 @@ pub enum PostgresError {
         /// What does not fit, and what to do.
         reason: String,
     },
-    /// The tables are missing or older, and may not be made.
+    /// The tables are missing or older, and this node must not create them.
     #[error(
         "schema '{schema}' is at version {found} of {known}: have `duroxide-pg schema` run by \
          someone who may, or open it with migrations"
@@ -55,7 +57,7 @@ pub enum PostgresError {
         /// Our newest version.
         known: i64,
     },
-    /// The functions of this build are not installed, and may not be.
+    /// The functions of this build are missing, and this node must not install them.
     #[error(
         "schema '{schema}' lacks version {version} of the functions: have `duroxide-pg functions` \
          run by someone who may, or open it with migrations"
@@ -79,17 +81,29 @@ pub enum PostgresError {
         /// Our newest version.
         known: i64,
     },
-    /// Anything else that the database said.
+    /// Any other error of the database.
     #[error("the database failed: {reason}")]
     Storage {
-        /// What it said.
+        /// What it reported.
         reason: String,
+        /// The error behind it.
+        source: Option<Source>,
     },
+}
+
+/// The cause of an error.
+type Source = Box<dyn std::error::Error + Send + Sync>;
+
+impl PostgresError {
+    /// A connection failed without an error of the driver.
+    pub(crate) fn cannot_connect(reason: impl Into<String>) -> Self {
+        Self::CannotConnect { reason: reason.into(), source: None }
+    }
 }
 
 impl From<tokio_postgres::Error> for PostgresError {
     fn from(error: tokio_postgres::Error) -> Self {
-        Self::Storage { reason: describe(&error) }
+        Self::Storage { reason: describe(&error), source: Some(error.into()) }
     }
 }
 
@@ -100,26 +114,26 @@ impl From<PoolError> for PostgresError {
         } else {
             error.to_string()
         };
-        Self::CannotConnect { reason }
+        Self::CannotConnect { reason, source: Some(error.into()) }
     }
 }
 
 /// Why a job on a connection failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum JobError {
-    /// A given value has no stored form.
+    /// A value has no stored form.
     #[error("Serialization error: {0}")]
     Malformed(String),
-    /// The request makes no sense or comes too late; trying again does not help.
+    /// The request is invalid or comes too late; a retry does not help.
     #[error("{1}")]
     Refused(ProviderErrorKind, String),
-    /// The database refused for good.
+    /// The database failed permanently.
     #[error("{0}")]
     Failed(Failure),
-    /// The database undid the call, or never began with it; it may be repeated.
+    /// The database undid the call or never started it; the call may be repeated.
     #[error("{0}")]
     Unavailable(Failure),
-    /// The connection broke before the answer: the call may have been done or not.
+    /// The connection broke before the response: the call may have run or not.
     #[error("{0}")]
     Uncertain(Failure),
     /// A bug in this crate.
@@ -180,12 +194,12 @@ impl JobError {
         }
     }
 
-    /// Whether the database certainly did nothing, and may do it next time.
+    /// Whether the call certainly had no effect and may succeed next time.
     pub(crate) fn is_unavailable(&self) -> bool {
         matches!(self, Self::Unavailable(_))
     }
 
-    /// Whether nobody knows if the call was done.
+    /// Whether it is unknown if the call ran.
     pub(crate) fn is_uncertain(&self) -> bool {
         matches!(self, Self::Uncertain(_))
     }
@@ -242,7 +256,7 @@ fn classify(error: tokio_postgres::Error) -> JobError {
         source: source.clone(),
     };
     let Some(state) = state else {
-        // No answer from the server: the connection is gone, and with it what became of the call.
+        // No response from the server: the connection is gone, and the outcome is unknown.
         return match is_lost {
             true => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
             false => JobError::Failed(failure(Kind::Other, "Storage error")),
@@ -257,7 +271,7 @@ fn classify(error: tokio_postgres::Error) -> JobError {
         _ if state == SqlState::QUERY_CANCELED => {
             JobError::Unavailable(failure(Kind::Busy, "Statement timeout"))
         }
-        // The session was ended from outside; nobody knows at which moment.
+        // An administrator ended the session, at an unknown moment.
         Some("57" | "08") => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
         Some("53") => {
             JobError::Unavailable(failure(Kind::Unavailable, "Database out of resources"))
@@ -282,7 +296,7 @@ fn classify(error: tokio_postgres::Error) -> JobError {
     }
 }
 
-/// Class of the errors that our own functions raise.
+/// Class of the errors that the functions of this crate raise.
 const OURS: &str = "DX";
 
 fn is_broken_connection(error: &tokio_postgres::Error) -> bool {
@@ -296,7 +310,7 @@ fn is_broken_connection(error: &tokio_postgres::Error) -> bool {
     false
 }
 
-/// The error with its causes: alone it says only "db error".
+/// The error with its causes: by itself it displays only "db error".
 pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         let detail = said.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
@@ -316,7 +330,7 @@ pub(crate) fn describe(error: &tokio_postgres::Error) -> String {
 
 /// Turns a job's failure into an error of the contract.
 pub(crate) trait During<T> {
-    /// Names the operation and decides whether trying again may help.
+    /// Adds the operation and whether a retry may help.
     fn during(self, operation: &'static str) -> Result<T, ProviderError>;
 }
 

@@ -1,6 +1,6 @@
 //! The storage contract over PostgreSQL.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,29 +16,21 @@ use duroxide_core::providers::{
 use duroxide_core::{Event, SystemStats};
 
 use crate::PostgresError;
-use crate::commit::encoded::EncodedCommit;
+use crate::commit::calls as commit;
 use crate::connect::open::Background;
 use crate::connect::options::PostgresProviderBuilder;
-use crate::error::{During, JobError};
-use crate::fast_path::starts;
-use crate::fetch::lease_token::{TurnToken, WorkToken};
-use crate::fetch::turn_lock::{self, GiveBack};
-use crate::fetch::waiting;
-use crate::notify::change::Changes;
-use crate::queues::orchestrator_queue::NewMessage;
-use crate::queues::worker_queue::{self, Finished, NewWork};
-use crate::queues::{progress, sessions, workers};
-use crate::read::history::{self, NewEvent};
+use crate::error::During;
+use crate::fetch::turn_lock::Release;
+use crate::fetch::{calls as fetch, waiting};
+use crate::queues::{calls as queues, progress, sessions, worker_queue, workers};
 use crate::read::reader::Reader;
 use crate::read::{inspect, kv};
 use crate::schema::migrations;
 use crate::schema::namespace::Schema;
-use crate::schema::number::lease_length;
 use crate::store::Store;
-use crate::write::group::Work;
 use crate::write::writer::Writer;
 
-/// Keeps everything in one schema of a PostgreSQL database. Any number of nodes may share it.
+/// Stores everything in one schema of a PostgreSQL database, which any number of nodes may share.
 #[derive(Debug)]
 pub struct PostgresProvider {
     pub(crate) store: Arc<Store>,
@@ -50,7 +42,7 @@ pub struct PostgresProvider {
 impl PostgresProvider {
     /// Opens a database: `postgres://user:password@host:port/database?sslmode=…`.
     ///
-    /// Uses the schema `duroxide`, which is made and migrated if need be.
+    /// Uses the schema `duroxide`, and creates and migrates it if necessary.
     ///
     /// # Errors
     /// When the database cannot be used; the error says what to do.
@@ -71,7 +63,7 @@ impl PostgresProvider {
         PostgresProviderBuilder::new(database_url)
     }
 
-    /// All statements that a new schema needs, to be run by somebody who may.
+    /// All statements that a new schema needs, for an administrator to run.
     ///
     /// # Errors
     /// When the name cannot be used.
@@ -90,16 +82,6 @@ impl PostgresProvider {
 
     pub(crate) fn store(&self) -> &Store {
         &self.store
-    }
-
-    async fn commit(
-        &self,
-        operation: &'static str,
-        turn: &TurnCommit,
-    ) -> Result<CommittedTurn, ProviderError> {
-        let encoded = EncodedCommit::encode(turn, &self.store.hub).during(operation)?;
-        let committed = starts::commit(&self.store.starts, &self.writer, encoded).await;
-        Ok(committed.during(operation)?.unwrap_or_default())
     }
 }
 
@@ -120,11 +102,9 @@ impl Provider for PostgresProvider {
         filter: Option<&DispatcherCapabilityFilter>,
     ) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
         let filter = FetchFilter::from(filter);
-        let fetch =
+        let request =
             TurnFetch::new(1, lock_timeout).with_poll_timeout(poll_timeout).with_filter(&filter);
-        let turns = waiting::fetch_turns(&self.store, "fetch_orchestration_item", fetch).await?;
-        let turn = turns.into_iter().next();
-        Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+        fetch::fetch_turn(self, request).await
     }
 
     async fn ack_orchestration_item(
@@ -143,7 +123,7 @@ impl Provider for PostgresProvider {
             .with_outgoing_messages(orchestrator_items)
             .with_metadata(metadata)
             .with_cancelled_activities(cancelled_activities);
-        self.commit("ack_orchestration_item", &turn).await.map(drop)
+        commit::commit_turn(self, "ack_orchestration_item", &turn).await.map(drop)
     }
 
     async fn abandon_orchestration_item(
@@ -152,12 +132,7 @@ impl Provider for PostgresProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "abandon_orchestration_item";
-        let token = turn_token(lock_token).during(OPERATION)?;
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        let changes = turn_lock::abandon(&self.store, &token, how).await.during(OPERATION)?;
-        self.store.publish(changes);
-        Ok(())
+        fetch::abandon_turn(self, lock_token, Release::new(delay, ignore_attempt)).await
     }
 
     async fn read(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
@@ -178,20 +153,11 @@ impl Provider for PostgresProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "append_with_execution";
-        let events = NewEvent::encode_all(&new_events).during(OPERATION)?;
-        history::append(&self.store, instance, execution_id, &events).await.during(OPERATION)?;
-        let mut changes = Changes::default();
-        changes.orchestrator_queue();
-        changes.instance(instance);
-        self.store.publish(changes);
-        Ok(())
+        commit::append_events(self, instance, execution_id, &new_events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        const OPERATION: &str = "enqueue_for_worker";
-        let work = NewWork::encode(&item).during(OPERATION)?;
-        self.writer.run(Work::Activity(work)).await.during(OPERATION).map(drop)
+        queues::enqueue_work(self, &item).await
     }
 
     async fn fetch_work_item(
@@ -203,12 +169,10 @@ impl Provider for PostgresProvider {
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
         let slots = [WorkSlot::new(session.cloned())];
         let filter = FetchFilter::from(tag_filter);
-        let fetch = WorkFetch::new(&slots, lock_timeout)
+        let request = WorkFetch::new(&slots, lock_timeout)
             .with_poll_timeout(poll_timeout)
             .with_filter(&filter);
-        let work = waiting::fetch_work(&self.store, "fetch_work_item", fetch).await?;
-        let first = work.into_iter().next();
-        Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+        fetch::fetch_work_item(self, request).await
     }
 
     async fn ack_work_item(
@@ -216,12 +180,7 @@ impl Provider for PostgresProvider {
         token: &str,
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "ack_work_item";
-        let completion = completion.as_ref().map(NewMessage::encode_completion).transpose();
-        let completion = completion.during(OPERATION)?;
-        let token = work_token(token).during(OPERATION)?;
-        let finished = Finished { token, completion, again: false };
-        self.writer.run(Work::Finish(finished)).await.during(OPERATION).map(drop)
+        queues::complete_work(self, token, completion.as_ref()).await
     }
 
     async fn renew_work_item_lock(
@@ -229,9 +188,7 @@ impl Provider for PostgresProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "renew_work_item_lock";
-        let token = work_token(token).during(OPERATION)?;
-        worker_queue::renew(&self.store, token, lease_length(extend_for)).await.during(OPERATION)
+        queues::renew_work(self, token, extend_for).await
     }
 
     async fn renew_session_lock(
@@ -240,11 +197,7 @@ impl Provider for PostgresProvider {
         extend_for: Duration,
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        // Each owner once: a session that is named twice is still one session.
-        let owners: BTreeSet<&str> = owner_ids.iter().copied().collect();
-        let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
-        let renewed = sessions::renew(&self.store, &owners, extend_for, idle).await;
-        renewed.during("renew_session_lock")
+        queues::renew_sessions(self, owner_ids, extend_for, idle_timeout).await
     }
 
     async fn cleanup_orphaned_sessions(
@@ -260,12 +213,7 @@ impl Provider for PostgresProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "abandon_work_item";
-        let token = work_token(token).during(OPERATION)?;
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        let changes = worker_queue::abandon(&self.store, token, how).await.during(OPERATION)?;
-        self.store.publish(changes);
-        Ok(())
+        queues::abandon_work(self, token, Release::new(delay, ignore_attempt)).await
     }
 
     async fn renew_orchestration_item_lock(
@@ -273,9 +221,7 @@ impl Provider for PostgresProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "renew_orchestration_item_lock";
-        let token = turn_token(token).during(OPERATION)?;
-        turn_lock::renew(&self.store, &token, lease_length(extend_for)).await.during(OPERATION)
+        fetch::renew_turn(self, token, extend_for).await
     }
 
     async fn enqueue_for_orchestrator(
@@ -283,9 +229,7 @@ impl Provider for PostgresProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
-        let delay = delay.map_or(0, lease_length);
-        let enqueued = starts::enqueue(&self.store.starts, &self.writer, &item, delay).await;
-        enqueued.during("enqueue_for_orchestrator").map(drop)
+        queues::enqueue_message(self, &item, delay).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
@@ -335,7 +279,7 @@ impl Provider for PostgresProvider {
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
-        self.commit("commit_turn", &commit).await
+        commit::commit_turn(self, "commit_turn", &commit).await
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
@@ -346,9 +290,7 @@ impl Provider for PostgresProvider {
         &self,
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
-        const OPERATION: &str = "commit_direct_turn";
-        let encoded = EncodedCommit::encode_direct(&turn, &self.store.hub).during(OPERATION)?;
-        self.writer.run(Work::Commit(Box::new(encoded))).await.during(OPERATION)
+        commit::commit_direct_turn(self, &turn).await
     }
 
     async fn fetch_work_items(
@@ -359,7 +301,7 @@ impl Provider for PostgresProvider {
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
-        Some(self.store.hub.watch(scope))
+        Some(self.store.notifier.hub.watch(scope))
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
@@ -391,12 +333,7 @@ impl Provider for PostgresProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "return_unstarted_work_item";
-        let token = work_token(token).during(OPERATION)?;
-        let how = GiveBack { delay: delay.map(lease_length), ignore_attempt };
-        let changes = worker_queue::return_unstarted(&self.store, token, how).await;
-        self.store.publish(changes.during(OPERATION)?);
-        Ok(())
+        queues::release_unstarted(self, token, Release::new(delay, ignore_attempt)).await
     }
 
     async fn record_activity_progress(
@@ -404,11 +341,7 @@ impl Provider for PostgresProvider {
         token: &str,
         progress: &str,
     ) -> Result<(), ProviderError> {
-        const OPERATION: &str = "record_activity_progress";
-        let token = work_token(token).during(OPERATION)?;
-        let changes = progress::record(&self.store, token, progress).await.during(OPERATION)?;
-        self.store.publish(changes);
-        Ok(())
+        queues::record_progress(self, token, progress).await
     }
 
     async fn read_activity_progress(
@@ -428,12 +361,4 @@ impl Provider for PostgresProvider {
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
         workers::withdraw(&self.store, node_id).await.during("withdraw_worker")
     }
-}
-
-fn turn_token(text: &str) -> Result<TurnToken, JobError> {
-    TurnToken::parse(text).ok_or_else(turn_lock::unknown_token)
-}
-
-fn work_token(text: &str) -> Result<WorkToken, JobError> {
-    WorkToken::parse(text).ok_or_else(worker_queue::lost_lease)
 }

@@ -85,7 +85,7 @@ pub(crate) async fn delete_listed(
     })
 }
 
-/// Why nothing was deleted: whatever comes first in the order of the list.
+/// Why nothing was deleted: the first reason in the order of the list.
 fn refusal(
     ids: &[String],
     running: Option<String>,
@@ -159,7 +159,7 @@ async fn select(
     Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
 }
 
-/// Deletes a selected root unless it has gone or runs again since it was selected.
+/// Deletes a selected root unless it is gone or runs again since the selection.
 pub(crate) async fn delete_if_finished(
     store: &Store,
     root: &str,

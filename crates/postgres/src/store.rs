@@ -1,24 +1,22 @@
-//! What all parts of a provider share: connections, schema, clock, changes.
+//! What all parts of a provider share: connections, schema, clock, notifications.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::Object;
 use duroxide_core::clock::Clock;
-use duroxide_core::providers::{ChangeHub, ChangeScope};
 use tokio_postgres::Row;
 
 use crate::clock::DatabaseClock;
 use crate::connect::connection::{self, Connections, Params};
 use crate::connect::options::Settings;
 use crate::error::JobError;
-use crate::fast_path::starts::Starts;
+use crate::fast_path::switch::FastPath;
 use crate::fetch::empty_poll::EmptyPoll;
-use crate::fetch::undo::Returning;
+use crate::fetch::undo::DroppedFetches;
 use crate::limits;
 use crate::notify::change::Changes;
-use crate::notify::channel::Outbox;
+use crate::notify::notifier::Notifier;
 use crate::schema::call::{Argument, Call};
 use crate::schema::namespace::Schema;
 use crate::schema::number::{from_db, to_db};
@@ -29,26 +27,23 @@ pub(crate) struct Store {
     pub(crate) connections: Connections,
     pub(crate) schema: Schema,
     pub(crate) settings: Settings,
-    /// A random number that tells this node from others.
+    /// A random number that distinguishes this node from others.
     pub(crate) node: i64,
-    pub(crate) hub: ChangeHub,
-    pub(crate) outbox: Outbox,
-    pub(crate) returning: Returning,
+    pub(crate) notifier: Notifier,
+    pub(crate) dropped_fetches: DroppedFetches,
     pub(crate) empty_poll: EmptyPoll,
-    pub(crate) starts: Arc<Starts>,
-    /// How often there was a reason to believe that messages have become fetchable.
-    pub(crate) queue_news: AtomicU64,
-    /// Told the time by every answer that holds it.
+    pub(crate) fast_path: FastPath,
+    /// Follows the server's time in every response that carries it.
     pub(crate) database_clock: Arc<DatabaseClock>,
 }
 
 impl Store {
-    /// The time that a statement is run at, if it is not the database that says it.
+    /// The time to run a statement at; `None` if the server's own time counts.
     pub(crate) fn now(&self) -> Option<i64> {
         self.settings.clock.as_ref().map(|clock| to_db(clock.now_ms()))
     }
 
-    /// The clock that callers go by.
+    /// The clock of this store's times.
     pub(crate) fn clock(&self) -> Arc<dyn Clock> {
         match &self.settings.clock {
             Some(clock) => Arc::clone(clock),
@@ -56,48 +51,16 @@ impl Store {
         }
     }
 
-    /// An answer said what time it is.
+    /// A response carried the server's time.
     pub(crate) fn observe_server_time(&self, now: i64) {
         if self.settings.clock.is_none() {
-            self.database_clock.tell(from_db(now));
+            self.database_clock.observe(from_db(now));
         }
     }
 
-    /// Tells waiters of durable changes, here and on other nodes.
+    /// Notifies waiters of durable changes, here and on other nodes.
     pub(crate) fn publish(&self, changes: Changes) {
-        if changes.is_empty() {
-            return;
-        }
-        self.publish_here(&changes);
-        self.outbox.add(changes.for_others());
-    }
-
-    /// Tells waiters on this node.
-    pub(crate) fn publish_here(&self, changes: &Changes) {
-        if changes.orchestrator_queue {
-            self.queue_news.fetch_add(1, Ordering::SeqCst);
-        }
-        changes.publish(&self.hub);
-    }
-
-    /// The time of something has come, which nobody tells.
-    pub(crate) fn time_has_come(&self) {
-        self.queue_news.fetch_add(1, Ordering::SeqCst);
-    }
-
-    /// What is to be compared after turns are committed: see [`look_again`](Self::look_again).
-    pub(crate) fn queue_news(&self) -> u64 {
-        self.queue_news.load(Ordering::SeqCst)
-    }
-
-    /// Turns were committed by a transaction that was begun at this state of the news, or at a time
-    /// that nobody knows. Whoever has looked since passed their instances over, and the transaction
-    /// may not have seen what was looked for. This is no news by itself, or two who commit would
-    /// wake each other for ever.
-    pub(crate) fn look_again(&self, since: Option<u64>) {
-        if since != Some(self.queue_news()) {
-            self.hub.notify(ChangeScope::OrchestratorQueue);
-        }
+        self.notifier.publish(changes);
     }
 
     /// A connection for fetches and reads.
@@ -125,18 +88,18 @@ impl Store {
     }
 
     async fn query_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut tries = Tries::default();
+        let mut attempts = Attempts::default();
         loop {
             match self.query_once(sql, params).await {
                 Err(error) if error.is_unavailable() || error.is_uncertain() => {
-                    tries.pause_or_give_up(error).await?;
+                    attempts.pause_or_fail(error).await?;
                 }
                 answer => return answer,
             }
         }
     }
 
-    /// Runs a statement that must not be repeated once it may have been done.
+    /// Runs a statement that must not be repeated once it may have run.
     pub(crate) async fn change(
         &self,
         template: &'static str,
@@ -146,10 +109,10 @@ impl Store {
     }
 
     async fn change_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut tries = Tries::default();
+        let mut attempts = Attempts::default();
         loop {
             match self.query_once(sql, params).await {
-                Err(error) if error.is_unavailable() => tries.pause_or_give_up(error).await?,
+                Err(error) if error.is_unavailable() => attempts.pause_or_fail(error).await?,
                 answer => return answer,
             }
         }
@@ -171,20 +134,25 @@ impl Store {
     }
 }
 
-/// Counts tries and says how long to wait before the next.
+/// Counts failed attempts and waits between them.
 #[derive(Debug, Default)]
-pub(crate) struct Tries {
+pub(crate) struct Attempts {
     failed: u32,
 }
 
-impl Tries {
-    /// Waits before the next try, or gives the error back if there were enough.
-    pub(crate) async fn pause_or_give_up(&mut self, error: JobError) -> Result<(), JobError> {
+impl Attempts {
+    /// Waits before the next attempt, or returns the error after the last one.
+    pub(crate) async fn pause_or_fail(&mut self, error: JobError) -> Result<(), JobError> {
         self.failed += 1;
-        if self.failed >= limits::TRIES_MAX {
+        if self.failed >= limits::ATTEMPTS_MAX {
             return Err(error);
         }
-        tracing::debug!(%error, tries = self.failed, "a storage call is tried again");
+        tracing::debug!(
+            target: "duroxide::providers::postgres",
+            %error,
+            attempt_count = self.failed,
+            "storage operation failed; retrying"
+        );
         tokio::time::sleep(pause(self.failed, limits::RETRY_PAUSE)).await;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Commits as the database takes them: one array for each column.
+//! Commits as the arguments of `commit_turns`: one array for each column.
 
 use uuid::Uuid;
 
@@ -54,7 +54,7 @@ struct TurnColumns<'a> {
     customs: Vec<Option<&'a str>>,
 }
 
-/// What direct turns have to prove; nothing for each of the others.
+/// What direct turns must prove; nulls for other turns.
 #[derive(Default)]
 struct DirectColumns {
     incarnations: Vec<Option<i64>>,
@@ -79,7 +79,7 @@ impl DirectColumns {
     }
 }
 
-/// Activities that direct turns answer.
+/// Activities that direct turns complete.
 #[derive(Default)]
 struct FinishedColumns {
     turns: Vec<i32>,
@@ -88,7 +88,7 @@ struct FinishedColumns {
 }
 
 impl FinishedColumns {
-    /// In the order of the rows, so that two calls cannot wait for each other.
+    /// In the order of the rows, so that two calls cannot deadlock.
     fn of(commits: &[&EncodedCommit]) -> Self {
         let finished = commits.iter().enumerate().flat_map(|(index, commit)| {
             let tokens = commit.direct.iter().flat_map(|direct| &direct.finished);
@@ -116,7 +116,7 @@ struct KvColumns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// Commits in order; their places count from one.
+    /// Commits in order, numbered from one.
     pub(crate) fn of(commits: &[&'a EncodedCommit]) -> Self {
         let mut columns = Self { finished: FinishedColumns::of(commits), ..Self::default() };
         for (index, commit) in commits.iter().enumerate() {

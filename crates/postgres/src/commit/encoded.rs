@@ -14,6 +14,7 @@ use crate::commit::turn_commit::Committed;
 use crate::error::JobError;
 use crate::fetch::lease_token::{TurnToken, WorkToken};
 use crate::fetch::turn_lock;
+use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::worker_queue::NewWork;
@@ -28,7 +29,7 @@ use crate::schema::version_key::version_key;
 #[derive(Debug)]
 pub(crate) struct EncodedCommit {
     pub(crate) token: TurnToken,
-    /// An earlier try may have been done: then this one is the same and changes nothing.
+    /// An earlier attempt may have succeeded: then this one changes nothing.
     pub(crate) again: bool,
     pub(crate) execution_id: i64,
     pub(crate) events: Vec<NewEvent>,
@@ -43,19 +44,19 @@ pub(crate) struct EncodedCommit {
     /// Nothing of the instance is stored yet.
     pub(crate) is_first: bool,
     pub(crate) direct: Option<Direct>,
-    /// The event that ends the instance, if somebody here waits for that.
-    awaited_end: Option<AwaitedEnd>,
+    /// How the instance ends, if a client of this node waits for that.
+    pub(crate) awaited_end: Option<AwaitedEnd>,
 }
 
 /// An instance after a commit.
 #[derive(Debug)]
 pub(crate) struct StoredInstance {
     pub(crate) incarnation: Option<i64>,
-    /// With its version, if the answer says it.
+    /// With its version, if the response carries them.
     pub(crate) custom_status: Option<(Option<String>, i64)>,
 }
 
-/// What a turn that was not fetched has to prove.
+/// What a turn that was not fetched must prove.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pub(crate) mark: HistoryMark,
@@ -110,12 +111,12 @@ impl EncodedCommit {
 
     /// Encodes a turn that was not fetched.
     pub(crate) fn encode_direct(turn: &DirectTurn, hub: &ChangeHub) -> Result<Self, JobError> {
-        // The token is how a repeated commit knows itself.
+        // A repeated commit recognises itself by the token.
         let token = || Ok(TurnToken { id: Uuid::new_v4(), instance: stored(&turn.instance) });
         let encoded = Self::encode_as(&turn.commit, hub, token)?;
-        // What is no token of ours holds nothing. Whether that matters is judged with the rest.
-        let nobody = WorkToken { id: Uuid::nil(), row: 0 };
-        let parse = |token: &String| WorkToken::parse(token).unwrap_or(nobody);
+        // A foreign token holds no lease; the commit decides whether that matters.
+        let no_lease = WorkToken { id: Uuid::nil(), row: 0 };
+        let parse = |token: &String| WorkToken::parse(token).unwrap_or(no_lease);
         let finished = turn.finished_work.iter().map(parse).collect();
         Ok(Self { direct: Some(Direct { mark: turn.mark, finished }), ..encoded })
     }
@@ -126,7 +127,7 @@ impl EncodedCommit {
         token: impl Fn() -> Result<TurnToken, JobError>,
     ) -> Result<Self, JobError> {
         let work = NewWork::encode_all(commit)?;
-        // An activity among the messages belongs to the other queue and is left out.
+        // An activity among the messages belongs to the other queue and is skipped.
         let messages = commit
             .messages()
             .filter_map(|item| NewMessage::encode(item).transpose())
@@ -152,13 +153,13 @@ impl EncodedCommit {
         })
     }
 
-    /// What became of it by the database's answer.
+    /// The outcome of a result code.
     pub(crate) fn outcome(&self, code: i32, stored: Option<StoredInstance>) -> Committed {
         match TurnResult::from_code(code) {
             Some(TurnResult::Committed) => {
                 let incarnation = stored.as_ref().and_then(|it| it.incarnation).map(from_db);
                 let committed = CommittedTurn::default().with_incarnation(incarnation);
-                Ok((Some(committed), self.changes(stored)))
+                Ok((Some(committed), after_commit::changes(self, stored)))
             }
             Some(TurnResult::LeaseExpired) => Err(turn_lock::expired()),
             Some(TurnResult::NotCurrent) => Ok((None, Changes::default())),
@@ -168,8 +169,8 @@ impl EncodedCommit {
         }
     }
 
-    /// The activities that were enqueued under a lease. None of a commit that was done before:
-    /// nobody here knows their rows any more, and their leases run out.
+    /// The activities that the commit leased. None if an earlier attempt committed the turn: this
+    /// node does not know their rows, and their leases expire.
     pub(crate) fn leased(&self, rows: &HashMap<Uuid, i64>) -> Vec<LeasedWork> {
         let leased = self.work.iter().enumerate().filter_map(|(index, work)| {
             let (id, _) = work.lease?;
@@ -179,35 +180,10 @@ impl EncodedCommit {
         leased.collect()
     }
 
-    /// Whether the row of the execution may have to be written. One that goes on has it already.
+    /// Whether the execution row may need a write. A direct turn that ends nothing finds it there.
     pub(crate) fn concerns_execution(&self) -> bool {
         let metadata = &self.metadata;
         self.direct.is_none() || metadata.status.is_some() || metadata.pin.is_some()
-    }
-
-    fn changes(&self, stored: Option<StoredInstance>) -> Changes {
-        let mut changes = Changes::default();
-        let instance = from_stored(self.token.instance.clone());
-        let custom_status = stored.and_then(|it| it.custom_status);
-        match (&self.awaited_end, custom_status) {
-            (Some(end), Some((status, version))) => {
-                let status = status.map(from_stored);
-                changes.ended(end.with_custom_status(status, from_db(version)));
-            }
-            _ if self.metadata.ends => changes.instance(&instance),
-            _ => changes.step(&instance),
-        }
-        // A commit that leases its own activities tells nobody of them.
-        for work in self.work.iter().filter(|work| work.lease.is_none()) {
-            changes.worker_queue(&work.route);
-            if work.start_limit.is_some() {
-                changes.start_limits();
-            }
-        }
-        if !self.messages.is_empty() {
-            changes.orchestrator_queue();
-        }
-        changes
     }
 }
 
@@ -218,7 +194,7 @@ fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
     })
 }
 
-/// A random number that is not zero, so that an id used again gives another one.
+/// A random number above zero, so that a reused instance id gets another one.
 fn new_incarnation() -> i64 {
     let (random, _) = Uuid::new_v4().as_u64_pair();
     to_db((random >> 1).max(1))

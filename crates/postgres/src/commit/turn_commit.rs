@@ -11,23 +11,23 @@ use crate::commit::columns::Columns;
 use crate::commit::encoded::{EncodedCommit, StoredInstance};
 use crate::connect::connection;
 use crate::error::JobError;
-use crate::fast_path::step::{COMMIT_STEP, Step};
+use crate::fast_path::step::COMMIT_STEP;
+use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::schema::call::Argument;
 use crate::schema::number::place;
 use crate::store::Store;
 
-/// A turn that was committed, and what it changed; `None` if a direct turn does not follow.
+/// A committed turn and its changes; `None` if a direct turn does not follow what is stored.
 pub(crate) type Committed = Result<(Option<CommittedTurn>, Changes), JobError>;
 
-/// Commits turns under live leases, in one call. `Err` means that none was committed. Without turns
-/// it is a rehearsal, as for everything that is written in groups.
+/// Commits turns in one call. `Err` means that none was committed. Without turns it warms up.
 pub(crate) async fn commit_turns(
     store: &Store,
     client: &Object,
     commits: &[&EncodedCommit],
 ) -> Result<Vec<Committed>, JobError> {
-    if let Some(step) = Step::of(commits) {
+    if let Some(step) = store.fast_path.step(commits) {
         return Ok(vec![step.store(store, client).await?]);
     }
     let columns = Columns::of(commits);
@@ -50,19 +50,19 @@ pub(crate) async fn commit_turns(
     ]);
     let rows = connection::call(client, &store.schema, COMMIT_TURNS, &arguments).await?;
     let Some(row) = rows.first() else {
-        return Err(JobError::Broken("commit_turns gave no answer".to_owned()));
+        return Err(JobError::Broken("commit_turns returned no row".to_owned()));
     };
-    Ok(read_answer(store, row, commits))
+    Ok(outcomes(store, row, commits))
 }
 
 /// The function that commits these.
-pub(crate) fn function(commits: &[&EncodedCommit]) -> &'static str {
-    if Step::of(commits).is_some() { COMMIT_STEP } else { COMMIT_TURNS }
+pub(crate) fn function(store: &Store, commits: &[&EncodedCommit]) -> &'static str {
+    if store.fast_path.step(commits).is_some() { COMMIT_STEP } else { COMMIT_TURNS }
 }
 
-fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
+fn outcomes(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
     store.observe_server_time(row.get("o_now"));
-    // Without codes all are committed.
+    // Without codes, all are committed.
     let codes: Vec<i32> = row.get::<_, Option<_>>("o_codes").unwrap_or_default();
     let mut instances = stored_instances(row);
     let ids: Vec<i64> = row.get::<_, Option<_>>("o_work_ids").unwrap_or_default();
@@ -80,19 +80,18 @@ fn read_answer(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Comm
     };
     let mut outcomes: Vec<Committed> = commits.iter().enumerate().map(outcome).collect();
     if let Some(Ok((_, changes))) = outcomes.iter_mut().find(|it| it.is_ok()) {
-        changes.orchestrator_queue |= !ready.is_empty();
-        changes.work_locks |= row.get::<_, bool>("o_lost");
+        after_commit::add_shared(changes, !ready.is_empty(), row.get("o_lost"));
     }
     outcomes
 }
 
-/// Instances as they are stored now, by the place of their turn.
+/// Instances as stored now, by the number of their turn.
 fn stored_instances(row: &Row) -> HashMap<i32, StoredInstance> {
     let turns: Vec<i32> = row.get("o_turns");
     let incarnations: Vec<Option<i64>> = row.get("o_incarnations");
     let customs: Vec<Option<String>> = row.get("o_customs");
     let versions: Vec<i64> = row.get("o_custom_versions");
-    // Nothing is said of the custom status of turns that an earlier try committed.
+    // The custom status is missing for turns that an earlier attempt committed.
     let mut customs = customs.into_iter().zip(versions);
     let instance =
         |(turn, incarnation)| (turn, StoredInstance { incarnation, custom_status: customs.next() });

@@ -1,4 +1,4 @@
-//! Connections: one pool for fetches and reads, one for commits, and single ones for listening.
+//! Connections: one pool for fetches and reads, one for commits, and one connection that listens.
 
 use std::time::Duration;
 
@@ -16,24 +16,24 @@ use crate::schema::call::{Argument, Call};
 use crate::schema::namespace::Schema;
 use crate::{PostgresError, limits};
 
-/// The oldest server that has everything we use.
+/// The oldest server that supports everything this crate uses.
 const SERVER_VERSION_MIN: i32 = 130_000;
 
-/// What a statement is run with.
+/// The parameters of a statement.
 pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
 /// Makes connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
     location: Location,
-    /// Fetches, reads and whatever is not committed in groups.
+    /// For fetches, reads and changes outside of group commit.
     pub(crate) pool: Pool,
-    /// Commits, so that they never wait for reads.
+    /// For commits, so that they never wait for reads.
     pub(crate) writers: Pool,
 }
 
 impl Connections {
-    /// Sets up the pools; nothing is connected yet.
+    /// Creates the pools; connects nothing yet.
     pub(crate) fn new(mut location: Location, settings: &Settings) -> Result<Self, PostgresError> {
         let config = &mut location.config;
         if config.get_connect_timeout().is_none() {
@@ -42,7 +42,7 @@ impl Connections {
         if config.get_application_name().is_none() {
             config.application_name("duroxide");
         }
-        // A server that vanished without a word must not hold a call for hours.
+        // A server that vanished silently must not block a call for hours.
         config.keepalives_idle(Duration::from_secs(30));
         config.tcp_user_timeout(Duration::from_secs(30));
         config.ssl_mode(tls::driver_mode(location.tls.mode));
@@ -59,8 +59,7 @@ impl Connections {
     }
 }
 
-/// What the server is asked for when a connection begins. Those of the URL win over the limits in
-/// front of them.
+/// The server settings of a connection. Those of the URL override the limits in front of them.
 fn options(of_url: &str, settings: &Settings) -> String {
     format!(
         "-c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
@@ -83,14 +82,14 @@ fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Po
     };
     Pool::builder(manager)
         .max_size(size)
-        // The connection that was used last has its plans made and its memory warm.
+        // The connection that was used last has its plans cached.
         .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(settings.pool_wait))
         .create_timeout(Some(limits::CONNECT_TIMEOUT))
         .recycle_timeout(Some(limits::CONNECT_TIMEOUT))
         .runtime(Runtime::Tokio1)
         .build()
-        .map_err(|error| PostgresError::CannotConnect { reason: error.to_string() })
+        .map_err(|error| PostgresError::cannot_connect(error.to_string()))
 }
 
 /// Runs a prepared statement.
@@ -114,7 +113,7 @@ pub(crate) async fn call(
     query(client, &call.sql, &call.values).await
 }
 
-/// Refuses a server that lacks something.
+/// Refuses a server that lacks a requirement.
 pub(crate) fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError> {
     let reason = if version < SERVER_VERSION_MIN {
         format!("PostgreSQL 13 or newer is needed, this is {}", version / 10_000)
@@ -131,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_url_says_of_silent_nodes_comes_last_and_wins() {
+    fn the_url_overrides_the_limits_for_silent_nodes() {
         let settings = Settings::default();
         let ours = "-c idle_in_transaction_session_timeout=10000 ";
         assert!(options("", &settings).starts_with(ours));

@@ -1,9 +1,7 @@
 //! Opening a database: checks, migrations, warm connections and background tasks.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
-use duroxide_core::providers::ChangeHub;
 use tokio::task::AbortHandle;
 use uuid::Uuid;
 
@@ -11,10 +9,12 @@ use crate::clock::DatabaseClock;
 use crate::connect::connection::{self, Connections};
 use crate::connect::options::{Migrations, Settings};
 use crate::connect::url::Location;
+use crate::fast_path::switch::FastPath;
 use crate::fast_path::warm_up;
 use crate::fetch::empty_poll::EmptyPoll;
-use crate::fetch::undo::Returning;
-use crate::notify::channel::{self, Outbox};
+use crate::fetch::undo::DroppedFetches;
+use crate::notify::notifier::Notifier;
+use crate::notify::{listener, outbox};
 use crate::read::reader::Reader;
 use crate::schema::migrations;
 use crate::schema::namespace::Schema;
@@ -57,26 +57,25 @@ impl PostgresProvider {
         }
         let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms() AS now"), &[]).await?;
         drop(client);
+        let fast_path = FastPath::new(settings.fast_path);
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let store = Arc::new(Store {
             connections,
             schema,
             settings,
             node: random.cast_signed(),
-            hub: ChangeHub::default(),
-            outbox: Outbox::default(),
-            returning: Returning::default(),
+            notifier: Notifier::default(),
+            dropped_fetches: DroppedFetches::default(),
             empty_poll: EmptyPoll::default(),
-            starts: Arc::default(),
-            queue_news: AtomicU64::default(),
+            fast_path,
             database_clock: Arc::new(DatabaseClock::new(from_db(clock.get("now")))),
         });
         warm_up::warm_up(&store).await;
         let writer = Writer::start(&store);
         let reader = Reader::start(&store);
         let background = Background(vec![
-            tokio::spawn(channel::listen(Arc::clone(&store))).abort_handle(),
-            tokio::spawn(channel::tell(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(listener::listen(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(outbox::send(Arc::clone(&store))).abort_handle(),
         ]);
         Ok(Self { store, writer, reader, _background: background })
     }

@@ -1,4 +1,4 @@
-//! How a database is opened.
+//! Settings of a provider.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use crate::{PostgresError, PostgresProvider, limits};
 /// The schema that is used unless another is named.
 pub(crate) const SCHEMA_DEFAULT: &str = "duroxide";
 
-/// What is done about missing tables when a database is opened.
+/// What opening a database does about missing tables and functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Migrations {
-    /// They are made. Any number of nodes may do this at once.
+    /// Creates them. Any number of nodes may do this at once.
     #[default]
     Run,
-    /// They are somebody else's business: opening fails unless everything is there.
+    /// Fails unless everything is in place, and changes nothing.
     Verify,
 }
 
@@ -34,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) safety_poll: Duration,
     pub(crate) warm_grace: Duration,
     pub(crate) ssl_mode: Option<SslMode>,
+    pub(crate) fast_path: bool,
 }
 
 impl Default for Settings {
@@ -49,6 +50,7 @@ impl Default for Settings {
             safety_poll: limits::SAFETY_POLL,
             warm_grace: limits::WARM_GRACE,
             ssl_mode: None,
+            fast_path: true,
         }
     }
 }
@@ -65,14 +67,14 @@ impl PostgresProviderBuilder {
         Self { url: url.to_owned(), settings: Settings::default() }
     }
 
-    /// The schema that holds the tables, one for each tenant. Taken as it is and quoted.
+    /// The schema that holds the tables, one for each tenant. Any name works: it is quoted.
     #[must_use]
     pub fn with_schema(mut self, name: &str) -> Self {
         name.clone_into(&mut self.settings.schema);
         self
     }
 
-    /// What is done about missing tables.
+    /// What to do about missing tables and functions.
     #[must_use]
     pub fn with_migrations(mut self, migrations: Migrations) -> Self {
         self.settings.migrations = migrations;
@@ -86,7 +88,7 @@ impl PostgresProviderBuilder {
         self
     }
 
-    /// Commits under way at once; at least one. Whatever waits meanwhile shares the next one.
+    /// Commits under way at once; at least one. Jobs that wait meanwhile share the next one.
     #[must_use]
     pub fn with_writers(mut self, count: usize) -> Self {
         self.settings.writers = count.max(1);
@@ -100,44 +102,53 @@ impl PostgresProviderBuilder {
         self
     }
 
-    /// Statements that take longer are cancelled and tried again.
+    /// The server cancels statements that take longer, and the provider retries them.
     #[must_use]
     pub fn with_statement_timeout(mut self, timeout: Duration) -> Self {
         self.settings.statement_timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
-    /// How often a waiting fetch looks although it heard of nothing.
+    /// How often a waiting fetch polls although no notification came.
     #[must_use]
     pub fn with_safety_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.safety_poll = interval.max(Duration::from_millis(1));
         self
     }
 
-    /// How long an instance is left to the node that committed its last turn and holds its
-    /// history, before any node may take it. Zero leaves it to nobody.
+    /// How long other nodes leave an instance to the node that committed its last turn and has its
+    /// history in memory. Zero lets any node lease it at once.
     #[must_use]
     pub fn with_warm_grace(mut self, grace: Duration) -> Self {
         self.settings.warm_grace = grace;
         self
     }
 
-    /// How much the connection is protected; wins over `sslmode` in the URL.
+    /// How much TLS protects connections; overrides `sslmode` in the URL.
     #[must_use]
     pub fn with_ssl_mode(mut self, mode: SslMode) -> Self {
         self.settings.ssl_mode = Some(mode);
         self
     }
 
-    /// Judges leases and visibility by this clock instead of the database's. For tests: all nodes
-    /// of a schema must share it.
+    /// Uses this clock for leases and visibility instead of the server's. For tests: all nodes of a
+    /// schema must share it.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = Some(clock);
         self
     }
 
-    /// Connects, makes or checks the tables and starts the background tasks.
+    /// Whether shortcuts are tried: storing an instance together with its first turn, and committing
+    /// a step of a chain by a statement of its own. Off, everything takes the plain path, with the
+    /// same results and more round trips. For tests and diagnosis.
+    #[must_use]
+    pub fn with_fast_path(mut self, enabled: bool) -> Self {
+        self.settings.fast_path = enabled;
+        self
+    }
+
+    /// Connects, creates or checks the schema and starts the background tasks.
     ///
     /// # Errors
     /// When the database cannot be used; the error says what to do.

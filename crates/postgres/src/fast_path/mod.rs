@@ -1,5 +1,7 @@
-//! Shortcuts that save round trips; the plain path works without them.
+//! Shortcuts that save round trips. `switch` is the only place that tries one; switched off, the
+//! plain path does all the work.
 
 pub(crate) mod starts;
 pub(crate) mod step;
+pub(crate) mod switch;
 pub(crate) mod warm_up;

@@ -1,26 +1,34 @@
 //! Instances that are stored together with their first turn.
 //!
-//! A start that comes while this node fetches turns is handed to a fetch before anything of it is
-//! stored. The commit of that turn stores the instance, and only then is the caller told that it is
-//! started: one transaction instead of a message, a lease and a commit. Whoever does not commit
-//! soon, gives the turn back or wants a longer lease makes the start a message like any other.
+//! A start that comes while this node fetches turns goes to a fetch before anything of it is
+//! stored. The commit of that turn stores the instance: one transaction instead of a message, a
+//! lease and a commit. When a start is durable:
+//!
+//! 1. The caller of a start gets a response only when the start is durable: by the commit of its
+//!    first turn (`t_first` in `commit_turns.sql`), or as a message (`enqueue_messages.sql`).
+//! 2. Either the commit or the caller stores a start, never both: a start moves from `Waiting`
+//!    over `Claimed` to `Committing` or to `Storing`, under one lock.
+//! 3. The caller stores it as a message if no fetch claims it, if its turn is not committed within
+//!    [`FIRST_TURN_WAIT_MAX`](limits::FIRST_TURN_WAIT_MAX), or if the turn's holder needs a lease
+//!    in the database: to renew it, to abandon it, or to commit a turn without a name.
+//! 4. A claimed start becomes a message under the lease of its turn (`lease_first_turns.sql`), so
+//!    that its holder can continue.
+//! 5. A commit of a first turn proves, under the lock of the instance, that nothing of it is stored.
+//!    If it cannot, the commit is refused, and the caller stores the start as a message (1).
+//! 6. While a start is being committed or stored, later starts of the same instance wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use duroxide_core::providers::WorkItem;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
-use crate::commit::encoded::EncodedCommit;
 use crate::fetch::lease_token::TurnToken;
-use crate::fetch::turns::{RawTurn, TurnRequest};
+use crate::fetch::turns::RawTurn;
 use crate::limits;
-use crate::queues::orchestrator_queue::{DelayedMessage, NewMessage, TurnLease};
-use crate::write::group::Work;
-use crate::write::writer::{Answer, Writer};
+use crate::queues::orchestrator_queue::{NewMessage, TurnLease};
 
 /// Starts of this node that are not stored.
 #[derive(Debug, Default)]
@@ -31,14 +39,13 @@ pub(crate) struct Starts {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// Fetches under way, and when the last one ended: whoever fetches comes back.
+    /// Fetches under way, and when the last one returned: a dispatcher fetches again.
     fetches: usize,
-    fetched: Option<Instant>,
-    /// Not handed out yet, the oldest first. Some of them may be gone.
+    fetched_at: Option<Instant>,
+    /// Unclaimed starts, the oldest first. Some of them may be gone.
     waiting: VecDeque<Uuid>,
     starts: HashMap<Uuid, Start>,
-    /// Hashes of instances that were offered. Whoever starts one again would run its code for
-    /// nothing.
+    /// Hashes of offered instances. A second start of one would run its code in vain.
     seen: HashSet<u64>,
 }
 
@@ -46,39 +53,39 @@ struct Inner {
 struct Start {
     message: NewMessage,
     stage: Stage,
-    /// Told that the start is to be stored now, or dropped with it.
+    /// Sends the verdict to the caller; the caller stores the start if it is dropped.
     verdict: Option<oneshot::Sender<Verdict>>,
-    /// Dropped with the start, which whoever waits for that sees.
+    /// Dropped with the start, which its subscribers observe.
     gone: watch::Sender<()>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Waiting,
-    /// A turn of somebody who asked for a lease of this length.
-    HandedOut {
+    /// A dispatcher runs the turn and asked for a lease of this length.
+    Claimed {
         lock_for: i64,
     },
     /// The turn is being committed.
     Committing,
-    /// About to be a message, under the lease of the turn.
+    /// The caller stores it as a message, under the lease of the turn.
     Storing,
 }
 
-/// What the caller of a start is told.
+/// What the caller of a start learns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Committed,
-    /// Somebody who has the turn needs its lease.
+    /// The holder of the turn needs its lease.
     StoreNow,
 }
 
 impl Inner {
-    /// Whether somebody takes one more start.
+    /// Whether a fetch will claim one more start.
     fn is_open(&self) -> bool {
         let returns = |ended: Instant| ended.elapsed() < limits::FETCH_RETURNS_WITHIN;
-        let somebody = self.fetches > 0 || self.fetched.is_some_and(returns);
-        somebody && self.starts.len() < limits::STARTS_OFFERED_MAX
+        let fetches = self.fetches > 0 || self.fetched_at.is_some_and(returns);
+        fetches && self.starts.len() < limits::STARTS_OFFERED_MAX
     }
 
     /// Remembers an instance; false if it was offered before.
@@ -101,20 +108,20 @@ impl Starts {
         self.lock().starts.remove(&id)
     }
 
-    /// From now on until this is dropped, somebody fetches turns.
+    /// A fetch of turns is under way until the guard is dropped.
     pub(crate) fn fetching(&self) -> Fetching<'_> {
         self.lock().fetches += 1;
         Fetching(self)
     }
 
-    /// Hands out first turns, if there are starts.
-    pub(crate) fn take(&self, turns_max: usize, request: &TurnRequest) -> Vec<RawTurn> {
+    /// Claims starts as first turns.
+    pub(crate) fn claim(&self, turns_max: usize, lock_for: i64) -> Vec<RawTurn> {
         let mut turns = Vec::new();
         let mut inner = self.lock();
         while turns.len() < turns_max {
             let Some(id) = inner.waiting.pop_front() else { break };
             let Some(start) = inner.starts.get_mut(&id) else { continue };
-            start.stage = Stage::HandedOut { lock_for: request.lock_for };
+            start.stage = Stage::Claimed { lock_for };
             let instance = start.message.instance.clone();
             let messages = vec![(0, start.message.text.clone())];
             turns.push(RawTurn::first(TurnToken { id, instance }, messages));
@@ -125,18 +132,14 @@ impl Starts {
         turns
     }
 
-    /// Ends when there may be a start to take.
-    pub(crate) async fn arrived(&self) {
-        self.offered.notified().await;
-    }
-
-    fn offer(self: &Arc<Self>, message: &NewMessage) -> Option<Offer> {
+    /// Offers a start to fetches; `None` if the caller must store it.
+    pub(crate) fn offer(self: &Arc<Self>, message: &NewMessage) -> Option<Offer> {
         let mut inner = self.lock();
         if !inner.is_open() || !inner.is_new(&message.instance) {
             return None;
         }
         let id = Uuid::new_v4();
-        let (verdict, told) = oneshot::channel();
+        let (verdict, receiver) = oneshot::channel();
         let start = Start {
             message: message.clone(),
             stage: Stage::Waiting,
@@ -147,23 +150,24 @@ impl Starts {
         inner.waiting.push_back(id);
         drop(inner);
         self.offered.notify_one();
-        Some(Offer { starts: Arc::clone(self), id, told })
+        Some(Offer { starts: Arc::clone(self), id, verdict: receiver })
     }
 
-    /// Ends when no other start of this instance is under way: it would not be the first any more.
-    async fn others(&self, instance: &str) {
+    /// Returns when no other start of this instance is under way: a later one is not the first.
+    pub(crate) async fn wait_for_other_starts(&self, instance: &str) {
         let is_same = |start: &&Start| start.message.instance == instance;
         let gone = self.lock().starts.values().find(is_same).map(|start| start.gone.subscribe());
         until_dropped(gone).await;
     }
 
-    /// The start that a turn is the first of, if it is not stored: whoever has this commits it.
-    async fn board(self: &Arc<Self>, id: Uuid) -> Option<PendingStart> {
+    /// The start that a turn is the first of, if it is not stored. The commit of the turn must then
+    /// store it.
+    pub(crate) async fn join_commit(self: &Arc<Self>, id: Uuid) -> Option<PendingStart> {
         loop {
             let gone = {
                 let mut inner = self.lock();
                 let start = inner.starts.get_mut(&id)?;
-                // Without a verdict to give, the start is about to be stored.
+                // Without a verdict to send, the caller is about to store the start.
                 if start.stage != Stage::Storing && start.verdict.is_some() {
                     start.stage = Stage::Committing;
                     return Some(PendingStart { starts: Arc::clone(self), id });
@@ -179,11 +183,12 @@ impl Starts {
         self.lock().starts.get(&id).is_some_and(|start| start.stage == Stage::Committing)
     }
 
-    /// Ends when the start that a turn is the first of is stored, or will never be.
-    pub(crate) async fn settled(&self, id: Uuid) {
+    /// Makes the caller store the start that a turn is the first of. Returns when it is stored, or
+    /// will never be.
+    pub(crate) async fn wait_until_stored(&self, id: Uuid) {
         let gone = self.lock().starts.get_mut(&id).map(|start| {
             if let Some(verdict) = start.verdict.take_if(|_| start.stage != Stage::Committing) {
-                // Nobody to be told is storing it already.
+                // A caller that no longer waits is storing it already.
                 verdict.send(Verdict::StoreNow).unwrap_or_default();
             }
             start.gone.subscribe()
@@ -201,16 +206,27 @@ async fn until_dropped(gone: Option<watch::Receiver<()>>) {
 #[derive(Debug)]
 pub(crate) struct Fetching<'a>(&'a Starts);
 
+impl Fetching<'_> {
+    pub(crate) fn starts(&self) -> &Starts {
+        self.0
+    }
+
+    /// Returns when there may be a start to claim.
+    pub(crate) async fn start_arrived(&self) {
+        self.0.offered.notified().await;
+    }
+}
+
 impl Drop for Fetching<'_> {
     fn drop(&mut self) {
         let mut inner = self.0.lock();
         inner.fetches = inner.fetches.saturating_sub(1);
-        inner.fetched = Some(Instant::now());
+        inner.fetched_at = Some(Instant::now());
     }
 }
 
-/// A start that is being committed with its first turn or stored as a message, until that ends.
-/// Whoever has its turn waits for the end.
+/// A start that is being committed with its first turn or stored as a message, until that is done.
+/// The holder of its turn waits for that.
 #[derive(Debug)]
 pub(crate) struct PendingStart {
     starts: Arc<Starts>,
@@ -218,8 +234,8 @@ pub(crate) struct PendingStart {
 }
 
 impl PendingStart {
-    /// The commit of the first turn has stored it. Otherwise the caller hears that it has not.
-    fn committed(self) {
+    /// The commit of the first turn has stored it. If this is not called, the caller stores it.
+    pub(crate) fn committed(self) {
         let start = self.starts.remove(self.id);
         if let Some(verdict) = start.and_then(|start| start.verdict) {
             // The caller may have gone away.
@@ -234,36 +250,36 @@ impl Drop for PendingStart {
     }
 }
 
-/// A start until its caller is answered.
-struct Offer {
+/// A start until its caller gets a response.
+pub(crate) struct Offer {
     starts: Arc<Starts>,
     id: Uuid,
-    told: oneshot::Receiver<Verdict>,
+    verdict: oneshot::Receiver<Verdict>,
 }
 
-/// How a start is to be stored that no turn has stored.
-enum Late {
+/// How to store a start that no turn has stored.
+pub(crate) enum Late {
     Message,
     UnderLease(TurnLease),
 }
 
 impl Offer {
     /// Waits until the first turn is committed.
-    async fn committed(&mut self) -> Result<(), Late> {
-        let Ok(told) = timeout(limits::FIRST_TURN_WAIT_MAX, &mut self.told).await else {
+    pub(crate) async fn committed(&mut self) -> Result<(), Late> {
+        let Ok(verdict) = timeout(limits::FIRST_TURN_WAIT_MAX, &mut self.verdict).await else {
             return match self.stop_waiting() {
                 Some(late) => Err(late),
                 // It is being committed, or has just been.
-                None => judge((&mut self.told).await),
+                None => judge((&mut self.verdict).await),
             };
         };
-        match told {
+        match verdict {
             Ok(Verdict::StoreNow) => Err(self.stop_waiting().unwrap_or(Late::Message)),
-            told => judge(told),
+            verdict => judge(verdict),
         }
     }
 
-    /// How the start is to be stored now; `None` if somebody commits it.
+    /// How to store the start now; `None` if a commit stores it.
     fn stop_waiting(&self) -> Option<Late> {
         let mut inner = self.starts.lock();
         let start = inner.starts.get_mut(&self.id)?;
@@ -273,7 +289,7 @@ impl Offer {
                 inner.starts.remove(&self.id);
                 Some(Late::Message)
             }
-            Stage::HandedOut { lock_for } => {
+            Stage::Claimed { lock_for } => {
                 start.stage = Stage::Storing;
                 let _storing = PendingStart { starts: Arc::clone(&self.starts), id: self.id };
                 Some(Late::UnderLease(TurnLease { token: self.id, lock_for, _storing }))
@@ -282,8 +298,8 @@ impl Offer {
     }
 }
 
-fn judge(told: Result<Verdict, oneshot::error::RecvError>) -> Result<(), Late> {
-    match told {
+fn judge(verdict: Result<Verdict, oneshot::error::RecvError>) -> Result<(), Late> {
+    match verdict {
         Ok(Verdict::Committed) => Ok(()),
         Ok(Verdict::StoreNow) | Err(_) => Err(Late::Message),
     }
@@ -292,56 +308,10 @@ fn judge(told: Result<Verdict, oneshot::error::RecvError>) -> Result<(), Late> {
 impl Drop for Offer {
     fn drop(&mut self) {
         let mut inner = self.starts.lock();
-        let is_ours =
-            |start: &Start| matches!(start.stage, Stage::Waiting | Stage::HandedOut { .. });
-        // Somebody else ends what is being committed or stored.
+        let is_ours = |start: &Start| matches!(start.stage, Stage::Waiting | Stage::Claimed { .. });
+        // A `PendingStart` removes what is being committed or stored.
         if inner.starts.get(&self.id).is_some_and(is_ours) {
             inner.starts.remove(&self.id);
         }
     }
-}
-
-/// Commits a fetched turn, together with its instance if that is not stored.
-pub(crate) async fn commit(
-    starts: &Arc<Starts>,
-    writer: &Writer,
-    mut turn: EncodedCommit,
-) -> Answer {
-    let boarded = if turn.metadata.name.is_some() {
-        starts.board(turn.token.id).await
-    } else {
-        // Nothing can be stored that nobody can name.
-        starts.settled(turn.token.id).await;
-        None
-    };
-    turn.is_first = boarded.is_some();
-    let answer = writer.run(Work::Commit(Box::new(turn))).await;
-    if let (Ok(_), Some(boarded)) = (&answer, boarded) {
-        boarded.committed();
-    }
-    answer
-}
-
-/// Adds a message. What starts an instance goes to somebody who fetches, if there is one.
-pub(crate) async fn enqueue(
-    starts: &Arc<Starts>,
-    writer: &Writer,
-    item: &WorkItem,
-    delay: i64,
-) -> Answer {
-    let message = NewMessage::encode_message(item)?;
-    let at_once = delay == 0 && matches!(item, WorkItem::StartOrchestration { .. });
-    if at_once {
-        starts.others(&message.instance).await;
-    }
-    let offer = if at_once { starts.offer(&message) } else { None };
-    let lease = match offer {
-        Some(mut offer) => match offer.committed().await {
-            Ok(()) => return Ok(None),
-            Err(Late::Message) => None,
-            Err(Late::UnderLease(lease)) => Some(lease),
-        },
-        None => None,
-    };
-    writer.run(Work::Message(DelayedMessage { message, delay, lease })).await
 }

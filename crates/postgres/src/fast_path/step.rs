@@ -1,7 +1,5 @@
-//! A lone step of a chain, or its end: the most frequent commit, and the one that is waited for.
-//!
-//! It says the same as any other commit in fewer words. Whatever does not fit is committed like the
-//! rest.
+//! A single step of a chain, or its end: the most frequent commit, and the one that latency depends
+//! on. It needs fewer arguments than other commits. A commit that does not fit takes the plain path.
 
 use std::collections::HashMap;
 
@@ -27,7 +25,7 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    /// The commits as a step, if they are one.
+    /// The commits as a step, if they fit.
     pub(crate) fn of(commits: &[&'a EncodedCommit]) -> Option<Self> {
         let [commit] = commits else { return None };
         let direct = commit.direct.as_ref()?;
@@ -42,7 +40,7 @@ impl<'a> Step<'a> {
         fits.then_some(Self { commit, direct, finished: *finished })
     }
 
-    /// Commits it. `Err` means that it was not committed.
+    /// Commits the step. `Err` means that it was not committed.
     pub(crate) async fn store(
         &self,
         store: &Store,
@@ -88,7 +86,7 @@ impl<'a> Step<'a> {
         ];
         let rows = connection::call(client, &store.schema, COMMIT_STEP, &arguments).await?;
         let Some(row) = rows.first() else {
-            return Err(JobError::Broken("commit_step gave no answer".to_owned()));
+            return Err(JobError::Broken("commit_step returned no row".to_owned()));
         };
         store.observe_server_time(row.get("o_now"));
         let custom_status = row
@@ -105,11 +103,11 @@ impl<'a> Step<'a> {
     }
 }
 
-/// Runs the statements of a step on nothing.
+/// Runs the statements of a step on no rows.
 pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
     let sql = store.schema.sql(WARM_UP_SQL);
     connection::query(client, &sql, &[]).await?;
-    // The statement itself is planned by its first use; that is quick.
+    // The first use plans the call itself; that is quick.
     client.prepare_cached(&store.schema.call(COMMIT_STEP)).await?;
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! Making connections ready before they are needed.
+//! Warms up connections before they are needed.
 //!
-//! The first call of a function on a connection reads the catalogue and plans every statement,
-//! which takes longer than a hundred later calls. A rehearsal runs the functions on nothing.
+//! The first call of a function on a connection reads the catalogue and plans every statement, which
+//! takes longer than a hundred later calls. A warm-up calls the functions without rows.
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::future::{join, join_all};
@@ -17,20 +17,24 @@ use crate::read::history;
 use crate::schema::call::Argument;
 use crate::store::Store;
 
-/// Makes the connections ready that a node uses all the time. What fails here is said by the call
-/// that needs it.
+/// Warms up the connections that a node always uses. If that fails, the first call that needs the
+/// connection reports why.
 pub(crate) async fn warm_up(store: &Store) {
     let readers = store.settings.connections.min(limits::WARM_READERS);
-    let (written, read) = join(
+    let (writers, readers) = join(
         connections(&store.connections.writers, store.settings.writers),
         connections(&store.connections.pool, readers),
     )
     .await;
-    let written = join_all(written.iter().map(|client| warm_up_writer(store, client)));
-    let read = join_all(read.iter().map(|client| warm_up_reader(store, client)));
-    let (written, read) = join(written, read).await;
-    for error in written.into_iter().chain(read).filter_map(Result::err) {
-        tracing::debug!(%error, "a connection could not be made ready");
+    let writers = join_all(writers.iter().map(|client| warm_up_writer(store, client)));
+    let readers = join_all(readers.iter().map(|client| warm_up_reader(store, client)));
+    let (writers, readers) = join(writers, readers).await;
+    for error in writers.into_iter().chain(readers).filter_map(Result::err) {
+        tracing::debug!(
+            target: "duroxide::providers::postgres",
+            %error,
+            "could not warm up a connection; its first call takes longer"
+        );
     }
 }
 

@@ -1,23 +1,24 @@
-//! What a fetch of turns saw at its end: nothing else to take. The next one need not look to know.
+//! Remembers that the last fetch of turns left nothing behind, so that the next one waits without
+//! an empty poll.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::{ChangeWatch, FetchFilter, TurnFetch};
 use tokio::time::Instant;
 
-/// The end of the last fetch that took all there was.
+/// The last fetch that leased all fetchable turns, if no other fetch came since.
 #[derive(Debug, Default)]
 pub(crate) struct EmptyPoll(Mutex<Option<LastPoll>>);
 
-/// A look that left nothing to take, for a caller with these abilities.
+/// A poll that left nothing fetchable for a caller that can run these versions.
 #[derive(Debug)]
 pub(crate) struct LastPoll {
     filter: FetchFilter,
-    /// Made before the look, so that it knows of every change since.
+    /// Created before the poll, so that it sees every change since.
     pub(crate) changes: ChangeWatch,
     /// When something may become fetchable although nothing changes.
     pub(crate) due: Option<u64>,
-    pub(crate) looked: Instant,
+    pub(crate) polled_at: Instant,
 }
 
 impl EmptyPoll {
@@ -25,18 +26,18 @@ impl EmptyPoll {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps what a fetch saw.
+    /// Remembers a poll.
     pub(crate) fn keep(
         &self,
         fetch: &TurnFetch<'_>,
         changes: ChangeWatch,
         due: Option<u64>,
-        looked: Instant,
+        polled_at: Instant,
     ) {
-        *self.lock() = Some(LastPoll { filter: fetch.filter.clone(), changes, due, looked });
+        *self.lock() = Some(LastPoll { filter: fetch.filter.clone(), changes, due, polled_at });
     }
 
-    /// What is known to a fetch before it looks. A caller who does not wait wants a look.
+    /// The poll that this fetch need not repeat. A caller that does not wait always polls.
     pub(crate) fn take(&self, fetch: &TurnFetch<'_>) -> Option<LastPoll> {
         if fetch.poll_timeout.is_zero() {
             return None;

@@ -1,4 +1,4 @@
-//! Tokens name what they are a lease of, so that no index on tokens is needed.
+//! A token contains the key of the leased row, so that no index on tokens is needed.
 
 use uuid::Uuid;
 
@@ -11,12 +11,12 @@ pub(crate) struct TurnToken {
 }
 
 impl TurnToken {
-    /// The text that callers hold.
+    /// The text that callers get.
     pub(crate) fn text(&self) -> String {
         format!("lock_{}:{}", self.id, self.instance)
     }
 
-    /// Reads a token; `None` if it is none of ours.
+    /// Reads a token; `None` if this provider did not make it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (id, instance) = parts(text)?;
         Some(Self { id, instance: instance.to_owned() })
@@ -32,12 +32,12 @@ pub(crate) struct WorkToken {
 }
 
 impl WorkToken {
-    /// The text that callers hold.
+    /// The text that callers get.
     pub(crate) fn text(&self) -> String {
         format!("lock_{}:{}", self.id, self.row)
     }
 
-    /// Reads a token; `None` if it is none of ours.
+    /// Reads a token; `None` if this provider did not make it.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (id, row) = parts(text)?;
         Some(Self { id, row: row.parse().ok()? })
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_comes_back_whatever_the_instance_is_called() {
+    fn a_token_is_read_back_for_any_instance_id() {
         let token = TurnToken { id: Uuid::new_v4(), instance: "a:lock_: b".to_owned() };
         assert_eq!(TurnToken::parse(&token.text()), Some(token));
         let token = WorkToken { id: Uuid::new_v4(), row: 7 };
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_did_not_make_is_no_token() {
+    fn a_foreign_text_is_no_token() {
         for text in ["", "lock_", "lock_:", "lock_1:a", "nonsense", "lock_\0:a"] {
             assert_eq!(TurnToken::parse(text), None, "{text}");
             assert_eq!(WorkToken::parse(text), None, "{text}");

@@ -1,5 +1,6 @@
-//! Leasing turns and activities, and waiting for them.
+//! Leasing turns and activities, waiting for them, and releasing leases.
 
+pub(crate) mod calls;
 pub(crate) mod empty_poll;
 pub(crate) mod lease_token;
 pub(crate) mod turn_lock;

@@ -1,23 +1,26 @@
-//! Leases of turns: extending them and giving them back.
+//! Leases of turns: renewing and abandoning them.
 
 use duroxide_core::providers::ProviderErrorKind;
+
+use std::time::Duration;
 
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::notify::change::Changes;
+use crate::schema::number::lease_length;
 use crate::store::Store;
 
-/// Extends a live lease from now.
+/// Extends a live lease from now on.
 pub(crate) async fn renew(
     store: &Store,
     token: &TurnToken,
     extend_for: i64,
 ) -> Result<(), JobError> {
-    if store.starts.is_committing(token.id) {
-        // There is no lease yet that could run out.
+    if store.fast_path.is_committing(token.id) {
+        // No lease exists yet that could expire.
         return Ok(());
     }
-    store.starts.settled(token.id).await;
+    store.fast_path.wait_for_lease(token.id).await;
     let rows = store
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
@@ -40,38 +43,48 @@ pub(crate) async fn renew(
     }
 }
 
-/// The error for a token that nobody holds.
+/// The error for a token without a lease.
 pub(crate) fn unknown_token() -> JobError {
     JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token")
 }
 
-/// The error for a lease that has run out.
+/// The error for an expired lease.
 pub(crate) fn expired() -> JobError {
     JobError::refused(ProviderErrorKind::LostLease, "Instance lock expired")
 }
 
-/// How a turn is given back.
+/// How a lease is released.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GiveBack {
+pub(crate) struct Release {
     /// Hides the messages for this long.
     pub(crate) delay: Option<i64>,
-    /// Takes the attempt back.
+    /// Does not count the attempt.
     pub(crate) ignore_attempt: bool,
 }
 
-/// Gives a turn back. Only messages that it holds are touched: later arrivals stay visible.
+impl Release {
+    /// For a lease that its caller never received.
+    pub(crate) const UNTOUCHED: Self = Self { delay: None, ignore_attempt: true };
+
+    /// As the contract states it.
+    pub(crate) fn new(delay: Option<Duration>, ignore_attempt: bool) -> Self {
+        Self { delay: delay.map(lease_length), ignore_attempt }
+    }
+}
+
+/// Releases a turn. Changes only the messages that it holds: later arrivals stay visible.
 pub(crate) async fn abandon(
     store: &Store,
     token: &TurnToken,
-    how: GiveBack,
+    how: Release,
 ) -> Result<Changes, JobError> {
-    store.starts.settled(token.id).await;
+    store.fast_path.wait_for_lease(token.id).await;
     let rows = store
         .change(
             "WITH released AS (
                  DELETE FROM {schema}.instance_locks l
                  WHERE l.instance_id = $2 AND l.lock_token = $3 RETURNING l.message_ids
-             ), given_back AS (
+             ), returned AS (
                  UPDATE {schema}.orchestrator_queue q
                  SET visible_at = coalesce(
                          coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
@@ -86,7 +99,7 @@ pub(crate) async fn abandon(
                 &token.instance,
                 &token.id,
                 &how.delay,
-                // A fetch does not count on the messages themselves; the end of a lease does.
+                // A fetch does not change the attempt counts of messages; the end of a lease does.
                 &i32::from(!how.ignore_attempt),
             ],
         )

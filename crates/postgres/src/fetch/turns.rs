@@ -1,4 +1,4 @@
-//! Handing out turns.
+//! Leasing turns.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use crate::connect::connection;
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
-use crate::fetch::turn_lock::{self, GiveBack};
+use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
 use crate::read::history;
 use crate::schema::call::Argument;
@@ -25,7 +25,7 @@ use crate::schema::stored_text::from_stored;
 use crate::schema::version_key::version_key;
 use crate::store::Store;
 
-/// What a dispatcher asks for.
+/// What a dispatcher requests.
 pub(crate) struct TurnRequest {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: i64,
@@ -39,7 +39,7 @@ pub(crate) struct TurnBatch {
     pub(crate) turns: Vec<RawTurn>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
-    /// The call stopped before it had looked at everything.
+    /// The call stopped before it had checked everything.
     pub(crate) unfinished: bool,
 }
 
@@ -59,14 +59,14 @@ pub(crate) struct RawTurn {
     mark: Option<HistoryMark>,
 }
 
-/// The part of a history that the caller does not hold.
+/// The part of a history that the caller does not have.
 #[derive(Debug)]
 enum StoredHistory {
     /// Not read yet.
     Missing,
     /// All of it.
     Whole(Vec<String>),
-    /// What follows an event that the caller holds.
+    /// What follows an event that the caller has.
     After(i64, Vec<String>),
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn fetch_turns(
     complete(store, request, read_batch(store, &rows)).await
 }
 
-/// Runs the statements of a fetch on nothing.
+/// Runs the statements of a fetch on no rows.
 pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
     let filter = Arc::new(FetchFilter::everything());
     let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter, known: None };
@@ -95,7 +95,7 @@ pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobErr
 }
 
 impl TurnRequest {
-    /// How many turns are handed out at the most.
+    /// How many turns one call may lease.
     fn turns_max_in_db(&self) -> i32 {
         let turns_max = self.turns_max.min(limits::TURNS_PER_FETCH_MAX);
         i32::try_from(turns_max).unwrap_or(i32::MAX)
@@ -184,7 +184,7 @@ fn log_orphans(row: &Row) {
     }
 }
 
-/// Adds the histories that neither came with the turns nor are held by the caller.
+/// Reads the histories that neither came with the turns nor the caller has.
 async fn complete(
     store: &Store,
     request: &TurnRequest,
@@ -202,7 +202,11 @@ async fn complete(
     if let Err(error) = read {
         // `Err` means that nothing is locked.
         if let Err(error) = undo(store, batch).await {
-            tracing::warn!(%error, "turns cannot be given back; their leases will run out");
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %error,
+                "could not release turns; their leases will expire"
+            );
         }
         return Err(error);
     }
@@ -254,7 +258,7 @@ fn raw_turn(row: &Row, instance: String) -> RawTurn {
     }
 }
 
-/// Reads what neither came with the turn nor is held by the caller.
+/// Reads what neither came with the turn nor the caller has.
 async fn read_history(store: &Store, turn: &mut RawTurn) -> Result<(), JobError> {
     let (Some(execution_id), Some(last)) = (turn.execution_id, turn.last_event) else {
         turn.history = StoredHistory::Whole(Vec::new());
@@ -267,7 +271,7 @@ async fn read_history(store: &Store, turn: &mut RawTurn) -> Result<(), JobError>
             turn.history = StoredHistory::After(held, Vec::new());
             return Ok(());
         }
-        // A database restored from a backup may be older than what the caller holds.
+        // A database restored from a backup may be older than what the caller has.
         let mut rows = history::rows_from(store, instance, execution_id, held).await?;
         if rows.first().is_some_and(|(id, _)| *id == held) {
             let after = rows.drain(1..).map(|(_, text)| text).collect();
@@ -282,12 +286,11 @@ async fn read_history(store: &Store, turn: &mut RawTurn) -> Result<(), JobError>
     Ok(())
 }
 
-/// Gives back turns that nobody took, as if they had not been fetched.
+/// Releases turns whose caller went away, as if they had not been fetched.
 pub(crate) async fn undo(store: &Store, batch: TurnBatch) -> Result<(), JobError> {
     for turn in batch.turns {
-        let untouched = GiveBack { delay: None, ignore_attempt: true };
-        match turn_lock::abandon(store, &turn.token, untouched).await {
-            // Someone else has taken or deleted it since: there is nothing left to give back.
+        match turn_lock::abandon(store, &turn.token, Release::UNTOUCHED).await {
+            // Another node leased it or a client deleted it since: this lease no longer exists.
             Ok(changes) => store.publish(changes),
             Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
@@ -296,7 +299,7 @@ pub(crate) async fn undo(store: &Store, batch: TurnBatch) -> Result<(), JobError
     Ok(())
 }
 
-/// Decodes a turn. What cannot be read concerns nobody but its instance.
+/// Decodes a turn. What cannot be decoded concerns only its instance.
 pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
     let (texts, after) = match turn.history {
         StoredHistory::Missing => (Vec::new(), 0),
@@ -308,10 +311,11 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
         serde_json::from_str::<WorkItem>(text)
             .inspect_err(|error| {
                 tracing::error!(
+                    target: "duroxide::providers::postgres",
                     row = id,
-                    %instance,
+                    instance_id = %instance,
                     %error,
-                    "a message of the orchestrator queue cannot be read and is left out"
+                    "could not decode a message of the orchestrator queue; skipping it"
                 );
             })
             .ok()
@@ -323,6 +327,7 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
     };
     let (orchestration_name, version) =
         turn.named.unwrap_or_else(|| identify(&texts, turn.execution_id, &messages));
+    // Without a readable history, what the caller has cannot be trusted either.
     let history_after = if history_error.is_some() { 0 } else { after };
     FetchedTurn::new(
         OrchestrationItem {
@@ -341,7 +346,7 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
     .with_history_after(history_after)
 }
 
-/// What an instance runs that is not stored: its history was seeded, or a message starts it.
+/// The orchestration of an instance that is not stored: from seeded history or its start.
 fn identify(
     texts: &[String],
     execution_id: Option<i64>,

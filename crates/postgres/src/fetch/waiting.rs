@@ -1,8 +1,8 @@
-//! Waiting for work without asking again and again.
+//! Waiting for work without polling again and again.
 //!
-//! The watch is made before the first look, so no change is missed. After a look that found
-//! nothing, the wait ends at a change, when something becomes due, or at the caller's limit. A slow
-//! look now and then is the safety net for what a dead node did not tell.
+//! A fetch creates its watch before the first poll, so that it misses no change. After an empty
+//! poll it waits for a change, for the next due time, or for the caller's limit. A slow safety poll
+//! finds what a dead node did not announce.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +15,7 @@ use duroxide_core::providers::{
 use tokio::time::Instant;
 
 use crate::error::{During, JobError};
+use crate::fast_path::starts::Fetching;
 use crate::fetch::turns::{self, TurnBatch, TurnRequest};
 use crate::fetch::undo;
 use crate::limits;
@@ -38,53 +39,60 @@ pub(crate) async fn fetch_turns(
         filter: Arc::new(fetch.filter.clone()),
         known: fetch.known.clone(),
     });
-    let fetching = fetch.filter.allows_new_instances().then(|| store.starts.fetching());
-    let mut looked = Instant::now();
+    let fetching = store.fast_path.fetching(&request);
+    let mut polled_at = Instant::now();
     let mut batch = match store.empty_poll.take(&fetch) {
-        Some(quiet) => {
-            wait.changes = quiet.changes;
-            looked = quiet.looked;
-            TurnBatch { next_due: quiet.due, ..TurnBatch::default() }
+        Some(last) => {
+            wait.changes = last.changes;
+            polled_at = last.polled_at;
+            TurnBatch { next_due: last.due, ..TurnBatch::default() }
         }
-        None => look(store, &request).await.during(operation)?,
+        None => poll(store, &request).await.during(operation)?,
     };
     loop {
-        // Starts alone are no reason to leave what is stored waiting.
-        if batch.turns.is_empty() && wait.is_told(looked, batch.next_due) {
+        // Starts alone must not delay stored messages.
+        if batch.turns.is_empty() && wait.must_poll(polled_at, batch.next_due) {
             batch.unfinished = true;
         }
         if !batch.unfinished || !batch.turns.is_empty() {
             let room = request.turns_max.saturating_sub(batch.turns.len());
-            if fetching.is_some() {
-                batch.turns.extend(store.starts.take(room, &request));
+            if let Some(fetching) = &fetching {
+                batch.turns.extend(fetching.claim(room, &request));
             }
             if !batch.turns.is_empty() {
-                // Nobody waits between here and the end: what is taken is handed out.
+                // No await from here on: the caller receives what the fetch claimed.
                 if room > 0 && !batch.unfinished {
-                    store.empty_poll.keep(&fetch, wait.changes, batch.next_due, looked);
+                    store.empty_poll.keep(&fetch, wait.changes, batch.next_due, polled_at);
                 }
                 return Ok(batch.turns.into_iter().map(turns::decode_turn).collect());
             }
             tokio::select! {
-                () = store.starts.arrived(), if fetching.is_some() => continue,
+                () = start_arrived(fetching.as_ref()) => continue,
                 time_is_left = wait.until(batch.next_due) => if !time_is_left {
                     return Ok(Vec::new());
                 }
             }
         }
         if wait.is_due(batch.next_due) {
-            store.time_has_come();
+            store.notifier.messages_became_due();
         }
-        looked = Instant::now();
-        batch = look(store, &request).await.during(operation)?;
+        polled_at = Instant::now();
+        batch = poll(store, &request).await.during(operation)?;
     }
 }
 
-/// Fetches turns that are there.
-async fn look(store: &Arc<Store>, request: &Arc<TurnRequest>) -> Result<TurnBatch, JobError> {
-    let (asked, shared) = (Arc::clone(request), Arc::clone(store));
-    let take = async move { turns::fetch_turns(&shared, &asked).await };
-    undo::taken(store, take, undo_turns).await
+async fn start_arrived(fetching: Option<&Fetching<'_>>) {
+    match fetching {
+        Some(fetching) => fetching.start_arrived().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Leases turns that are fetchable now.
+async fn poll(store: &Arc<Store>, request: &Arc<TurnRequest>) -> Result<TurnBatch, JobError> {
+    let (request, shared) = (Arc::clone(request), Arc::clone(store));
+    let fetch = async move { turns::fetch_turns(&shared, &request).await };
+    undo::undone_if_dropped(store, fetch, undo_turns).await
 }
 
 async fn undo_turns(store: Arc<Store>, batch: TurnBatch) -> Result<(), JobError> {
@@ -101,34 +109,34 @@ pub(crate) async fn fetch_work(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(store, ChangeScope::WorkerQueue, fetch.poll_timeout);
-    let _interest = store.outbox.interest(&fetch.filter.tags);
+    let _interest = store.notifier.outbox.interest(&fetch.filter.tags);
     let request = Arc::new(WorkRequest {
         slots: fetch.slots.to_vec(),
         lock_for: lease_length(fetch.lock_timeout),
         tag_filter: fetch.filter.tags.clone(),
     });
     loop {
-        let (asked, shared) = (Arc::clone(&request), Arc::clone(store));
-        let take = async move { worker_queue::fetch_work(&shared, &asked).await };
-        let batch = undo::taken(store, take, |store, batch| async move {
+        let (request, shared) = (Arc::clone(&request), Arc::clone(store));
+        let poll = async move { worker_queue::fetch_work(&shared, &request).await };
+        let batch = undo::undone_if_dropped(store, poll, |store, batch| async move {
             worker_queue::undo(&store, batch).await
         });
         let batch = batch.await.during(operation)?;
         if !batch.work.is_empty() {
             return Ok(batch.work.into_iter().map(decode_work).collect());
         }
-        // A commit that leases its own activities tells nobody: there is nothing to fetch. Whoever
-        // holds such a lease may lose it.
-        let lease = fetch.lock_timeout.max(limits::LEASE_LOOK_INTERVAL_MIN);
-        let look = store.clock().now_ms().saturating_add(millis(lease));
-        let due = batch.next_due.map_or(look, |due| due.min(look));
+        // A commit announces no activity that it leases itself. If the holder of such a lease dies,
+        // only a poll finds the activity: re-check after one lease.
+        let lease = fetch.lock_timeout.max(limits::LEASE_POLL_INTERVAL_MIN);
+        let poll_at = store.clock().now_ms().saturating_add(millis(lease));
+        let due = batch.next_due.map_or(poll_at, |due| due.min(poll_at));
         if !wait.until(Some(due)).await {
             return Ok(Vec::new());
         }
     }
 }
 
-/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+/// Fetches activities that no worker started in time, waiting up to the poll timeout for the first.
 pub(crate) async fn fetch_overdue(
     store: &Arc<Store>,
     fetch: OverdueFetch,
@@ -140,9 +148,9 @@ pub(crate) async fn fetch_overdue(
     let lock_for = lease_length(fetch.lock_timeout);
     loop {
         let shared = Arc::clone(store);
-        let take =
+        let poll =
             async move { worker_queue::fetch_overdue(&shared, fetch.work_max, lock_for).await };
-        let batch = undo::taken(store, take, |store, batch| async move {
+        let batch = undo::undone_if_dropped(store, poll, |store, batch| async move {
             worker_queue::undo(&store, batch).await
         });
         let batch = batch.await.during("fetch_overdue_work")?;
@@ -164,14 +172,14 @@ struct Wait<'a> {
 impl<'a> Wait<'a> {
     fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
         let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
-        Self { store, changes: store.hub.watch(scope), deadline }
+        Self { store, changes: store.notifier.hub.watch(scope), deadline }
     }
 
-    /// Whether there is a reason to look, before any wait.
-    fn is_told(&mut self, looked: Instant, due: Option<u64>) -> bool {
+    /// Whether there is a reason to poll before any wait.
+    fn must_poll(&mut self, polled_at: Instant, due: Option<u64>) -> bool {
         self.changes.take_news()
             || self.is_due(due)
-            || looked.elapsed() >= self.store.settings.safety_poll
+            || polled_at.elapsed() >= self.store.settings.safety_poll
     }
 
     fn is_due(&self, due: Option<u64>) -> bool {
@@ -191,29 +199,34 @@ impl<'a> Wait<'a> {
                 None => std::future::pending().await,
             }
         };
-        let look_again = now + self.store.settings.safety_poll;
+        let safety_poll = now + self.store.settings.safety_poll;
         tokio::select! {
             () = self.changes.changed() => true,
             () = due => true,
-            () = tokio::time::sleep_until(self.deadline.min(look_again)) => {
+            () = tokio::time::sleep_until(self.deadline.min(safety_poll)) => {
                 Instant::now() < self.deadline
             }
         }
     }
 }
 
-/// An activity whose text cannot be read is handed out under a name that nobody has: it is tried
-/// as often as any other and then fails, so that its orchestration hears of it.
+/// Decodes an activity. One that cannot be decoded gets a name without a handler: it fails after the
+/// usual attempts, and its orchestration receives the failure.
 fn decode_work(work: RawWork) -> FetchedWork {
     let item = match serde_json::from_str(&work.text) {
         Ok(item) => item,
         Err(error) => {
             let row = work.token.row;
-            tracing::error!(row, %error, "an activity of the worker queue cannot be read");
+            tracing::error!(
+                target: "duroxide::providers::postgres",
+                row,
+                %error,
+                "could not decode an activity of the worker queue; it will fail"
+            );
             WorkItem::ActivityExecute {
-                instance: work.asked_by.instance,
-                execution_id: work.asked_by.execution_id,
-                id: work.asked_by.activity_id,
+                instance: work.scheduled.instance,
+                execution_id: work.scheduled.execution_id,
+                id: work.scheduled.activity_id,
                 name: format!("unreadable activity (row {row}: {error})"),
                 input: work.text,
                 session_id: None,
@@ -227,7 +240,7 @@ fn decode_work(work: RawWork) -> FetchedWork {
         .with_overdue(work.overdue.map(Duration::from_millis))
 }
 
-/// A bug in a task of ours.
+/// A bug in a task of this crate.
 pub(crate) fn panicked() -> JobError {
     JobError::Broken("a storage task panicked".to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a call changed, told to waiters on this node and on others once it is durable.
+//! What a call changed. Waiters learn it when the change is durable.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -6,7 +6,7 @@ use duroxide_core::providers::{ChangeHub, ChangeScope, InstanceEnd};
 
 use crate::limits;
 
-/// What was changed.
+/// A set of changes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct Changes {
     pub(crate) orchestrator_queue: bool,
@@ -17,14 +17,14 @@ pub(crate) struct Changes {
     pub(crate) every_instance: bool,
     /// Instances that may have ended.
     pub(crate) instances: BTreeSet<String>,
-    /// Instances that went on.
+    /// Instances that progressed.
     pub(crate) steps: BTreeSet<String>,
-    /// How instances ended that somebody here waits for.
+    /// How instances ended that clients of this node wait for.
     ends: Vec<InstanceEnd>,
 }
 
 impl Changes {
-    /// A message may have become fetchable, or its time is known now.
+    /// A message may have become fetchable, now or at a time that is known now.
     pub(crate) fn orchestrator_queue(&mut self) {
         self.orchestrator_queue = true;
     }
@@ -36,12 +36,12 @@ impl Changes {
         }
     }
 
-    /// A schedule-to-start limit was added, or counts again.
+    /// A schedule-to-start limit was added, or applies again.
     pub(crate) fn start_limits(&mut self) {
         self.start_limits = true;
     }
 
-    /// An activity that someone runs is no longer theirs.
+    /// A worker lost the lease of an activity that it runs.
     pub(crate) fn work_locks(&mut self) {
         self.work_locks = true;
     }
@@ -54,7 +54,7 @@ impl Changes {
         }
     }
 
-    /// An instance went on, or an activity of it reported, and it has not ended.
+    /// An instance progressed, or one of its activities reported, and it has not ended.
     pub(crate) fn step(&mut self, instance: &str) {
         self.make_room();
         if !self.every_instance {
@@ -62,13 +62,13 @@ impl Changes {
         }
     }
 
-    /// An instance ended that somebody here waits for.
+    /// An instance ended that a client of this node waits for.
     pub(crate) fn ended(&mut self, end: InstanceEnd) {
         self.instance(end.instance());
         self.ends.push(end);
     }
 
-    /// What other nodes have to know of it.
+    /// The part that concerns other nodes.
     pub(crate) fn for_others(self) -> Self {
         Self { ends: Vec::new(), ..self }
     }
@@ -109,12 +109,12 @@ impl Changes {
         }
     }
 
-    /// Whether nothing was changed.
+    /// Whether nothing changed.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether nothing was changed that somebody waits for before going on.
+    /// Whether instances progressed and nothing else changed: no waiter is blocked by that.
     pub(crate) fn is_only_steps(&self) -> bool {
         !self.orchestrator_queue
             && self.routes.is_empty()
@@ -124,7 +124,7 @@ impl Changes {
             && self.instances.is_empty()
     }
 
-    /// Wakes whoever waits for one of these changes on this node.
+    /// Wakes the waiters of these changes on this node.
     pub(crate) fn publish(&self, hub: &ChangeHub) {
         if self.orchestrator_queue {
             hub.notify(ChangeScope::OrchestratorQueue);
@@ -144,8 +144,8 @@ impl Changes {
         for instance in &self.steps {
             hub.notify_step(instance);
         }
-        let told: HashSet<&str> = self.ends.iter().map(InstanceEnd::instance).collect();
-        for instance in self.instances.iter().filter(|it| !told.contains(it.as_str())) {
+        let ended: HashSet<&str> = self.ends.iter().map(InstanceEnd::instance).collect();
+        for instance in self.instances.iter().filter(|it| !ended.contains(it.as_str())) {
             hub.notify(ChangeScope::Instance(instance));
         }
         for end in &self.ends {

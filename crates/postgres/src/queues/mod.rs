@@ -1,5 +1,6 @@
 //! The two queues, and sessions, progress and workers beside them.
 
+pub(crate) mod calls;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod sessions;

@@ -60,7 +60,7 @@ impl NewMessage {
         })
     }
 
-    /// Encodes what an activity may end in; refuses any other message.
+    /// Encodes the completion of an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
         if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
             return Self::encode_message(item);
@@ -77,17 +77,17 @@ impl NewMessage {
 pub(crate) struct DelayedMessage {
     pub(crate) message: NewMessage,
     pub(crate) delay: i64,
-    /// Of a start whose first turn somebody has.
+    /// For a start whose first turn already runs.
     pub(crate) lease: Option<TurnLease>,
 }
 
-/// The lease of a turn that was handed out before it was stored. Whoever has the turn of an
-/// instance that is not new has nothing.
+/// The lease of a first turn that runs before its start is stored. If the instance already exists,
+/// this lease is void.
 #[derive(Debug)]
 pub(crate) struct TurnLease {
     pub(crate) token: Uuid,
     pub(crate) lock_for: i64,
-    /// Kept until the message is written, whoever waits for that.
+    /// Kept until the message is written: other calls of the turn wait for that.
     pub(crate) _storing: PendingStart,
 }
 

@@ -1,4 +1,4 @@
-//! What running activities say of themselves.
+//! Progress that running activities report.
 
 use duroxide_core::providers::{ActivityProgress, WorkItem};
 
@@ -10,7 +10,7 @@ use crate::schema::number::{attempts, from_db};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
 
-/// Keeps a report under a live lease.
+/// Stores a report under a live lease.
 pub(crate) async fn record(
     store: &Store,
     token: WorkToken,
@@ -54,7 +54,7 @@ pub(crate) async fn read(store: &Store, instance: &str) -> Result<Vec<ActivityPr
     Ok(rows.iter().map(progress).collect())
 }
 
-/// The name in a stored activity; empty if it cannot be read.
+/// The name in a stored activity; empty if it cannot be decoded.
 pub(crate) fn activity_name(text: &str) -> String {
     match serde_json::from_str(text) {
         Ok(WorkItem::ActivityExecute { name, .. }) => name,

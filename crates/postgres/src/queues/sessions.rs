@@ -1,4 +1,4 @@
-//! Sessions: which owner runs the activities of a session.
+//! Sessions: which worker runs the activities of a session.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(crate) struct NewClaim {
     pub(crate) claimed_at: i64,
 }
 
-/// Takes a claim back, unless the owner has used the session since.
+/// Releases a claim, unless the owner has used the session since.
 pub(crate) async fn release(store: &Store, claim: &NewClaim) -> Result<(), JobError> {
     let rows = store
         .query(
@@ -37,7 +37,7 @@ pub(crate) async fn release(store: &Store, claim: &NewClaim) -> Result<(), JobEr
     Ok(())
 }
 
-/// Extends the live sessions of these owners that were used lately.
+/// Extends the live sessions of these owners that were used recently.
 pub(crate) async fn renew(
     store: &Store,
     owners: &BTreeSet<&str>,

@@ -1,4 +1,4 @@
-//! Activities that nobody has leased, as operators see them.
+//! Activities without a lease, for operators.
 
 use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
@@ -9,13 +9,13 @@ use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::from_stored;
 use crate::store::Store;
 
-/// Tags of activities that nobody has leased, ascending.
+/// Tags of activities without a lease, ascending.
 pub(crate) async fn tags(
     store: &Store,
     after: Option<&str>,
     limit: u32,
 ) -> Result<Vec<Option<String>>, JobError> {
-    // From route to route by one step in the index each; leases that ran out are few.
+    // One index probe per route; expired leases are few.
     let sql = "SELECT w.route FROM (
              SELECT unnest({schema}.ready_routes{v}()) AS route
              UNION
@@ -32,7 +32,7 @@ pub(crate) async fn tags(
     Ok(rows.iter().map(tag).collect())
 }
 
-/// Activities of one tag that nobody has leased, oldest first.
+/// Activities of one tag without a lease, oldest first.
 pub(crate) async fn work(
     store: &Store,
     query: &WaitingWorkQuery,

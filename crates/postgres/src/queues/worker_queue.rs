@@ -1,4 +1,4 @@
-//! Activities: enqueueing, leasing, finishing.
+//! Activities: enqueueing, leasing, completing.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::connect::connection;
 use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
-use crate::fetch::turn_lock::GiveBack;
+use crate::fetch::turn_lock::Release;
 use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::sessions::{self, NewClaim};
@@ -31,7 +31,7 @@ pub(crate) struct NewWork {
     pub(crate) session_id: Option<String>,
     pub(crate) route: String,
     pub(crate) text: String,
-    /// The caller starts it at once: the token and the length of its lease.
+    /// The commit leases it for its caller: the token and the length of the lease.
     pub(crate) lease: Option<(Uuid, i64)>,
     /// How long it may wait for a worker.
     pub(crate) start_limit: Option<i64>,
@@ -77,7 +77,7 @@ pub(crate) fn route(tag: Option<&str>) -> String {
     tag.map_or_else(String::new, |tag| format!("={}", stored(tag)))
 }
 
-/// The routes that a filter takes; `None` means all.
+/// The routes that a filter accepts; `None` means all.
 pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
     let tagged =
         |tags: &HashSet<String>| tags.iter().map(|tag| route(Some(tag))).collect::<Vec<_>>();
@@ -122,7 +122,7 @@ pub(crate) async fn insert_all(
 /// The function that adds activities.
 pub(crate) const ENQUEUE_WORK: &str = "enqueue_work";
 
-/// Activities as the database takes them: one array for each column.
+/// Activities as arguments: one array for each column.
 #[derive(Debug, Default)]
 pub(crate) struct WorkColumns<'a> {
     pub(crate) instances: Vec<&'a str>,
@@ -160,7 +160,7 @@ impl<'a> WorkColumns<'a> {
     }
 }
 
-/// What a worker asks for.
+/// What a worker requests.
 #[derive(Debug)]
 pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
@@ -183,19 +183,19 @@ pub(crate) struct RawWork {
     pub(crate) text: String,
     pub(crate) token: WorkToken,
     pub(crate) attempt_count: u32,
-    /// Who asked for it, by the row's own columns.
-    pub(crate) asked_by: ScheduledActivityIdentifier,
+    /// The activity that the row's own columns name.
+    pub(crate) scheduled: ScheduledActivityIdentifier,
     pub(crate) progress: Option<String>,
-    /// The limit that ran out before anyone started it.
+    /// The limit that passed before a worker started it.
     pub(crate) overdue: Option<u64>,
-    /// The session that was claimed together with it.
+    /// The session that the fetch claimed with it.
     new_claim: Option<NewClaim>,
 }
 
 /// The function that leases activities.
 pub(crate) const FETCH_WORK: &str = "fetch_work";
 
-/// Leases one activity for each slot, in order, as long as there are any.
+/// Leases one activity for each slot, in order, until none is left.
 pub(crate) async fn fetch_work(
     store: &Store,
     request: &WorkRequest,
@@ -215,7 +215,7 @@ pub(crate) async fn fetch_work(
     Ok(read_batch(store, &rows, &owners))
 }
 
-/// Leases activities that nobody started in time, the longest overdue first.
+/// Leases activities that no worker started in time, the longest overdue first.
 pub(crate) async fn fetch_overdue(
     store: &Store,
     work_max: usize,
@@ -257,7 +257,7 @@ fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
         token: WorkToken { row: row.get("o_id"), id: row.get("o_token") },
         text: row.get("o_item"),
         attempt_count: attempts(row.get("o_attempts")),
-        asked_by: ScheduledActivityIdentifier {
+        scheduled: ScheduledActivityIdentifier {
             instance: from_stored(row.get("o_instance")),
             execution_id: from_db(row.get("o_execution")),
             activity_id: from_db(row.get("o_activity")),
@@ -268,30 +268,29 @@ fn raw_work(row: &Row, slot: usize, new_claim: Option<NewClaim>) -> RawWork {
     }
 }
 
-/// Gives back activities that nobody took, as if they had not been fetched.
+/// Releases activities whose caller went away, as if they had not been fetched.
 pub(crate) async fn undo(store: &Store, batch: WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
-        let untouched = GiveBack { delay: None, ignore_attempt: true };
-        match return_unstarted(store, work.token, untouched).await {
-            // Someone else has taken or deleted it since: there is nothing left to give back.
+        match release_unstarted(store, work.token, Release::UNTOUCHED).await {
+            // Another worker leased it or a commit deleted it since: this lease no longer exists.
             Ok(changes) => store.publish(changes),
             Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }
-    // After all activities are back: one that is still leased keeps its session.
+    // After all activities are released: a leased one keeps its session.
     for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
         sessions::release(store, claim).await?;
     }
     Ok(())
 }
 
-/// An activity that has ended.
+/// A completed activity.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) token: WorkToken,
     pub(crate) completion: Option<NewMessage>,
-    /// An earlier try may have been done: then the activity is gone, which is what was wanted.
+    /// An earlier attempt may have succeeded: then the activity is gone, as it should be.
     pub(crate) again: bool,
 }
 
@@ -304,7 +303,7 @@ pub(crate) async fn finish_all(
     client: &Object,
     finished: &[&Finished],
 ) -> Result<Vec<Result<Changes, JobError>>, JobError> {
-    // In the order of the rows, so that two calls cannot wait for each other.
+    // In the order of the rows, so that two calls cannot deadlock.
     let mut ordered: Vec<(usize, &Finished)> = finished.iter().copied().enumerate().collect();
     ordered.sort_by_key(|(_, it)| it.token.row);
     let ids: Vec<i64> = ordered.iter().map(|(_, it)| it.token.row).collect();
@@ -355,7 +354,7 @@ pub(crate) async fn finish_all(
     Ok(finished.iter().enumerate().map(outcome).collect())
 }
 
-/// Extends a live lease from now.
+/// Extends a live lease from now on.
 pub(crate) async fn renew(
     store: &Store,
     token: WorkToken,
@@ -372,28 +371,28 @@ pub(crate) async fn renew(
     if renewed { Ok(()) } else { Err(lost_lease()) }
 }
 
-/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+/// Releases an activity. The lease may have expired, as long as no other worker has leased it.
 pub(crate) async fn abandon(
     store: &Store,
     token: WorkToken,
-    how: GiveBack,
+    how: Release,
 ) -> Result<Changes, JobError> {
-    give_back(store, token, how, false).await
+    release(store, token, how, false).await
 }
 
-/// Gives an activity back whose handler was not called: the lease was no start.
-pub(crate) async fn return_unstarted(
+/// Releases an activity whose handler was not called: the lease does not count as a start.
+pub(crate) async fn release_unstarted(
     store: &Store,
     token: WorkToken,
-    how: GiveBack,
+    how: Release,
 ) -> Result<Changes, JobError> {
-    give_back(store, token, how, true).await
+    release(store, token, how, true).await
 }
 
-async fn give_back(
+async fn release(
     store: &Store,
     token: WorkToken,
-    how: GiveBack,
+    how: Release,
     unstarted: bool,
 ) -> Result<Changes, JobError> {
     let rows = store
@@ -425,7 +424,7 @@ async fn give_back(
     Ok(changes)
 }
 
-/// Which of the tokens no longer hold an activity.
+/// The tokens that no longer hold a lease.
 pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<String>, JobError> {
     let parsed: Vec<Option<WorkToken>> = tokens.iter().map(|it| WorkToken::parse(it)).collect();
     let rows: Vec<i64> = parsed.iter().flatten().map(|token| token.row).collect();
@@ -439,7 +438,7 @@ pub(crate) async fn find_lost(store: &Store, tokens: &[String]) -> Result<Vec<St
     Ok(lost.map(|(token, _)| token.clone()).collect())
 }
 
-/// The error for a lease that is gone.
+/// The error for a lost lease.
 pub(crate) fn lost_lease() -> JobError {
     JobError::refused(
         ProviderErrorKind::LostLease,
@@ -447,7 +446,7 @@ pub(crate) fn lost_lease() -> JobError {
     )
 }
 
-/// Whether a change of one of `changed` concerns a worker that takes `filter`.
+/// Whether a change of one of the routes concerns a worker with this filter.
 pub(crate) fn concerns(filter: &TagFilter, changed: &BTreeSet<String>) -> bool {
     changed.contains(ANY_ROUTE)
         || routes(filter).is_none_or(|routes| routes.iter().any(|it| changed.contains(it)))

@@ -7,7 +7,7 @@ use crate::schema::number::{from_db, lease_length};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
 
-/// Notes that a node runs activities, and forgets those that expired.
+/// Records that a node runs activities, and removes expired nodes.
 pub(crate) async fn announce(
     store: &Store,
     announcement: &WorkerAnnouncement,
@@ -39,14 +39,14 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// Notes that a node runs no more activities.
+/// Records that a node no longer runs activities.
 pub(crate) async fn withdraw(store: &Store, node_id: &str) -> Result<(), JobError> {
     let sql = "DELETE FROM {schema}.workers WHERE node_id = $1";
     store.query(sql, &[&to_stored(node_id)]).await?;
     Ok(())
 }
 
-/// Nodes that have not expired, by their names.
+/// Nodes that have not expired, by name.
 pub(crate) async fn live(store: &Store) -> Result<Vec<LiveWorker>, JobError> {
     let sql = "SELECT node_id, tag_filter, activities, expires_at FROM {schema}.workers
          WHERE expires_at > coalesce($1, {schema}.now_ms()) ORDER BY node_id";

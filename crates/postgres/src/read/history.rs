@@ -56,7 +56,7 @@ impl NewEvent {
     }
 }
 
-/// Appends events as they are, and wakes what was parked. One that is already stored fails all.
+/// Appends events unchanged, and unparks messages. An event that is already stored fails all.
 pub(crate) async fn append(
     store: &Store,
     instance: &str,
@@ -122,7 +122,7 @@ pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u
     Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get("execution_id"))))
 }
 
-/// Decodes stored events; one that cannot be decoded is an error, never left out.
+/// Decodes stored events; one that cannot be decoded is an error and never skipped.
 pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
     texts.iter().map(|text| decode_one(text)).collect()
 }
@@ -139,8 +139,8 @@ fn decode_one(text: &str) -> Result<Event, JobError> {
 /// The function that reads the state of instances.
 pub(crate) const READ_OUTCOMES: &str = "read_outcomes";
 
-/// What is stored about the latest executions of instances, in their order. Says of each whether
-/// its first event is wanted although it has ended.
+/// The stored state of the latest executions of instances, in their order. `first_wanted` asks for
+/// the first event even if the execution has ended.
 pub(crate) async fn stored_statuses(
     store: &Store,
     stored_instances: &[&str],
@@ -151,7 +151,7 @@ pub(crate) async fn stored_statuses(
     store.call_repeatable(READ_OUTCOMES, &arguments).await
 }
 
-/// How the latest execution of an instance stands.
+/// The state of the latest execution of an instance.
 pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
     let outcome = match row.get::<_, Option<String>>("o_ended") {
         Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),

@@ -63,7 +63,7 @@ pub(crate) fn not_found(instance: &str) -> JobError {
 
 /// An instance and all its descendants, root first.
 pub(crate) async fn tree(store: &Store, root: &str) -> Result<Vec<String>, JobError> {
-    // By depth and then by age, as if the children of each were listed in turn.
+    // By depth and then by age, as if the children of each instance were listed in turn.
     let sql = "WITH RECURSIVE tree (instance_id, path) AS (
              SELECT $1::TEXT COLLATE \"C\", ARRAY[]::BIGINT[]
              UNION ALL
@@ -149,7 +149,7 @@ pub(crate) async fn system_metrics(store: &Store) -> Result<SystemMetrics, JobEr
     })
 }
 
-/// Every row of the queues: leased, hidden and parked ones wait as well.
+/// All rows of the queues, with leased, hidden and parked ones.
 pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError> {
     let sql = "SELECT (SELECT count(*) FROM {schema}.orchestrator_queue) AS messages,
              (SELECT count(*) FROM {schema}.worker_queue) AS activities";
@@ -176,7 +176,7 @@ pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64
         .collect())
 }
 
-/// Messages that wait for an instance that does not exist, oldest first.
+/// Messages whose instance does not exist, oldest first.
 pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessage>, JobError> {
     let sql = "SELECT instance_id, work_item, created_at FROM {schema}.orchestrator_queue
          WHERE parked ORDER BY id LIMIT $1";
@@ -265,7 +265,7 @@ fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
 }
 
 impl PostgresProvider {
-    /// Every table as text, for a person who looks for a fault.
+    /// Every table as text, for debugging.
     pub async fn debug_dump(&self) -> String {
         dump(self.store()).await.unwrap_or_else(|error| format!("cannot dump: {error}"))
     }
@@ -278,7 +278,7 @@ async fn dump(store: &Store) -> Result<String, JobError> {
     for table in tables {
         let table: String = table.get("name");
         out.push_str(&format!("== {table} ==\n"));
-        // Our own names: they need no quotes.
+        // The names of this crate need no quotes.
         let sql = format!(
             "SELECT to_json(t)::TEXT AS row FROM {}.{table} t LIMIT $1",
             store.schema.quoted()

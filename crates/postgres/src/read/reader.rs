@@ -1,6 +1,6 @@
-//! Questions about instances in groups: whatever is asked while an answer is under way shares the
-//! next statement. Clients that wait for many instances ask often, and so do workers that run
-//! activities of an instance that is not warm here.
+//! Reads of instance states in groups: requests that arrive while a statement runs share the next
+//! one. Clients that wait for many instances send many requests, and so do workers that run
+//! activities of an instance whose history is not in memory.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::read::history;
 use crate::schema::stored_text::stored;
 use crate::store::Store;
 
-struct Question {
+struct Request {
     instance: String,
     reply: Reply,
 }
@@ -25,79 +25,79 @@ enum Reply {
     StartEvent(oneshot::Sender<Result<Option<Event>, JobError>>),
 }
 
-/// Hands questions to the lane, which ends when this is dropped.
+/// Passes requests to the lane, which stops when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Reader {
-    // Not bounded: each caller waits for its answer, so there are at most as many as callers.
-    questions: mpsc::UnboundedSender<Question>,
+    // Bounded by the callers: each waits for its response.
+    requests: mpsc::UnboundedSender<Request>,
 }
 
 impl Reader {
     /// Starts the lane.
     pub(crate) fn start(store: &Arc<Store>) -> Self {
-        let (questions, waiting) = mpsc::unbounded_channel();
+        let (requests, waiting) = mpsc::unbounded_channel();
         tokio::spawn(serve(Arc::clone(store), waiting));
-        Self { questions }
+        Self { requests }
     }
 
-    /// How an instance stands.
+    /// The state of an instance.
     pub(crate) async fn status(&self, instance: &str) -> Result<InstanceStatus, JobError> {
-        self.ask(instance, Reply::Status).await
+        self.request(instance, Reply::Status).await
     }
 
     /// The start event of the latest execution.
     pub(crate) async fn start_event(&self, instance: &str) -> Result<Option<Event>, JobError> {
-        self.ask(instance, Reply::StartEvent).await
+        self.request(instance, Reply::StartEvent).await
     }
 
-    async fn ask<T>(
+    async fn request<T>(
         &self,
         instance: &str,
         reply: impl FnOnce(oneshot::Sender<Result<T, JobError>>) -> Reply,
     ) -> Result<T, JobError> {
-        let (sender, answer) = oneshot::channel();
+        let (sender, response) = oneshot::channel();
         let stopped = || JobError::stopped("the reader has stopped");
-        let question = Question { instance: stored(instance), reply: reply(sender) };
-        self.questions.send(question).map_err(|_| stopped())?;
-        answer.await.unwrap_or_else(|_| Err(stopped()))
+        let request = Request { instance: stored(instance), reply: reply(sender) };
+        self.requests.send(request).map_err(|_| stopped())?;
+        response.await.unwrap_or_else(|_| Err(stopped()))
     }
 }
 
-async fn serve(store: Arc<Store>, mut waiting: mpsc::UnboundedReceiver<Question>) {
-    let mut questions = Vec::new();
-    while waiting.recv_many(&mut questions, limits::QUESTIONS_PER_READ_MAX).await > 0 {
-        answer_all(&store, &mut questions).await;
+async fn serve(store: Arc<Store>, mut waiting: mpsc::UnboundedReceiver<Request>) {
+    let mut requests = Vec::new();
+    while waiting.recv_many(&mut requests, limits::REQUESTS_PER_READ_MAX).await > 0 {
+        respond_all(&store, &mut requests).await;
     }
 }
 
-/// Each instance is looked at once, however many ask.
-async fn answer_all(store: &Store, questions: &mut Vec<Question>) {
+/// Reads each instance once, however many requests name it.
+async fn respond_all(store: &Store, requests: &mut Vec<Request>) {
     let mut places: HashMap<&str, usize> = HashMap::new();
     let mut instances: Vec<&str> = Vec::new();
     let mut first_wanted: Vec<bool> = Vec::new();
-    for question in &*questions {
-        let place = *places.entry(&question.instance).or_insert_with(|| {
-            instances.push(&question.instance);
+    for request in &*requests {
+        let place = *places.entry(&request.instance).or_insert_with(|| {
+            instances.push(&request.instance);
             first_wanted.push(false);
             instances.len() - 1
         });
-        first_wanted[place] |= matches!(question.reply, Reply::StartEvent(_));
+        first_wanted[place] |= matches!(request.reply, Reply::StartEvent(_));
     }
-    let places: Vec<usize> = questions.iter().map(|it| places[it.instance.as_str()]).collect();
+    let places: Vec<usize> = requests.iter().map(|it| places[it.instance.as_str()]).collect();
     let rows = history::stored_statuses(store, &instances, &first_wanted).await;
-    for (question, place) in questions.drain(..).zip(places) {
+    for (request, place) in requests.drain(..).zip(places) {
         let row = match &rows {
-            Ok(rows) => rows.get(place).ok_or_else(no_answer),
+            Ok(rows) => rows.get(place).ok_or_else(no_row),
             Err(error) => Err(error.clone()),
         };
-        // Whoever asked may have gone away.
-        match question.reply {
+        // The caller may have gone away.
+        match request.reply {
             Reply::Status(reply) => drop(reply.send(row.and_then(history::status))),
             Reply::StartEvent(reply) => drop(reply.send(row.and_then(history::start_event))),
         }
     }
 }
 
-fn no_answer() -> JobError {
-    JobError::Broken("read_outcomes gave no answer for an instance".to_owned())
+fn no_row() -> JobError {
+    JobError::Broken("read_outcomes returned no row for an instance".to_owned())
 }

@@ -1,4 +1,4 @@
-//! PostgreSQL stores signed 64-bit integers; the contract speaks of unsigned ones.
+//! PostgreSQL stores signed 64-bit integers; the contract uses unsigned ones.
 
 /// The stored form. Larger values cannot occur in ids and mean "never" in times.
 pub(crate) fn to_db(value: u64) -> i64 {
@@ -25,7 +25,7 @@ pub(crate) fn lease_length(duration: std::time::Duration) -> i64 {
     to_db(duroxide_core::clock::millis(duration)).min(i64::MAX / 4)
 }
 
-/// A place counted from one, as arrays of the database count.
+/// An index counted from one, as PostgreSQL arrays count.
 pub(crate) fn place(index: usize) -> i32 {
     i32::try_from(index).unwrap_or(i32::MAX - 1) + 1
 }

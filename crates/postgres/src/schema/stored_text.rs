@@ -1,9 +1,9 @@
-//! Texts as they are stored. The database has no text with a zero character in it, so that one is
-//! written as two others and read back.
+//! Texts in their stored form. PostgreSQL refuses a zero character in a text, so that two other
+//! characters replace it.
 
 use std::borrow::Cow;
 
-/// Begins a replacement. It belongs to nobody: the first character for private use.
+/// Starts a replacement: the first character for private use, which has no meaning of its own.
 const ESCAPE: char = '\u{e000}';
 const ZERO: &str = "\u{e000}0";
 const ITSELF: &str = "\u{e000}1";
@@ -34,7 +34,7 @@ pub(crate) fn from_stored(stored: String) -> String {
         match following.next() {
             Some('0') => text.push('\0'),
             Some('1') => text.push(ESCAPE),
-            // Never written by us: kept as it is.
+            // This crate never writes it: kept as it is.
             Some(other) => text.extend([ESCAPE, other]),
             None => text.push(ESCAPE),
         }
@@ -52,7 +52,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_text_comes_back(text in "[\0\u{e000}01a]{0,12}") {
+        fn every_text_is_read_back(text in "[\0\u{e000}01a]{0,12}") {
             let stored = stored(&text);
             prop_assert!(!stored.contains('\0'));
             prop_assert_eq!(from_stored(stored), text);
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_text_is_stored_as_it_is() {
+    fn a_usual_text_is_stored_unchanged() {
         assert!(matches!(to_stored("order 1"), Cow::Borrowed("order 1")));
     }
 }

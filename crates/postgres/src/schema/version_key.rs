@@ -2,7 +2,7 @@
 
 use semver::Version;
 
-// Each ends what stands before it. A release is above all its pre-releases.
+// Each ends the part before it. A release sorts after all its pre-releases.
 const END: u8 = 0;
 const NUMERIC: u8 = 1;
 const TEXT: u8 = 2;

@@ -21,9 +21,9 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// An earlier try may have been done. False if it could not be told from a new one, so that it
-    /// must not be tried again.
-    pub(crate) fn expect_traces(&mut self) -> bool {
+    /// An earlier attempt may have succeeded. False if a repeated one could not detect that, so
+    /// that it must not be repeated.
+    pub(crate) fn may_have_run(&mut self) -> bool {
         match self {
             Self::Commit(commit) => commit.again = true,
             Self::Finish(finished) => finished.again = true,
@@ -33,14 +33,14 @@ impl Work {
     }
 }
 
-/// What became of a job, and what it changed.
+/// The result of a job, and what it changed.
 pub(crate) type Outcome = Result<(Option<CommittedTurn>, Changes), JobError>;
 
-pub(crate) fn no_answer() -> JobError {
-    JobError::Broken("the database gave no answer for a job".to_owned())
+pub(crate) fn no_result() -> JobError {
+    JobError::Broken("the database returned no result for a job".to_owned())
 }
 
-/// Jobs by kind, each with its place.
+/// Jobs by kind, each with its index.
 #[derive(Default)]
 pub(crate) struct Group<'a> {
     commits: Vec<(usize, &'a EncodedCommit)>,
@@ -69,7 +69,7 @@ impl<'a> Group<'a> {
         !self.commits.is_empty()
     }
 
-    /// How many statements it takes.
+    /// How many statements it needs.
     fn kinds(&self) -> usize {
         [
             self.commits.is_empty(),
@@ -82,11 +82,11 @@ impl<'a> Group<'a> {
         .count()
     }
 
-    /// Preparing takes a round trip, and would let what is sent after it overtake it.
+    /// Prepares first: it takes a round trip, and the statements after it would overtake it.
     async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
         let (_, commits) = unzip(&self.commits);
         let functions = [
-            (self.commits.is_empty(), turn_commit::function(&commits)),
+            (self.commits.is_empty(), turn_commit::function(store, &commits)),
             (self.finished.is_empty(), worker_queue::COMPLETE_WORK),
             (self.messages.is_empty(), orchestrator_queue::ENQUEUE_MESSAGES),
             (self.activities.is_empty(), worker_queue::ENQUEUE_WORK),
@@ -107,7 +107,7 @@ impl<'a> Group<'a> {
             return self.run(store, client).await;
         }
         self.prepare(store, client).await?;
-        // One after the other without waiting: the whole transaction is one round trip.
+        // Sends all without waiting: the whole transaction is one round trip.
         let (begun, written, committed) = tokio::join!(
             client.batch_execute("BEGIN"),
             self.run(store, client),
@@ -119,7 +119,7 @@ impl<'a> Group<'a> {
         Ok(written)
     }
 
-    /// Runs the statements, all under way at once.
+    /// Runs the statements, all in flight at once.
     async fn run(&self, store: &Store, client: &Object) -> Result<Vec<Outcome>, JobError> {
         let (finished, messages, activities, commits) = tokio::join!(
             self.write_finished(store, client),
@@ -128,7 +128,7 @@ impl<'a> Group<'a> {
             self.write_commits(store, client),
         );
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
-        outcomes.resize_with(self.jobs(), || Err(no_answer()));
+        outcomes.resize_with(self.jobs(), || Err(no_result()));
         let written = [finished?, messages?, activities?, commits?];
         for (index, outcome) in written.into_iter().flatten() {
             if let Some(place) = outcomes.get_mut(index) {

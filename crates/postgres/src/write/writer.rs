@@ -1,9 +1,9 @@
-//! Commits in groups: whatever waits while a commit is under way shares the next one.
+//! Group commit: jobs that wait while a commit is under way share the next one.
 //!
-//! A few lanes take all jobs that wait, run them in one transaction and answer them: an answer
-//! means durable. A transaction costs more than a job in it, so that a second lane begins only when
-//! many wait. If the transaction fails, each job is run by itself, so that nobody suffers for
-//! somebody else's mistake.
+//! A few lanes claim all waiting jobs, run them in one transaction and respond: a response means
+//! durable. A transaction costs more than a job in it, so that a second lane starts only when many
+//! jobs wait. If the transaction fails, the lane runs each job by itself, so that one bad job does
+//! not fail the others.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -17,10 +17,10 @@ use uuid::Uuid;
 use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
-use crate::store::{Store, Tries};
-use crate::write::group::{Group, Outcome, Work, no_answer};
+use crate::store::{Attempts, Store};
+use crate::write::group::{Group, Outcome, Work, no_result};
 
-/// What became of it. Only a commit has something to say.
+/// The result of a job. Only a commit returns a value.
 pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
 
 struct Job {
@@ -28,7 +28,7 @@ struct Job {
     reply: oneshot::Sender<Answer>,
 }
 
-/// Hands jobs to the lanes, which end when this is dropped.
+/// Passes jobs to the lanes, which stop when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Writer {
     queue: Arc<Queue>,
@@ -42,13 +42,13 @@ struct Queue {
 
 #[derive(Default)]
 struct Waiting {
-    // Not bounded by itself: each caller waits for its answer, so there are at most as many jobs
-    // as callers.
+    // Bounded by the callers: each waits for its result, so that there are no more jobs than
+    // callers.
     jobs: VecDeque<Job>,
     closed: bool,
     /// Lanes that write a group.
     writing: usize,
-    /// Commits whose answer was lost: the same call may come again.
+    /// Commits whose response was lost: the same call may come again.
     uncertain: HashSet<Uuid>,
 }
 
@@ -67,13 +67,12 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Everything that waits, once it is worth a transaction; `None` when there will be nothing
-    /// more.
+    /// All waiting jobs, once they are worth a transaction; `None` after the last one.
     async fn take(&self) -> Option<(Vec<Job>, Writing<'_>)> {
         loop {
             let arrived = self.arrived.notified();
-            // No yielding here, to gather more jobs: a task that yields stays with its thread, and
-            // code of a user may keep that thread for long.
+            // Does not yield to gather more jobs: a task that yields stays on its thread, and user
+            // code may block that thread for long.
             {
                 let mut waiting = self.lock();
                 let count = waiting.jobs.len();
@@ -92,7 +91,7 @@ impl Queue {
     }
 }
 
-/// A group that is being written. Whatever comes meanwhile waits for its end.
+/// A group that is being written. Jobs that arrive meanwhile wait for it.
 struct Writing<'a>(&'a Queue);
 
 impl Drop for Writing<'_> {
@@ -115,7 +114,7 @@ impl Writer {
         Self { queue }
     }
 
-    /// Writes and answers once it is durable. It is written even if the caller goes away.
+    /// Writes a job and responds when it is durable. Writes it even if the caller goes away.
     pub(crate) async fn run(&self, mut work: Work) -> Answer {
         let (reply, answer) = oneshot::channel();
         {
@@ -134,7 +133,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.queue.lock().closed = true;
         self.queue.arrived.notify_waiters();
-        // A lane that was about to wait finds this.
+        // A lane that is about to wait finds this permit.
         self.queue.arrived.notify_one();
     }
 }
@@ -147,24 +146,27 @@ struct Lane {
 impl Lane {
     async fn serve(self) {
         while let Some((jobs, writing)) = self.queue.take().await {
-            // A lane outlives a bug of ours: those who wait see that their answer is gone.
+            // A lane survives a panic: callers see that their response is gone.
             if AssertUnwindSafe(self.write_all(jobs, writing)).catch_unwind().await.is_err() {
-                tracing::error!("writing a group of jobs panicked");
+                tracing::error!(
+                    target: "duroxide::providers::postgres",
+                    "writing a group of jobs panicked; its callers get an error"
+                );
             }
         }
-        // The next lane must not miss the end.
+        // The next lane must see the end too.
         self.queue.arrived.notify_one();
     }
 
     async fn write_all(&self, jobs: Vec<Job>, writing: Writing<'_>) {
         let written = self.write_group(&jobs, Some(writing)).await;
         match written {
-            Ok(outcomes) => self.answer_all(jobs, outcomes),
-            // Others need not wait for tries that may take long.
+            Ok(outcomes) => self.respond_all(jobs, outcomes),
+            // Other groups need not wait for attempts that may take long.
             Err(error) => {
                 for mut job in jobs {
                     let outcome = self.write_alone(&mut job, &error).await;
-                    self.answer_all(vec![job], vec![outcome]);
+                    self.respond_all(vec![job], vec![outcome]);
                 }
             }
         }
@@ -173,17 +175,17 @@ impl Lane {
     /// Writes a job by itself after its group failed with `error`.
     async fn write_alone(&self, job: &mut Job, error: &JobError) -> Outcome {
         let mut error = error.clone();
-        let mut tries = Tries::default();
+        let mut attempts = Attempts::default();
         loop {
-            if error.is_uncertain() && !job.work.expect_traces() {
+            if error.is_uncertain() && !job.work.may_have_run() {
                 return Err(error);
             }
             if error.is_uncertain() || error.is_unavailable() {
-                tries.pause_or_give_up(error).await?;
+                attempts.pause_or_fail(error).await?;
             }
             match self.write_group(std::slice::from_ref(job), None).await {
-                Ok(mut outcomes) => return outcomes.pop().unwrap_or(Err(no_answer())),
-                Err(again) if again.is_uncertain() || again.is_unavailable() => error = again,
+                Ok(mut outcomes) => return outcomes.pop().unwrap_or(Err(no_result())),
+                Err(next) if next.is_uncertain() || next.is_unavailable() => error = next,
                 Err(other) => return Err(other),
             }
         }
@@ -196,18 +198,18 @@ impl Lane {
         writing: Option<Writing<'_>>,
     ) -> Result<Vec<Outcome>, JobError> {
         let client = self.store.connections.writers.get().await?;
-        // By itself it is done again, and an earlier try may have ended at any time.
-        let news = writing.is_some().then(|| self.store.queue_news());
+        // A job that runs by itself is repeated; an earlier attempt may have committed at any time.
+        let changes = writing.is_some().then(|| self.store.notifier.queue_changes());
         let group = Group::of(jobs.iter().map(|job| &job.work));
         let written = group.write(&self.store, &client).await;
         drop(writing);
         if group.has_commits() {
-            self.store.look_again(news.filter(|_| written.is_ok()));
+            self.store.notifier.turns_committed(changes.filter(|_| written.is_ok()));
         }
         written
     }
 
-    fn answer_all(&self, jobs: Vec<Job>, outcomes: Vec<Outcome>) {
+    fn respond_all(&self, jobs: Vec<Job>, outcomes: Vec<Outcome>) {
         let mut changes = Changes::default();
         let mut answers = Vec::with_capacity(jobs.len());
         for (job, outcome) in jobs.into_iter().zip(outcomes) {
@@ -223,12 +225,16 @@ impl Lane {
         self.store.publish(changes);
         for (reply, answer) in answers {
             if let Err(Err(error)) = reply.send(answer) {
-                tracing::warn!(%error, "a storage job failed and nobody waits for its answer");
+                tracing::warn!(
+                    target: "duroxide::providers::postgres",
+                    %error,
+                    "a storage job failed after its caller went away"
+                );
             }
         }
     }
 
-    /// Remembers a commit while nobody knows whether it was done.
+    /// Remembers a commit while its outcome is unknown.
     fn remember(&self, work: &Work, outcome: &Outcome) {
         let Work::Commit(commit) = work else { return };
         let mut waiting = self.queue.lock();

@@ -7,6 +7,7 @@ mod idle;
 mod in_flight;
 mod manual;
 mod nodes;
+mod plain_path;
 mod plans;
 mod proxy;
 mod restore;

@@ -1,0 +1,61 @@
+//! The contract's fetches of one turn or activity, and the leases of turns.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{OrchestrationItem, ProviderError, TurnFetch, WorkFetch, WorkItem};
+
+use crate::PostgresProvider;
+use crate::error::{During, JobError};
+use crate::fetch::lease_token::TurnToken;
+use crate::fetch::turn_lock::{self, Release};
+use crate::fetch::waiting;
+use crate::schema::number::lease_length;
+
+/// Leases one turn.
+pub(crate) async fn fetch_turn(
+    provider: &PostgresProvider,
+    request: TurnFetch<'_>,
+) -> Result<Option<(OrchestrationItem, String, u32)>, ProviderError> {
+    let turns = waiting::fetch_turns(&provider.store, "fetch_orchestration_item", request).await?;
+    let turn = turns.into_iter().next();
+    Ok(turn.map(|turn| (turn.item, turn.lock_token, turn.attempt_count)))
+}
+
+/// Leases one activity.
+pub(crate) async fn fetch_work_item(
+    provider: &PostgresProvider,
+    request: WorkFetch<'_>,
+) -> Result<Option<(WorkItem, String, u32)>, ProviderError> {
+    let work = waiting::fetch_work(&provider.store, "fetch_work_item", request).await?;
+    let first = work.into_iter().next();
+    Ok(first.map(|work| (work.item, work.lock_token, work.attempt_count)))
+}
+
+/// Releases a turn.
+pub(crate) async fn abandon_turn(
+    provider: &PostgresProvider,
+    token: &str,
+    release: Release,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "abandon_orchestration_item";
+    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
+    let changes = turn_lock::abandon(store, &token, release).await.during(OPERATION)?;
+    store.publish(changes);
+    Ok(())
+}
+
+/// Extends the lease of a turn.
+pub(crate) async fn renew_turn(
+    provider: &PostgresProvider,
+    token: &str,
+    extend_for: Duration,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "renew_orchestration_item_lock";
+    let token = turn_token(token).during(OPERATION)?;
+    let renewed = turn_lock::renew(provider.store(), &token, lease_length(extend_for)).await;
+    renewed.during(OPERATION)
+}
+
+fn turn_token(text: &str) -> Result<TurnToken, JobError> {
+    TurnToken::parse(text).ok_or_else(turn_lock::unknown_token)
+}

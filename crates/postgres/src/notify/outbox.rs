@@ -1,0 +1,153 @@
+//! Changes on their way to other nodes, by NOTIFY.
+//!
+//! A node sends its changes after they are durable, outside of the transaction: the server lets only
+//! one notifying transaction commit at a time. Changes that arrive while it sends go with the next
+//! notification. If the node dies in between, the safety polls of other nodes find what it did.
+//! While no other node exists, it sends nothing.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use duroxide_core::providers::TagFilter;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use crate::limits;
+use crate::notify::change::Changes;
+use crate::notify::payload::{self, Greeting};
+use crate::queues::worker_queue::concerns;
+use crate::store::{Store, pause};
+
+/// What other nodes must learn, and which activities workers of this node wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    inner: Mutex<Inner>,
+    /// Something arrived that waiters need at once.
+    filled: Notify,
+    /// Steps of instances arrived, which can wait a little.
+    stepped: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    changes: Changes,
+    greetings: Vec<Greeting>,
+    /// When another node last sent something.
+    heard_at: Option<Instant>,
+    /// What fetches of this node wait for.
+    interests: HashMap<u64, TagFilter>,
+    next_interest: u64,
+}
+
+impl Outbox {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notifies other nodes of changes, if there are other nodes.
+    pub(crate) fn add(&self, changes: Changes) {
+        let mut inner = self.lock();
+        if inner.heard_at.is_none_or(|heard_at| heard_at.elapsed() > limits::HELLO_LASTS) {
+            return;
+        }
+        let only_steps = changes.is_only_steps();
+        inner.changes.merge(changes);
+        drop(inner);
+        if only_steps { self.stepped.notify_one() } else { self.filled.notify_one() }
+    }
+
+    /// Greets other nodes.
+    pub(crate) fn greet(&self, greeting: Greeting) {
+        self.lock().greetings.push(greeting);
+        self.filled.notify_one();
+    }
+
+    /// While the guard lives, changes that concern this filter wake the workers of this node.
+    pub(crate) fn interest(&self, filter: &TagFilter) -> Interest<'_> {
+        let mut inner = self.lock();
+        let number = inner.next_interest;
+        inner.next_interest += 1;
+        inner.interests.insert(number, filter.clone());
+        Interest { outbox: self, number }
+    }
+
+    /// Another node exists and reports `changes`. Removes activities that no worker of this node
+    /// waits for.
+    pub(crate) fn heard(&self, changes: &mut Changes) {
+        let mut inner = self.lock();
+        inner.heard_at = Some(Instant::now());
+        if !inner.interests.values().any(|filter| concerns(filter, &changes.routes)) {
+            changes.routes.clear();
+        }
+    }
+
+    /// Returns when there is something to send.
+    async fn wait(&self) {
+        tokio::select! {
+            () = self.filled.notified() => {}
+            () = self.stepped.notified() => {
+                let urgent = self.filled.notified();
+                // Either way it is time to send.
+                tokio::time::timeout(limits::STEPS_GATHERED_FOR, urgent).await.unwrap_or_default();
+            }
+        }
+    }
+
+    /// Removes everything that waits, as payloads.
+    fn drain(&self, node: i64) -> Vec<String> {
+        let mut inner = self.lock();
+        let changes = std::mem::take(&mut inner.changes);
+        let greetings = std::mem::take(&mut inner.greetings);
+        drop(inner);
+        payload::write(node, &greetings, &changes)
+    }
+}
+
+/// Keeps an interest alive.
+#[derive(Debug)]
+pub(crate) struct Interest<'a> {
+    outbox: &'a Outbox,
+    number: u64,
+}
+
+impl Drop for Interest<'_> {
+    fn drop(&mut self) {
+        self.outbox.lock().interests.remove(&self.number);
+    }
+}
+
+/// Sends notifications to other nodes, until the task is aborted.
+pub(crate) async fn send(store: Arc<Store>) {
+    let outbox = &store.notifier.outbox;
+    let mut failed = 0;
+    loop {
+        let due = tokio::time::timeout(limits::HELLO_INTERVAL, outbox.wait());
+        if due.await.is_err() {
+            outbox.greet(Greeting::StillHere);
+        }
+        let payloads = outbox.drain(store.node);
+        if payloads.is_empty() {
+            continue;
+        }
+        let channel = store.schema.channel();
+        match store.query(NOTIFY_SQL, &[&channel, &payloads]).await {
+            Ok(_) => failed = 0,
+            Err(error) => {
+                failed += 1;
+                tracing::warn!(
+                    target: "duroxide::providers::postgres",
+                    %error,
+                    "could not notify other nodes; their safety polls find the changes"
+                );
+                // They may have missed any change.
+                outbox.add(Changes::everything());
+                tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE)).await;
+            }
+        }
+    }
+}
+
+// A notification need not survive a crash, so it does not wait for the disk.
+const NOTIFY_SQL: &str = "SELECT pg_notify($1, payload)
+     FROM (SELECT set_config('synchronous_commit', 'off', true)) AS lazily,
+         unnest($2::TEXT[]) AS payload";
