@@ -1,5 +1,6 @@
 //! The catalogue contains every validation of 0.1.32 and every validation in this crate.
 
+mod decorator;
 mod report;
 
 use std::collections::BTreeSet;

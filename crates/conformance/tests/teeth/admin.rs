@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -15,6 +15,10 @@ use crate::provider::FaultyProvider;
 
 #[async_trait]
 impl ProviderAdmin for FaultyProvider {
+    fn inner_admin(&self) -> Option<&dyn ProviderAdmin> {
+        Some(self.inner.as_ref())
+    }
+
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
         let mut ids = self.inner.list_instances().await?;
         if self.has(Fault::ListOldestFirst) {
@@ -38,18 +42,6 @@ impl ProviderAdmin for FaultyProvider {
         Ok(executions)
     }
 
-    async fn read_history_with_execution_id(
-        &self,
-        instance: &str,
-        execution_id: u64,
-    ) -> Result<Vec<Event>, ProviderError> {
-        self.inner.read_history_with_execution_id(instance, execution_id).await
-    }
-
-    async fn read_history(&self, instance: &str) -> Result<Vec<Event>, ProviderError> {
-        self.inner.read_history(instance).await
-    }
-
     async fn latest_execution_id(&self, instance: &str) -> Result<u64, ProviderError> {
         if self.has(Fault::LatestAlwaysFirst) {
             return Ok(1);
@@ -66,14 +58,6 @@ impl ProviderAdmin for FaultyProvider {
             Some(Fault::InfoInvented) => info.or_else(|_| Ok(invented(instance))),
             _other => info,
         }
-    }
-
-    async fn get_execution_info(
-        &self,
-        instance: &str,
-        execution_id: u64,
-    ) -> Result<ExecutionInfo, ProviderError> {
-        self.inner.get_execution_info(instance, execution_id).await
     }
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
@@ -100,10 +84,6 @@ impl ProviderAdmin for FaultyProvider {
     async fn get_parent_id(&self, instance_id: &str) -> Result<Option<String>, ProviderError> {
         let parent = self.inner.get_parent_id(instance_id).await?;
         Ok(parent.filter(|_| !self.has(Fault::ParentHidden)))
-    }
-
-    async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
-        self.inner.get_instance_tree(instance_id).await
     }
 
     async fn delete_instances_atomic(
@@ -178,14 +158,6 @@ impl ProviderAdmin for FaultyProvider {
         if self.has(Fault::PruneUnknownAccepted) { Ok(result.unwrap_or_default()) } else { result }
     }
 
-    async fn prune_executions_bulk(
-        &self,
-        filter: InstanceFilter,
-        options: PruneOptions,
-    ) -> Result<PruneResult, ProviderError> {
-        self.inner.prune_executions_bulk(filter, options).await
-    }
-
     async fn get_running_duroxide_version_spread(
         &self,
     ) -> Result<BTreeMap<String, u64>, ProviderError> {
@@ -196,10 +168,6 @@ impl ProviderAdmin for FaultyProvider {
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let parked = self.inner.list_parked_messages(limit).await?;
         Ok(if self.has(Fault::ParkedHidden) { Vec::new() } else { parked })
-    }
-
-    async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
-        self.inner.list_live_workers().await
     }
 
     async fn list_waiting_tags(
@@ -217,6 +185,10 @@ impl ProviderAdmin for FaultyProvider {
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         self.waiting(query).await
+    }
+
+    duroxide_core::forward_provider_admin! { this => this.inner;
+        read_history_with_execution_id, read_history, get_execution_info, prune_executions_bulk,
     }
 }
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities, ProviderError,
+    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
     WorkItem, WorkerAnnouncement,
 };
@@ -50,6 +50,10 @@ impl FaultyProvider {
 
 #[async_trait]
 impl Provider for FaultyProvider {
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
+    }
+
     fn name(&self) -> &str {
         "faulty"
     }
@@ -116,19 +120,6 @@ impl Provider for FaultyProvider {
     ) -> Result<Vec<Event>, ProviderError> {
         let read = self.inner.read_with_execution(instance, execution_id).await;
         if self.has(Fault::ReadHidesCorruption) { Ok(read.unwrap_or_default()) } else { read }
-    }
-
-    async fn append_with_execution(
-        &self,
-        instance: &str,
-        execution_id: u64,
-        new_events: Vec<Event>,
-    ) -> Result<(), ProviderError> {
-        self.inner.append_with_execution(instance, execution_id, new_events).await
-    }
-
-    async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.inner.enqueue_for_worker(item).await
     }
 
     async fn fetch_work_item(
@@ -254,10 +245,6 @@ impl Provider for FaultyProvider {
         self.stats(instance).await
     }
 
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
     async fn fetch_orchestration_items(
         &self,
         request: TurnFetch<'_>,
@@ -270,10 +257,6 @@ impl Provider for FaultyProvider {
         let committed = self.commit_leasing(TurnCommit::clone(&commit)).await?;
         self.note_incarnation(instance, &committed);
         Ok(committed)
-    }
-
-    fn capabilities(&self) -> ProviderCapabilities {
-        self.inner.capabilities()
     }
 
     async fn commit_direct_turn(
@@ -362,5 +345,19 @@ impl Provider for FaultyProvider {
             return Ok(());
         }
         self.inner.withdraw_worker(node_id).await
+    }
+
+    // As without a decorator: the status is read in two calls, either of which may fail.
+    async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        let outcome = self.read_outcome(instance).await?;
+        let custom_status = match &outcome {
+            InstanceOutcome::NotFound => Ok(None),
+            _recorded => self.get_custom_status(instance, 0).await,
+        };
+        Ok(InstanceStatus::new(outcome, custom_status))
+    }
+
+    duroxide_core::forward_provider! { this => this.inner;
+        append_with_execution, enqueue_for_worker,
     }
 }

@@ -15,6 +15,12 @@ use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 /// What operators need: listing, inspection, deletion and pruning.
 #[async_trait]
 pub trait ProviderAdmin: Any + Send + Sync {
+    /// The management side that this one decorates. Every method with a default forwards to it;
+    /// see [`forward_provider_admin!`](crate::forward_provider_admin) for the others.
+    fn inner_admin(&self) -> Option<&dyn ProviderAdmin> {
+        None
+    }
+
     /// All instances, newest first.
     async fn list_instances(&self) -> Result<Vec<String>, ProviderError>;
 
@@ -71,6 +77,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// The instance and all its descendants, root first.
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.get_instance_tree(instance_id).await;
+        }
         let mut all_ids = vec![instance_id.to_owned()];
         let mut visited = 0;
         while let Some(id) = all_ids.get(visited).cloned() {
@@ -91,6 +100,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
         instance_id: &str,
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.delete_instance(instance_id, force).await;
+        }
         if self.get_parent_id(instance_id).await?.is_some() {
             return Err(ProviderError::permanent(
                 "delete_instance",
@@ -129,6 +141,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
     async fn get_running_duroxide_version_spread(
         &self,
     ) -> Result<BTreeMap<String, u64>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.get_running_duroxide_version_spread().await;
+        }
         let mut spread = BTreeMap::new();
         for instance in self.list_instances_by_status(ExecutionStatus::Running.as_str()).await? {
             let history = self.read_history(&instance).await?;
@@ -142,12 +157,18 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// Messages that wait for an instance that does not exist, oldest first, `limit` at the most.
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_parked_messages(limit).await;
+        }
         let _a_provider_that_parks_nothing_has_none = limit;
         Ok(Vec::new())
     }
 
     /// Nodes that announced themselves and have not expired, by their names.
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_live_workers().await;
+        }
         Err(not_supported("list_live_workers"))
     }
 
@@ -158,6 +179,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
         after: Option<&str>,
         limit: u32,
     ) -> Result<Vec<Option<String>>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_waiting_tags(after, limit).await;
+        }
         let _unknown = (after, limit);
         Err(not_supported("list_waiting_tags"))
     }
@@ -167,6 +191,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
         &self,
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_waiting_work(query).await;
+        }
         let _unknown = query;
         Err(not_supported("list_waiting_work"))
     }

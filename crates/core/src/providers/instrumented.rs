@@ -11,13 +11,10 @@ use async_trait::async_trait;
 use tokio::time::Instant;
 
 use super::{
-    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkerAnnouncement,
+    CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
+    FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
 };
-use crate::clock::Clock;
 use crate::model::{Event, SystemStats, WorkItem};
 use crate::observability::MetricsProvider;
 use crate::panics;
@@ -72,12 +69,8 @@ async fn guarded<T>(
 
 #[async_trait]
 impl Provider for InstrumentedProvider {
-    fn name(&self) -> &str {
-        self.inner.name()
-    }
-
-    fn version(&self) -> &str {
-        self.inner.version()
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
     }
 
     async fn fetch_orchestration_item(
@@ -230,10 +223,6 @@ impl Provider for InstrumentedProvider {
         self.measured("enqueue_orchestrator", call).await
     }
 
-    fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
-        self.inner.as_management_capability()
-    }
-
     async fn get_custom_status(
         &self,
         instance: &str,
@@ -265,12 +254,6 @@ impl Provider for InstrumentedProvider {
         guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
     }
 
-    // Methods with defaults are handed on, too: a default here would hide the faster one inside.
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
-    }
-
     async fn fetch_orchestration_items(
         &self,
         request: TurnFetch<'_>,
@@ -281,10 +264,6 @@ impl Provider for InstrumentedProvider {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         self.measured("ack_orchestration_item", self.inner.commit_turn(commit)).await
-    }
-
-    fn capabilities(&self) -> ProviderCapabilities {
-        self.inner.capabilities()
     }
 
     async fn commit_direct_turn(
@@ -300,10 +279,6 @@ impl Provider for InstrumentedProvider {
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
         self.measured("fetch_work_item", self.inner.fetch_work_items(request)).await
-    }
-
-    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
-        self.inner.watch(scope)
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
@@ -322,22 +297,6 @@ impl Provider for InstrumentedProvider {
         self.measured("read", self.inner.read_start_event(instance)).await
     }
 
-    async fn fetch_overdue_work(
-        &self,
-        request: OverdueFetch,
-    ) -> Result<Vec<FetchedWork>, ProviderError> {
-        self.inner.fetch_overdue_work(request).await
-    }
-
-    async fn return_unstarted_work_item(
-        &self,
-        token: &str,
-        delay: Option<Duration>,
-        ignore_attempt: bool,
-    ) -> Result<(), ProviderError> {
-        self.inner.return_unstarted_work_item(token, delay, ignore_attempt).await
-    }
-
     async fn record_activity_progress(
         &self,
         token: &str,
@@ -345,24 +304,6 @@ impl Provider for InstrumentedProvider {
     ) -> Result<(), ProviderError> {
         let call = self.inner.record_activity_progress(token, progress);
         self.measured("record_activity_progress", call).await
-    }
-
-    async fn read_activity_progress(
-        &self,
-        instance: &str,
-    ) -> Result<Vec<ActivityProgress>, ProviderError> {
-        self.inner.read_activity_progress(instance).await
-    }
-
-    async fn announce_worker(
-        &self,
-        announcement: &WorkerAnnouncement,
-    ) -> Result<(), ProviderError> {
-        self.inner.announce_worker(announcement).await
-    }
-
-    async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
-        self.inner.withdraw_worker(node_id).await
     }
 }
 

@@ -1,6 +1,7 @@
 //! What is measured, and that nothing is changed.
 
 use super::*;
+use crate::providers::ChangeScope;
 use crate::providers::fake::{FAKE_NOW_MS, FakeProvider};
 use crate::runtime::ObservabilityConfig;
 

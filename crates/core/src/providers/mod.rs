@@ -8,6 +8,7 @@ pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;
 pub mod fetch_filter;
+pub mod forward;
 pub mod instrumented;
 pub mod items;
 pub mod kit;
@@ -23,6 +24,7 @@ pub mod workers;
 pub use crate::clock::{Clock, ManualClock, SystemClock};
 pub use crate::limits::MAX_WORKER_TAGS;
 pub use crate::model::{KvEntry, WorkItem};
+pub use crate::{forward_provider, forward_provider_admin};
 pub use admin::{ManagementProvider, ProviderAdmin};
 pub use capabilities::{ProviderCapabilities, ProviderCapability};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};

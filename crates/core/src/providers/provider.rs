@@ -26,13 +26,26 @@ use crate::model::{Event, EventKind, SystemStats, WorkItem};
 /// implementations built on the ones before; a provider overrides them to be fast.
 #[async_trait]
 pub trait Provider: Any + Send + Sync {
+    /// The provider that this one decorates. Every method with a default forwards to it, so a
+    /// decorator overrides only the calls that it changes; see
+    /// [`forward_provider!`](crate::forward_provider) for the methods without a default.
+    fn inner(&self) -> Option<&dyn Provider> {
+        None
+    }
+
     /// Label for logs.
     fn name(&self) -> &str {
+        if let Some(inner) = self.inner() {
+            return inner.name();
+        }
         "unknown"
     }
 
     /// Label for logs.
     fn version(&self) -> &str {
+        if let Some(inner) = self.inner() {
+            return inner.version();
+        }
         "0.0.0"
     }
 
@@ -172,6 +185,9 @@ pub trait Provider: Any + Send + Sync {
 
     /// The management side, if the provider has one.
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
+        if let Some(inner) = self.inner() {
+            return inner.as_management_capability();
+        }
         None
     }
 
@@ -208,11 +224,17 @@ pub trait Provider: Any + Send + Sync {
     /// [`DirectTurns`](super::ProviderCapability::DirectTurns), neither is
     /// [`commit_direct_turn`](Self::commit_direct_turn).
     fn capabilities(&self) -> ProviderCapabilities {
+        if let Some(inner) = self.inner() {
+            return inner.capabilities();
+        }
         ProviderCapabilities::default()
     }
 
     /// The clock that leases and visibility are judged by.
     fn clock(&self) -> Arc<dyn Clock> {
+        if let Some(inner) = self.inner() {
+            return inner.clock();
+        }
         Arc::new(SystemClock)
     }
 
@@ -223,6 +245,9 @@ pub trait Provider: Any + Send + Sync {
         &self,
         request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.fetch_orchestration_items(request).await;
+        }
         let fetched = self
             .fetch_orchestration_item(
                 request.lock_timeout,
@@ -246,6 +271,9 @@ pub trait Provider: Any + Send + Sync {
     ///   caller had fetched them at this moment. A provider that cannot do that enqueues them like
     ///   the others.
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.commit_turn(commit).await;
+        }
         self.ack_orchestration_item(
             &commit.lock_token,
             commit.execution_id,
@@ -269,6 +297,9 @@ pub trait Provider: Any + Send + Sync {
         &self,
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.commit_direct_turn(turn).await;
+        }
         let _every_turn_is_fetched = turn;
         Ok(None)
     }
@@ -279,6 +310,9 @@ pub trait Provider: Any + Send + Sync {
         &self,
         request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.fetch_work_items(request).await;
+        }
         let Some(first) = request.slots.first() else { return Ok(Vec::new()) };
         let fetched = self
             .fetch_work_item(
@@ -299,6 +333,9 @@ pub trait Provider: Any + Send + Sync {
     /// A watch that sees every later change in `scope`; `None` if the provider cannot tell and has
     /// to be asked again and again.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        if let Some(inner) = self.inner() {
+            return inner.watch(scope);
+        }
         let _cannot_tell = scope;
         None
     }
@@ -310,12 +347,18 @@ pub trait Provider: Any + Send + Sync {
     /// - A token that still holds its activity is never named.
     /// - The default names none; the next renewal tells.
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.find_lost_work_locks(tokens).await;
+        }
         let _renewal_tells = tokens;
         Ok(Vec::new())
     }
 
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.read_outcome(instance).await;
+        }
         let history = self.read(instance).await?;
         let started = history.iter().any(Event::is_start);
         let ended = history.into_iter().rev().find(|event| {
@@ -337,6 +380,9 @@ pub trait Provider: Any + Send + Sync {
     /// - The same as [`read_outcome`](Self::read_outcome) and
     ///   [`get_custom_status`](Self::get_custom_status), which the default asks in turn.
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.read_status(instance).await;
+        }
         let outcome = self.read_outcome(instance).await?;
         let custom_status = match outcome {
             InstanceOutcome::NotFound => Ok(None),
@@ -349,6 +395,9 @@ pub trait Provider: Any + Send + Sync {
 
     /// The start event of the latest execution, without the rest of its history.
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.read_start_event(instance).await;
+        }
         let history = self.read(instance).await?;
         Ok(history.into_iter().find(Event::is_start))
     }
@@ -365,6 +414,9 @@ pub trait Provider: Any + Send + Sync {
         &self,
         request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.fetch_overdue_work(request).await;
+        }
         let _keeps_no_limits = request;
         Ok(Vec::new())
     }
@@ -377,6 +429,9 @@ pub trait Provider: Any + Send + Sync {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.return_unstarted_work_item(token, delay, ignore_attempt).await;
+        }
         self.abandon_work_item(token, delay, ignore_attempt).await
     }
 
@@ -389,6 +444,9 @@ pub trait Provider: Any + Send + Sync {
         token: &str,
         progress: &str,
     ) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.record_activity_progress(token, progress).await;
+        }
         let _kept_by_nobody = (token, progress);
         Err(ProviderError::permanent(
             "record_activity_progress",
@@ -401,6 +459,9 @@ pub trait Provider: Any + Send + Sync {
         &self,
         instance: &str,
     ) -> Result<Vec<ActivityProgress>, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.read_activity_progress(instance).await;
+        }
         let _reported_nothing = instance;
         Ok(Vec::new())
     }
@@ -410,12 +471,18 @@ pub trait Provider: Any + Send + Sync {
         &self,
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.announce_worker(announcement).await;
+        }
         let _listed_nowhere = announcement;
         Ok(())
     }
 
     /// Notes that a node runs no more activities. An unknown one is no error.
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.withdraw_worker(node_id).await;
+        }
         let _listed_nowhere = node_id;
         Ok(())
     }

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem,
-    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkItem,
+    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter, FetchFilter,
+    FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
+    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError, TurnCommit, TurnFetch,
+    WorkFetch, WorkItem,
 };
 use duroxide::{Event, SystemStats};
 use tokio::sync::Semaphore;
@@ -155,6 +154,10 @@ impl Faulty {
 
 #[async_trait]
 impl Provider for Faulty {
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
+    }
+
     async fn fetch_orchestration_item(
         &self,
         lock_timeout: Duration,
@@ -164,29 +167,6 @@ impl Provider for Faulty {
         self.enter("fetch_orchestration_item")?;
         let filter = filter.filter(|_| !self.state.lock().unwrap().ignores_filter);
         self.inner.fetch_orchestration_item(lock_timeout, poll_timeout, filter).await
-    }
-
-    async fn ack_orchestration_item(
-        &self,
-        lock_token: &str,
-        execution_id: u64,
-        history_delta: Vec<Event>,
-        worker_items: Vec<WorkItem>,
-        orchestrator_items: Vec<WorkItem>,
-        metadata: ExecutionMetadata,
-        cancelled_activities: Vec<ScheduledActivityIdentifier>,
-    ) -> Res<()> {
-        self.inner
-            .ack_orchestration_item(
-                lock_token,
-                execution_id,
-                history_delta,
-                worker_items,
-                orchestrator_items,
-                metadata,
-                cancelled_activities,
-            )
-            .await
     }
 
     async fn abandon_orchestration_item(
@@ -203,33 +183,6 @@ impl Provider for Faulty {
     async fn read(&self, instance: &str) -> Res<Vec<Event>> {
         self.enter("read")?;
         self.inner.read(instance).await
-    }
-
-    async fn read_with_execution(&self, instance: &str, execution_id: u64) -> Res<Vec<Event>> {
-        self.inner.read_with_execution(instance, execution_id).await
-    }
-
-    async fn append_with_execution(
-        &self,
-        instance: &str,
-        execution_id: u64,
-        new_events: Vec<Event>,
-    ) -> Res<()> {
-        self.inner.append_with_execution(instance, execution_id, new_events).await
-    }
-
-    async fn enqueue_for_worker(&self, item: WorkItem) -> Res<()> {
-        self.inner.enqueue_for_worker(item).await
-    }
-
-    async fn fetch_work_item(
-        &self,
-        lock_timeout: Duration,
-        poll_timeout: Duration,
-        session: Option<&SessionFetchConfig>,
-        tag_filter: &TagFilter,
-    ) -> Res<Option<(WorkItem, String, u32)>> {
-        self.inner.fetch_work_item(lock_timeout, poll_timeout, session, tag_filter).await
     }
 
     async fn ack_work_item(&self, token: &str, completion: Option<WorkItem>) -> Res<()> {
@@ -295,18 +248,6 @@ impl Provider for Faulty {
     async fn get_kv_value(&self, instance: &str, key: &str) -> Res<Option<String>> {
         self.enter("get_kv_value")?;
         self.inner.get_kv_value(instance, key).await
-    }
-
-    async fn get_kv_all_values(&self, instance: &str) -> Res<HashMap<String, String>> {
-        self.inner.get_kv_all_values(instance).await
-    }
-
-    async fn get_instance_stats(&self, instance: &str) -> Res<Option<SystemStats>> {
-        self.inner.get_instance_stats(instance).await
-    }
-
-    fn clock(&self) -> Arc<dyn Clock> {
-        self.inner.clock()
     }
 
     async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
@@ -377,5 +318,29 @@ impl Provider for Faulty {
     async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
         self.enter("read_start_event")?;
         self.inner.read_start_event(instance).await
+    }
+
+    // As without a decorator: the status is read in two calls, either of which may fail.
+    async fn read_status(&self, instance: &str) -> Res<InstanceStatus> {
+        let outcome = self.read_outcome(instance).await?;
+        let custom_status = match &outcome {
+            InstanceOutcome::NotFound => Ok(None),
+            _recorded => self.get_custom_status(instance, 0).await,
+        };
+        Ok(InstanceStatus::new(outcome, custom_status))
+    }
+
+    // Counts and fails as an abandoned activity does.
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        self.abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    duroxide::providers::forward_provider! { this => this.inner;
+        ack_orchestration_item, read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item, get_kv_all_values, get_instance_stats,
     }
 }

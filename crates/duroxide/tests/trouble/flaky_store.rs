@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter,
-    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, OrchestrationItem, Provider,
+    CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
+    FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
     ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
     SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
 };
@@ -141,6 +141,10 @@ impl FlakyStore {
 
 #[async_trait]
 impl Provider for FlakyStore {
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
+    }
+
     async fn fetch_orchestration_item(
         &self,
         lock: Duration,
@@ -182,15 +186,6 @@ impl Provider for FlakyStore {
 
     async fn read_with_execution(&self, instance: &str, execution: u64) -> Res<Vec<Event>> {
         self.shaken("read", self.inner.read_with_execution(instance, execution)).await
-    }
-
-    async fn append_with_execution(
-        &self,
-        instance: &str,
-        execution: u64,
-        events: Vec<Event>,
-    ) -> Res<()> {
-        self.inner.append_with_execution(instance, execution, events).await
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Res<()> {
@@ -303,15 +298,35 @@ impl Provider for FlakyStore {
         self.shaken("fetch", self.inner.fetch_work_items(request)).await
     }
 
-    fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
-        self.inner.watch(scope)
-    }
-
     async fn read_outcome(&self, instance: &str) -> Res<InstanceOutcome> {
         self.shaken_softly("read_outcome", self.inner.read_outcome(instance)).await
     }
 
     async fn read_start_event(&self, instance: &str) -> Res<Option<Event>> {
         self.shaken("read_start_event", self.inner.read_start_event(instance)).await
+    }
+
+    // As without a decorator: the status is read in two calls, either of which may fail.
+    async fn read_status(&self, instance: &str) -> Res<InstanceStatus> {
+        let outcome = self.read_outcome(instance).await?;
+        let custom_status = match &outcome {
+            InstanceOutcome::NotFound => Ok(None),
+            _recorded => self.get_custom_status(instance, 0).await,
+        };
+        Ok(InstanceStatus::new(outcome, custom_status))
+    }
+
+    // Counts and fails as an abandoned activity does.
+    async fn return_unstarted_work_item(
+        &self,
+        token: &str,
+        delay: Option<Duration>,
+        ignore_attempt: bool,
+    ) -> Res<()> {
+        self.abandon_work_item(token, delay, ignore_attempt).await
+    }
+
+    duroxide::providers::forward_provider! { this => this.inner;
+        append_with_execution,
     }
 }
