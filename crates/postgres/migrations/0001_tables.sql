@@ -9,13 +9,13 @@ CREATE TABLE {schema}.instances (
     parent_instance_id TEXT COLLATE "C",
     custom_status TEXT,
     custom_status_version BIGINT NOT NULL DEFAULT 0,
-    -- Random, so that an id that is used again is not taken for the old instance.
+    -- Random, so that a reused id is not confused with the old instance.
     incarnation BIGINT NOT NULL CHECK (incarnation > 0),
     -- Order of creation.
     number BIGINT GENERATED ALWAYS AS IDENTITY,
-    -- The node that committed last and probably still holds the history.
+    -- The node that committed last and probably has the history in memory.
     warm_node BIGINT,
-    -- The turn that was committed last: a repeated commit knows itself by it.
+    -- The turn that was committed last: a repeated commit recognises itself by it.
     last_turn UUID
 ) WITH (fillfactor = 70);
 CREATE INDEX idx_instances_parent ON {schema}.instances (parent_instance_id)
@@ -70,7 +70,7 @@ CREATE TABLE {schema}.instance_locks (
     instance_id TEXT COLLATE "C" PRIMARY KEY,
     lock_token UUID NOT NULL,
     locked_until BIGINT NOT NULL,
-    -- What the turn consumes. The messages themselves are not touched by a fetch.
+    -- What the turn consumes. A fetch does not change the messages themselves.
     message_ids BIGINT[] NOT NULL
 ) WITH (
     fillfactor = 70,
@@ -86,22 +86,22 @@ CREATE TABLE {schema}.worker_queue (
     created_at BIGINT NOT NULL,
     visible_at BIGINT NOT NULL DEFAULT 0,
     lock_token UUID,
-    -- Null while nobody holds it; the token of a lease that ran out may stay.
+    -- Null without a lease; the token of an expired lease may stay.
     locked_until BIGINT,
     attempt_count INTEGER NOT NULL DEFAULT 0 CHECK (attempt_count >= 0),
     instance_id TEXT COLLATE "C" NOT NULL,
     execution_id BIGINT NOT NULL,
     activity_id BIGINT NOT NULL,
     session_id TEXT COLLATE "C",
-    -- The tag after '=', or nothing: null does not find its way into the order of an index.
+    -- The tag after '=', or nothing: an index does not sort null among the tags.
     route TEXT COLLATE "C" NOT NULL,
-    -- What the running activity last said of itself.
+    -- What the running activity reported last.
     progress TEXT,
     progress_at BIGINT,
     progress_attempt INTEGER,
-    -- By when it must be started; null if it may wait for ever or has been started. While the lease
-    -- that may be its start lasts, `starting` is true and the time is kept: the lease may still be
-    -- given back unstarted.
+    -- By when it must start; null if it may wait for ever or has started. While the lease that may
+    -- be its start lasts, `starting` is true and the time stays: the worker may still release the
+    -- lease unstarted.
     start_by BIGINT,
     starting BOOLEAN NOT NULL DEFAULT FALSE
 ) WITH (

@@ -1,8 +1,8 @@
 //! PostgreSQL storage for Duroxide: the same engine on many nodes.
 //!
-//! A turn is fetched in one round trip and committed in one; what waits for a commit shares the
-//! next. Leases are judged by the database's clock, so that a node whose clock is wrong does no
-//! harm. Nodes are woken by notifications and look by themselves only now and then.
+//! A node fetches a turn in one round trip and commits it in one; commits that wait share the next
+//! one. The server's clock decides about leases, so that a node with a wrong clock does no harm.
+//! Nodes notify each other of changes and poll only now and then.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), duroxide_pg::PostgresError> {

@@ -23,9 +23,9 @@ pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The server cancels a statement that takes longer: something is wrong.
 pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The server ends a transaction that waits this long for its next statement: the node was paused or
-/// cut off in the middle of a commit, and other nodes wait for its locks. A live node sends a commit
-/// at once.
+/// The server ends a transaction that waits this long for its next statement: the node was paused
+/// or cut off in the middle of a commit, and other nodes wait for its locks. A live node sends a
+/// commit at once.
 pub(crate) const SILENCE_IN_TRANSACTION_MAX: Duration = Duration::from_secs(10);
 
 /// The server probes a silent connection after this long. By default it would keep the connections

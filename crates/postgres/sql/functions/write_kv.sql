@@ -1,4 +1,5 @@
--- Applies key-value changes in order: `k_op` sets a key, clears it (its value is null) or clears all.
+-- Applies key-value changes in order: `k_op` sets a key, clears it (its value is null) or clears
+-- all.
 CREATE OR REPLACE FUNCTION {schema}.write_kv{v}(
     p_now BIGINT, p_live INTEGER[], t_instance TEXT[],
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[]

@@ -139,9 +139,9 @@ impl PostgresProviderBuilder {
         self
     }
 
-    /// Whether shortcuts are tried: storing an instance together with its first turn, and committing
-    /// a step of a chain by a statement of its own. Off, everything takes the plain path, with the
-    /// same results and more round trips. For tests and diagnosis.
+    /// Whether shortcuts are tried: storing an instance together with its first turn, and
+    /// committing a step of a chain by a statement of its own. Off, everything takes the plain
+    /// path, with the same results and more round trips. For tests and diagnosis.
     #[must_use]
     pub fn with_fast_path(mut self, enabled: bool) -> Self {
         self.settings.fast_path = enabled;

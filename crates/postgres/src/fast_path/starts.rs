@@ -13,8 +13,9 @@
 //!    in the database: to renew it, to abandon it, or to commit a turn without a name.
 //! 4. A claimed start becomes a message under the lease of its turn (`lease_first_turns.sql`), so
 //!    that its holder can continue.
-//! 5. A commit of a first turn proves, under the lock of the instance, that nothing of it is stored.
-//!    If it cannot, the commit is refused, and the caller stores the start as a message (1).
+//! 5. A commit of a first turn proves, under the lock of the instance, that nothing of it is
+//!    stored. If it cannot, the commit is refused, and the caller stores the start as a message
+//!    (1).
 //! 6. While a start is being committed or stored, later starts of the same instance wait.
 
 use std::collections::{HashMap, HashSet, VecDeque};

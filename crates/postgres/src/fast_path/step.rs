@@ -1,5 +1,6 @@
 //! A single step of a chain, or its end: the most frequent commit, and the one that latency depends
-//! on. It needs fewer arguments than other commits. A commit that does not fit takes the plain path.
+//! on. It needs fewer arguments than other commits. A commit that does not fit takes the plain
+//! path.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! Warms up connections before they are needed.
 //!
-//! The first call of a function on a connection reads the catalogue and plans every statement, which
-//! takes longer than a hundred later calls. A warm-up calls the functions without rows.
+//! The first call of a function on a connection reads the catalogue and plans every statement,
+//! which takes longer than a hundred later calls. A warm-up calls the functions without rows.
 
 use deadpool_postgres::{Object, Pool};
 use futures_util::future::{join, join_all};

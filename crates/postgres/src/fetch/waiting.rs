@@ -210,8 +210,8 @@ impl<'a> Wait<'a> {
     }
 }
 
-/// Decodes an activity. One that cannot be decoded gets a name without a handler: it fails after the
-/// usual attempts, and its orchestration receives the failure.
+/// Decodes an activity. One that cannot be decoded gets a name without a handler: it fails after
+/// the usual attempts, and its orchestration receives the failure.
 fn decode_work(work: RawWork) -> FetchedWork {
     let item = match serde_json::from_str(&work.text) {
         Ok(item) => item,

@@ -3,8 +3,8 @@
 //! - Clients that wait for the instance: with its end if a client of this node waited for that when
 //!   the turn was encoded, so that it need not read; otherwise as an end or as a step.
 //! - Workers of this node and of others: for each activity that the commit did not lease itself.
-//! - Dispatchers: if the commit enqueued messages, or left messages that a fetch passed over because
-//!   their instance was leased.
+//! - Dispatchers: if the commit enqueued messages, or left messages that a fetch passed over
+//!   because their instance was leased.
 //! - Workers that run activities: if the commit cancelled a leased activity.
 //! - Sweepers of start limits: if the commit scheduled an activity with such a limit.
 //!

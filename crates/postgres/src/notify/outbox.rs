@@ -1,9 +1,9 @@
 //! Changes on their way to other nodes, by NOTIFY.
 //!
-//! A node sends its changes after they are durable, outside of the transaction: the server lets only
-//! one notifying transaction commit at a time. Changes that arrive while it sends go with the next
-//! notification. If the node dies in between, the safety polls of other nodes find what it did.
-//! While no other node exists, it sends nothing.
+//! A node sends its changes after they are durable, outside of the transaction: the server lets
+//! only one notifying transaction commit at a time. Changes that arrive while it sends go with the
+//! next notification. If the node dies in between, the safety polls of other nodes find what it
+//! did. While no other node exists, it sends nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

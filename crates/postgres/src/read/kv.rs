@@ -1,5 +1,5 @@
-//! Key-value state: `kv_store` holds the values that ended executions left, `kv_delta` the changes of
-//! the running one. A delta row without a value is a removal.
+//! Key-value state: `kv_store` holds the values that ended executions left, `kv_delta` the changes
+//! of the running one. A delta row without a value is a removal.
 
 use std::collections::HashMap;
 

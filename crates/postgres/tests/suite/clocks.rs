@@ -1,4 +1,4 @@
-//! Whose clock counts: the database's.
+//! The server's clock decides.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ fn activities() -> ActivityRegistry {
 }
 
 #[tokio::test]
-async fn a_node_whose_clock_is_an_hour_off_does_no_harm() {
+async fn a_node_with_a_wrong_clock_does_no_harm() {
     for off in [-HOUR_MS, HOUR_MS] {
         let store = Store::live();
         shift(&store, off).await;
@@ -62,13 +62,13 @@ async fn a_node_whose_clock_is_an_hour_off_does_no_harm() {
 }
 
 #[tokio::test]
-async fn a_live_lease_is_respected_however_wrong_the_clock_of_a_node_is() {
+async fn a_live_lease_holds_although_a_node_has_a_wrong_clock() {
     let store = Store::live();
     let right = store.node().await;
     create(&*right, "a").await;
     right.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
     let held = turn(&*right).await;
-    // The node reckons that it is an hour later; the database is asked.
+    // The node estimates that it is an hour later; the server decides.
     let wrong = store.node().await;
     tokio::time::pause();
     tokio::time::advance(Duration::from_secs(3600)).await;

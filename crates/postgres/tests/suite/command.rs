@@ -1,4 +1,4 @@
-//! The program `duroxide-pg`, run as people run it.
+//! The program `duroxide-pg`, run as a user runs it.
 
 use std::ffi::OsStr;
 use std::process::{Command, Output, Stdio};
@@ -22,7 +22,7 @@ fn run(args: &[&str]) -> Output {
     program().args(args).output().unwrap()
 }
 
-/// What it printed, if it did what it was asked to and complained about nothing.
+/// What it printed, if it succeeded without a complaint.
 fn printed(output: Output) -> String {
     let complaint = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && complaint.is_empty(), "{}: {complaint}", output.status);
@@ -46,7 +46,7 @@ async fn admin(store: &Store) -> Client {
 }
 
 #[tokio::test]
-async fn the_sql_that_it_prints_makes_a_schema_that_can_be_verified_and_used() {
+async fn the_printed_sql_creates_a_schema_that_can_be_verified_and_used() {
     let store = Store::live();
     // Keeps runs apart; what follows it must neither end a quote nor be lost.
     let begin = &store.schema[..16];
@@ -94,7 +94,7 @@ async fn the_sql_is_applied_once_or_not_at_all() {
 }
 
 #[tokio::test]
-async fn it_migrates_and_verifies_and_may_be_told_where_by_the_environment() {
+async fn it_migrates_and_verifies_with_the_url_of_the_environment() {
     let store = Store::live();
     let up_to_date = format!("schema '{}' is up to date\n", store.schema);
     for command in ["migrate", "migrate", "verify"] {
@@ -120,7 +120,7 @@ async fn a_newer_schema_is_refused_by_migrate_and_verify() {
 }
 
 #[tokio::test]
-async fn the_functions_that_it_prints_complete_a_schema() {
+async fn the_printed_functions_complete_a_schema() {
     let store = Store::live();
     drop(store.node().await);
     let sql = store.sql().await;

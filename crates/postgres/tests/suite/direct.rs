@@ -9,7 +9,7 @@ use duroxide_pg::PostgresProvider;
 
 use crate::support::*;
 
-/// Creates an instance that runs one activity under a lease of ours; its mark and the token.
+/// Creates an instance that runs one activity under a lease; its mark and the token.
 pub(crate) async fn running(node: &PostgresProvider, instance: &str) -> (HistoryMark, String) {
     node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
     let fetched = turn(node).await;
@@ -37,7 +37,7 @@ async fn a_step_is_one_commit() {
     let committed = node.commit_direct_turn(turn).await.unwrap().expect("it follows");
     assert_eq!(committed.incarnation, Some(mark.incarnation));
     assert_eq!(node.read("a").await.unwrap().len(), 3);
-    // The next activity is leased to us, so that nobody else finds it.
+    // The commit leases the next activity, so that no other worker finds it.
     let none = node.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
     assert!(none.is_none());
     node.ack_work_item(&committed.leased[0].lock_token, None).await.unwrap();
@@ -64,7 +64,7 @@ async fn a_turn_that_does_not_follow_changes_nothing() {
 }
 
 #[tokio::test]
-async fn a_message_or_a_holder_comes_first() {
+async fn a_message_or_a_lease_comes_first() {
     let store = Store::new();
     let node = store.node().await;
     let (mark, token) = running(&node, "a").await;
@@ -91,7 +91,7 @@ async fn a_lost_lease_of_an_activity_is_an_error_and_changes_nothing() {
 }
 
 #[tokio::test]
-async fn of_two_turns_that_follow_the_same_event_one_counts() {
+async fn one_of_two_turns_after_the_same_event_commits() {
     let store = Store::live();
     let nodes = [store.node().await, store.node().await];
     for round in 0..20 {
@@ -108,7 +108,7 @@ async fn of_two_turns_that_follow_the_same_event_one_counts() {
 }
 
 #[tokio::test]
-async fn a_commit_says_whether_a_direct_turn_would_be_refused() {
+async fn a_commit_reports_whether_a_direct_turn_would_be_refused() {
     let store = Store::new();
     let node = store.node().await;
     create(&*node, "a").await;

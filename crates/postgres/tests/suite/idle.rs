@@ -1,4 +1,4 @@
-//! What a node asks when there is nothing to do.
+//! What a node sends when there is nothing to do.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn an_idle_node_sends_less_than_one_query_a_second() {
     let activities = ActivityRegistry::builder().build();
     let orchestrations = OrchestrationRegistry::builder().build();
     let runtime = Runtime::start_with_store(node, activities, orchestrations).await;
-    // It has begun to wait when it has looked into both queues.
+    // It waits once it has polled both queues.
     let sql = store.sql().await;
     let turns = format!("{}($1", sql.function("fetch_turns").await);
     let work = format!("{}($1", sql.function("fetch_work").await);

@@ -1,5 +1,5 @@
-//! What arrives while something is under way is not overlooked: nobody waits for a slow look, and
-//! nobody for the end of a lease.
+//! Messages that arrive during a commit are found after it, without a safety poll and without the
+//! end of a lease.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::direct::{direct, running};
 use crate::support::*;
 use crate::wake::{acquainted, pair};
 
-/// No lease of these tests runs out.
+/// No lease of these tests expires.
 const LONG: Duration = Duration::from_secs(3600);
 
 fn fetch(node: &Arc<PostgresProvider>) -> JoinHandle<Vec<FetchedTurn>> {
@@ -28,7 +28,7 @@ async fn two_nodes(store: &Store) -> [Arc<PostgresProvider>; 2] {
     nodes.map(Arc::new)
 }
 
-/// A transaction waits for a lock that we hold.
+/// A transaction waits for a lock that the test holds.
 async fn until_blocked(sql: &Sql) {
     let waiting = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
         WHERE NOT l.granted AND a.query LIKE '%$%'";
@@ -36,24 +36,24 @@ async fn until_blocked(sql: &Sql) {
     timeout(PATIENCE, blocked).await.expect("a transaction is blocked");
 }
 
-/// A message of the other node, which those who wait on this one hear of and look for.
-async fn send_and_look(nodes: &[Arc<PostgresProvider>; 2], sql: &Sql, instance: &str) {
+/// A message of the other node, which wakes the fetches of this one.
+async fn send_and_poll(nodes: &[Arc<PostgresProvider>; 2], sql: &Sql, instance: &str) {
     let mut told = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
     nodes[1].enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
     timeout(PATIENCE, told.changed()).await.expect("the node hears of it");
-    looked_in_vain(&nodes[0], sql).await;
+    polled_in_vain(&nodes[0], sql).await;
 }
 
-/// Those who had a reason to look have done so.
-async fn looked_in_vain(node: &Arc<PostgresProvider>, sql: &Sql) {
+/// Every fetch that had a reason to poll has done so.
+async fn polled_in_vain(node: &Arc<PostgresProvider>, sql: &Sql) {
     let looking = "SELECT count(*) FROM pg_stat_activity
         WHERE state = 'active' AND query LIKE '%$%fetch_turns%' AND pid <> pg_backend_pid()";
-    // Our own look is later than theirs.
+    // This poll is later than theirs.
     assert!(try_turn(&**node).await.is_none(), "it cannot be had now");
     while sql.count(looking).await > 0 {}
 }
 
-/// Every commit of turns waits for us before it ends, after all its statements are done.
+/// Every commit of turns waits for the test after all its statements, before it ends.
 async fn hold_commits(sql: &Sql) {
     sql.run(
         "CREATE FUNCTION $.linger() RETURNS trigger LANGUAGE plpgsql AS
@@ -65,7 +65,7 @@ async fn hold_commits(sql: &Sql) {
     .await;
 }
 
-async fn let_commits_go(sql: &Sql) {
+async fn release_commits(sql: &Sql) {
     sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
 }
 
@@ -84,7 +84,7 @@ fn commit_beside(node: &Arc<PostgresProvider>, turn: FetchedTurn) -> JoinHandle<
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_change_is_looked_at_although_a_start_came_at_the_same_time() {
+async fn a_change_is_polled_for_although_a_start_came_too() {
     let store = Store::live();
     let nodes = two_nodes(&store).await;
     create(&*nodes[0], "old").await;
@@ -120,8 +120,8 @@ async fn a_message_that_came_while_a_turn_was_committed_is_found_after_it() {
     let committed = commit_beside(&nodes[0], held);
     until_blocked(&sql).await;
     let waiting = fetch(&nodes[0]);
-    send_and_look(&nodes, &sql, "a").await;
-    let_commits_go(&sql).await;
+    send_and_poll(&nodes, &sql, "a").await;
+    release_commits(&sql).await;
     assert!(!committed.await.unwrap().more_waits, "it could not know");
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
@@ -140,8 +140,8 @@ async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
     });
     until_blocked(&sql).await;
     let waiting = fetch(&nodes[0]);
-    send_and_look(&nodes, &sql, "a").await;
-    let_commits_go(&sql).await;
+    send_and_poll(&nodes, &sql, "a").await;
+    release_commits(&sql).await;
     assert!(committed.await.unwrap().is_some(), "it was first");
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "1")]);
@@ -162,15 +162,15 @@ async fn what_becomes_due_while_a_turn_is_committed_is_found_after_it() {
     let due = "SELECT count(*) FROM $.orchestrator_queue
         WHERE work_item LIKE '%later%' AND visible_at + 50 < $.now_ms()";
     while sql.count(due).await == 0 {}
-    looked_in_vain(&nodes[0], &sql).await;
-    let_commits_go(&sql).await;
+    polled_in_vain(&nodes[0], &sql).await;
+    release_commits(&sql).await;
     committed.await.unwrap();
     let next = waiting.await.unwrap();
     assert_eq!(next.first().expect("a turn").item.messages, [signal("a", "later")]);
 }
 
 #[tokio::test]
-async fn a_start_is_stored_although_its_caller_goes_away_meanwhile() {
+async fn a_start_is_stored_although_its_caller_goes_away() {
     let store = Store::live();
     let nodes = two_nodes(&store).await;
     let sql = store.sql().await;
@@ -185,7 +185,7 @@ async fn a_start_is_stored_although_its_caller_goes_away_meanwhile() {
     until_blocked(&sql).await;
     sent.abort();
     assert!(sent.await.is_err());
-    // Whoever has the turn waits for what is being stored.
+    // The holder of the turn waits while the start is being stored.
     let committer = Arc::clone(&nodes[0]);
     let committed = tokio::spawn(async move {
         committer.store_turn(commit(&turn.lock_token, vec![started("a")])).await

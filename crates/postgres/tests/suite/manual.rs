@@ -1,4 +1,4 @@
-//! The SQL of `docs/postgres.md`, run as it stands there, so that it cannot rot.
+//! The SQL of `docs/postgres.md`, run unchanged, so that the manual stays correct.
 
 use std::time::Duration;
 
@@ -76,12 +76,12 @@ async fn the_roles_of_the_manual_can_do_their_work_and_no_more() {
     assert_eq!(refused.code().unwrap().code(), "42501");
 }
 
-/// Some of everything that the statements look for.
+/// Some of everything that the statements select.
 async fn fill(node: &PostgresProvider) {
     create(node, "a").await;
     node.enqueue_for_orchestrator(signal("a", "later"), Some(LEASE * 100)).await.unwrap();
     node.enqueue_for_orchestrator(signal("nobody", "parked"), None).await.unwrap();
-    // A turn and an activity that were taken twice and whose leases ran out.
+    // A turn and an activity that were leased twice and whose leases expired.
     node.enqueue_for_orchestrator(signal("a", "now"), None).await.unwrap();
     let mut in_session = activity("a", 1);
     if let WorkItem::ActivityExecute { session_id, .. } = &mut in_session {
@@ -117,7 +117,7 @@ async fn every_monitoring_query_of_the_manual_finds_what_it_is_for() {
     let (path, queries) = sql.split_first().unwrap();
     reader.batch_execute(path).await.unwrap();
     assert!(queries.len() > 8, "{}", queries.len());
-    // Leases of a millisecond: the last one has run out by now or does so at once.
+    // Leases of a millisecond: the last one has expired by now or does so at once.
     tokio::time::sleep(SHORT * 5).await;
     for sql in queries {
         let rows = reader.query(sql, &[]).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));

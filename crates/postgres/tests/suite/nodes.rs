@@ -11,7 +11,7 @@ use crate::support::*;
 const INSTANCES: usize = 200;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_turn_goes_to_one_node() {
+async fn one_node_leases_each_turn() {
     let store = Store::live();
     let nodes = futures_util::future::join_all((0..3).map(|_| store.node())).await;
     for number in 0..INSTANCES {
@@ -43,7 +43,7 @@ async fn every_turn_goes_to_one_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_belongs_to_one_owner_whoever_asks() {
+async fn a_session_belongs_to_one_owner_among_many_nodes() {
     let store = Store::live();
     let nodes = futures_util::future::join_all((0..3).map(|_| store.node())).await;
     for number in 0..90 {
@@ -80,21 +80,21 @@ async fn a_session_belongs_to_one_owner_whoever_asks() {
     }
 }
 
-/// A message that comes before its start waits for it, whatever else happens at that moment.
+/// A message that arrives before its start is delivered after it, whatever runs at that moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_message_stays_parked_when_its_instance_starts() {
     let store = Store::live();
     let nodes = [store.node().await, store.node().await];
-    let looking = Arc::clone(&nodes[1]);
+    let fetching = Arc::clone(&nodes[1]);
     let taken: Arc<Mutex<HashSet<String>>> = Arc::default();
     let seen = Arc::clone(&taken);
-    let looker = tokio::spawn(async move {
+    let fetcher = tokio::spawn(async move {
         loop {
-            for turn in looking.fetch_orchestration_items(wish(16)).await.unwrap() {
+            for turn in fetching.fetch_orchestration_items(wish(16)).await.unwrap() {
                 let instance = turn.item.instance.clone();
                 let has_start = turn.item.messages.iter().any(WorkItem::is_start);
                 let events = if has_start { vec![started(&instance)] } else { vec![] };
-                looking.store_turn(commit(&turn.lock_token, events)).await.unwrap();
+                fetching.store_turn(commit(&turn.lock_token, events)).await.unwrap();
                 for message in &turn.item.messages {
                     if !message.is_start() {
                         seen.lock().unwrap().insert(instance.clone());
@@ -116,8 +116,8 @@ async fn no_message_stays_parked_when_its_instance_starts() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    let heard = tokio::time::timeout(PATIENCE, all).await;
+    let delivered = tokio::time::timeout(PATIENCE, all).await;
     let parked = nodes[0].list_parked_messages(10).await.unwrap();
-    heard.unwrap_or_else(|_| panic!("messages stayed parked: {parked:?}"));
-    looker.abort();
+    delivered.unwrap_or_else(|_| panic!("messages stayed parked: {parked:?}"));
+    fetcher.abort();
 }

@@ -1,4 +1,4 @@
-//! How the server goes about the statements that every turn needs.
+//! How the server executes the statements of every turn.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ async fn nothing_that_a_turn_needs_reads_a_whole_table() {
     let settings = settings.map(str::to_owned).to_vec();
     let server = Server::start(&Setup { settings, ..Setup::default() }).unwrap();
     let store = Store::at(&server.url());
-    // Opening rehearses every statement; the turns run them for real.
+    // Opening warms up every statement; the turns run them with rows.
     let node = store.node().await;
     let (mark, token) = crate::direct::running(&node, "a").await;
     let turn = Arc::new(crate::direct::direct("a", mark, &token));
@@ -37,8 +37,7 @@ async fn nothing_that_a_turn_needs_reads_a_whole_table() {
     for wanted in &wanted {
         assert!(log.contains(wanted.as_str()), "the plans of {wanted} are not in the log");
     }
-    // A condition that is answered by reading a table into memory, and messages that are compared
-    // each with each.
+    // A condition that reads a table into memory, and messages that are compared each with each.
     let mut bad = vec!["hashed SubPlan".to_owned(), "Join Filter: (q.id".to_owned()];
     bad.extend(TABLES.map(|table| format!("Seq Scan on {table} ")));
     for line in log.lines() {
@@ -47,7 +46,7 @@ async fn nothing_that_a_turn_needs_reads_a_whole_table() {
 }
 
 #[tokio::test]
-async fn a_fetch_after_one_that_took_all_misses_nothing() {
+async fn a_fetch_after_an_empty_poll_misses_nothing() {
     let store = Store::live();
     let open = || store.builder().with_safety_poll_interval(Duration::from_secs(3600)).open();
     let node = open().await.unwrap();
@@ -58,15 +57,15 @@ async fn a_fetch_after_one_that_took_all_misses_nothing() {
     };
     node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     assert_eq!(fetched().await, ["a"]);
-    // What came before the next fetch asks.
+    // A message that came before the next fetch.
     node.enqueue_for_orchestrator(start("b"), None).await.unwrap();
     assert_eq!(fetched().await, ["b"]);
-    // What becomes visible by itself, added before the last look.
+    // A message that becomes visible later, added before the last poll.
     let later = Some(Duration::from_millis(300));
     node.enqueue_for_orchestrator(start("later"), later).await.unwrap();
     node.enqueue_for_orchestrator(start("c"), None).await.unwrap();
     assert_eq!(fetched().await, ["c"]);
     assert_eq!(fetched().await, ["later"]);
-    // A caller who does not wait gets a look.
+    // A caller that does not wait always polls.
     assert!(node.fetch_orchestration_items(wish(8)).await.unwrap().is_empty());
 }

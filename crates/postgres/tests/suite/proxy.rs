@@ -1,4 +1,4 @@
-//! A way to the server that can lose answers and requests.
+//! A proxy that can lose responses and requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Forwards connections. Once told to, it takes the next request with a given word to the server,
-/// waits for the answer and cuts the connection instead of passing it on. Or it passes on what
-/// comes before the request and falls silent, as if the node were paused in the middle.
+/// Forwards connections. On demand it forwards the next request with a given word, waits for the
+/// response and cuts the connection instead of forwarding it. Or it forwards what comes before the
+/// request and falls silent, as if the node were paused in the middle.
 pub(crate) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -20,7 +20,7 @@ struct Shared {
     lost: AtomicUsize,
     armed_to_hold: AtomicBool,
     held: AtomicUsize,
-    /// What a request must hold to be lost or to have its answer lost.
+    /// What a request must contain to be lost or to have its response lost.
     word: &'static str,
 }
 
@@ -50,7 +50,7 @@ impl Proxy {
         self.port
     }
 
-    /// The next answer to a fitting request is lost.
+    /// The next response to a fitting request is lost.
     pub(crate) fn lose_next_answer(&self) {
         self.shared.armed.store(true, Ordering::SeqCst);
     }
@@ -69,11 +69,11 @@ impl Proxy {
     }
 }
 
-/// What stands before the text of a simple statement: its kind and its length.
+/// The bytes before the text of a simple statement: its kind and its length.
 const HEAD_BYTES: usize = 5;
 
-/// Sends the last that the server hears of the node. The node hears what the server said once that
-/// has had enough.
+/// Sends the last bytes of the node to the server. Forwards the response of the server when its
+/// timeout has passed.
 async fn hold(last: &[u8], mut server: TcpStream, mut client: TcpStream, shared: &Shared) {
     server.write_all(last).await.unwrap();
     shared.held.fetch_add(1, Ordering::SeqCst);
@@ -103,7 +103,7 @@ async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
             read = server.read(&mut answered) => {
                 let Ok(length @ 1..) = read else { return };
                 if losing {
-                    // The server has done it; nobody hears of that.
+                    // The server has executed it; the response is lost.
                     shared.lost.fetch_add(1, Ordering::SeqCst);
                     return;
                 }

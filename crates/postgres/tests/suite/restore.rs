@@ -1,4 +1,4 @@
-//! A database that comes back from a dump.
+//! A database that is restored from a dump.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -32,7 +32,7 @@ impl Dump {
         dump
     }
 
-    /// Puts the schema back as it was, in one transaction, whatever it has become.
+    /// Restores the schema in one transaction.
     fn restore(&self) {
         self.run("pg_restore", &["--clean", "--if-exists", "--single-transaction"]);
     }
@@ -58,13 +58,13 @@ async fn work(node: &PostgresProvider, lease: Duration) -> Option<(WorkItem, Str
 }
 
 #[tokio::test]
-async fn leases_and_timers_come_back_with_their_times() {
+async fn leases_and_timers_keep_their_times() {
     let store = Store::live();
     let before = store.node().await;
     for instance in ["turn", "timer", "later"] {
         create(&*before, instance).await;
     }
-    // The long one first: a short one may run out before the next is fetched.
+    // The long one first: a short one may expire before the next fetch.
     before.enqueue_for_worker(activity("turn", 2)).await.unwrap();
     let long = work(&before, LONG).await.unwrap();
     before.enqueue_for_worker(activity("turn", 1)).await.unwrap();
@@ -90,7 +90,7 @@ async fn leases_and_timers_come_back_with_their_times() {
     let again = work(&after, LEASE).await.expect("its lease has run out");
     assert_eq!((again.0, again.2), (activity("turn", 1), 2));
     assert!(work(&after, LEASE).await.is_none(), "the other one is still held");
-    // Tokens from before the restore: those that ran out are worth nothing.
+    // Tokens from before the restore: the expired ones hold no lease.
     assert!(after.ack_work_item(&short.1, None).await.is_err());
     let late =
         after.ack_orchestration_item(&held.1, 1, vec![], vec![], vec![], named(), vec![]).await;
@@ -121,14 +121,14 @@ async fn until_events(node: &dyn Provider, wanted: usize) {
 /// The worst case: what is stored has as many events as the node holds, and others. Only the
 /// statement of the manual tells them apart.
 #[tokio::test]
-async fn a_node_that_lived_through_a_restore_drops_what_it_holds() {
+async fn a_node_that_ran_through_a_restore_drops_its_cache() {
     let store = Store::live();
     let node: Arc<dyn Provider> = store.node().await;
     let activities = ActivityRegistry::builder().build();
     let runtime = Runtime::start_with_store(Arc::clone(&node), activities, orchestrations()).await;
     let client = Client::new(Arc::clone(&node));
     client.start_orchestration("a", "Steps", "").await.unwrap();
-    // Started and subscribed, then heard and subscribed again.
+    // Started and subscribed, then received and subscribed again.
     until_events(&*node, 2).await;
     client.raise_event("a", "Go", "one").await.unwrap();
     until_events(&*node, 4).await;
@@ -138,7 +138,7 @@ async fn a_node_that_lived_through_a_restore_drops_what_it_holds() {
     let sql = store.sql().await;
     sql.run("CREATE TABLE kept_$ AS SELECT * FROM $.history WHERE event_id > 4").await;
     dump.restore();
-    // As if another node had gone on from there and heard something else.
+    // As if another node had continued from there with another message.
     sql.run("UPDATE kept_$ SET event_data = replace(event_data, '\"two\"', '\"other\"')").await;
     sql.run("INSERT INTO $.history SELECT * FROM kept_$; DROP TABLE kept_$").await;
     for statement in statements("Backup and restore", &store) {

@@ -1,4 +1,4 @@
-//! Making, checking and naming schemas.
+//! Creating, checking and naming schemas.
 
 use duroxide_core::providers::Provider;
 use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
@@ -6,7 +6,7 @@ use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
 use crate::support::*;
 
 #[tokio::test]
-async fn ten_nodes_may_make_the_tables_at_once() {
+async fn ten_nodes_may_create_the_tables_at_once() {
     let store = Store::live();
     let nodes = futures_util::future::join_all((0..10).map(|_| store.node())).await;
     for (number, node) in nodes.iter().enumerate() {
@@ -18,7 +18,7 @@ async fn ten_nodes_may_make_the_tables_at_once() {
 }
 
 #[tokio::test]
-async fn names_are_taken_as_they_are() {
+async fn any_schema_name_works() {
     let url = duroxide_pg_server::shared_url().unwrap();
     for name in [
         "Mixed Case",
@@ -64,7 +64,7 @@ async fn tenants_do_not_see_each_other() {
 }
 
 #[tokio::test]
-async fn who_only_verifies_makes_nothing() {
+async fn a_node_that_only_verifies_creates_nothing() {
     let store = Store::live();
     let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 0, .. }), "{error}");
@@ -87,7 +87,7 @@ async fn the_printed_sql_is_all_that_a_schema_needs() {
 }
 
 #[tokio::test]
-async fn the_printed_sql_fills_a_schema_that_was_made_before() {
+async fn an_existing_schema_is_filled() {
     let store = Store::live();
     let sql = store.sql().await;
     sql.run("CREATE SCHEMA $").await;
@@ -105,7 +105,7 @@ async fn a_newer_schema_is_refused() {
 }
 
 #[tokio::test]
-async fn a_role_without_any_right_but_to_use_the_tables_can_work() {
+async fn a_role_that_may_only_use_the_tables_can_work() {
     let store = Store::live();
     drop(store.node().await);
     let role = format!("r{}", store.schema);

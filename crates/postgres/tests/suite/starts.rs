@@ -1,4 +1,4 @@
-//! The first turn of an instance goes straight to whoever fetches, before anything is stored.
+//! The first turn of an instance goes straight to a fetch, before anything is stored.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ async fn send(node: &impl Provider, instance: &str) {
     node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
 }
 
-/// A fetch that has looked and waits, and the turns that it gets once `sent` has begun.
+/// A fetch that has polled and waits, and the turns that it returns once `sent` has started.
 async fn fetch_during(
     node: &impl Provider,
     turns_max: usize,
@@ -24,15 +24,15 @@ async fn fetch_during(
 ) -> Vec<FetchedTurn> {
     let fetch = node.fetch_orchestration_items(patient(turns_max));
     tokio::pin!(fetch);
-    // Nothing is there: it looks and begins to wait.
-    let looked = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
-    assert!(looked.is_err());
+    // It polls, finds nothing and starts to wait.
+    let polled = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
+    assert!(polled.is_err());
     let (turns, ()) = tokio::join!(fetch, sent);
     turns.unwrap()
 }
 
 #[tokio::test]
-async fn a_start_brings_its_turn_without_a_fetch() {
+async fn a_start_returns_its_turn_without_a_poll() {
     let store = Store::live();
     let node = store.node().await;
     let sql = store.sql().await;
@@ -48,7 +48,7 @@ async fn a_start_brings_its_turn_without_a_fetch() {
     node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await.unwrap();
 }
 
-/// Fetches the turn of a start and goes on with it before the start is answered.
+/// Fetches the turn of a start and continues with it before the start gets its response.
 async fn start_and<T>(
     node: &impl Provider,
     instance: &str,
@@ -103,7 +103,7 @@ async fn a_start_whose_turn_takes_long_is_stored_under_its_lease() {
 }
 
 #[tokio::test]
-async fn a_first_turn_can_be_given_back() {
+async fn a_first_turn_can_be_abandoned() {
     let store = Store::live();
     let node = store.node().await;
     for (instance, ignore_attempt, attempts) in [("a", true, 1), ("b", false, 2)] {
@@ -135,13 +135,13 @@ async fn a_commit_that_fails_leaves_the_start_a_message() {
 }
 
 #[tokio::test]
-async fn a_start_that_nobody_waits_for_any_more_did_not_happen() {
+async fn a_start_whose_caller_went_away_did_not_happen() {
     let store = Store::live();
     let node = store.node().await;
     let fetch = node.fetch_orchestration_items(patient(4));
     tokio::pin!(fetch);
-    let looked = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
-    assert!(looked.is_err());
+    let polled = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
+    assert!(polled.is_err());
     let turns = tokio::select! {
         biased;
         turns = fetch => turns.unwrap(),
@@ -153,7 +153,7 @@ async fn a_start_that_nobody_waits_for_any_more_did_not_happen() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_new_instance_comes_after_its_start() {
+async fn messages_for_a_new_instance_come_after_its_start() {
     let store = Store::live();
     let node = store.node().await;
     for instance in ["soon", "late"] {
@@ -192,7 +192,7 @@ async fn a_second_start_is_a_message_for_what_exists() {
         assert_eq!(next.item.messages, [start("a")]);
         node.store_turn(commit(&next.lock_token, vec![])).await.unwrap();
     };
-    // It is warm on the other node for a moment.
+    // The other node has its history in memory and comes first for a moment.
     is_a_message(node.fetch_orchestration_items(patient(1)).await.unwrap().remove(0)).await;
     // Now this node knows that it is not new.
     is_a_message(fetch_during(&*node, 4, send(&*node, "a")).await.remove(0)).await;
@@ -211,10 +211,10 @@ async fn two_starts_at_once_are_one_turn() {
     assert!(left.is_none(), "it is leased");
 }
 
-/// Whatever becomes of the turns, every start is answered, every instance begins once, and nothing
-/// is left over.
+/// Whatever happens to the turns, every start gets a response, every instance starts once, and
+/// nothing is left over.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nodes_that_start_the_same_instances_begin_each_once() {
+async fn nodes_that_start_the_same_instances_start_each_once() {
     const INSTANCES: usize = 60;
     let store = Store::live();
     let nodes = [store.node().await, store.node().await];
@@ -257,7 +257,7 @@ async fn nodes_that_start_the_same_instances_begin_each_once() {
 }
 
 #[tokio::test]
-async fn more_starts_than_were_asked_for_are_left_to_the_next_fetch() {
+async fn surplus_starts_are_left_to_the_next_fetch() {
     let store = Store::live();
     let node = store.node().await;
     let three = async {
@@ -276,7 +276,7 @@ async fn more_starts_than_were_asked_for_are_left_to_the_next_fetch() {
 }
 
 #[tokio::test]
-async fn another_node_does_not_get_a_start_that_is_taken() {
+async fn another_node_does_not_lease_a_claimed_start() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
     let waiting = other.fetch_orchestration_item(LEASE, Duration::from_millis(600), None);
@@ -286,10 +286,10 @@ async fn another_node_does_not_get_a_start_that_is_taken() {
     assert!(waited.unwrap().is_none());
 }
 
-/// A fetch may be dropped at any moment, also when a start is on its way: nothing is lost, nothing
-/// waits for the end of a lease, and nothing counts as an attempt.
+/// A caller may drop a fetch at any moment, also when a start arrives: nothing is lost, no lease
+/// remains, and no attempt is counted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_dropped_fetch_keeps_nothing() {
+async fn a_dropped_fetch_keeps_no_lease() {
     const INSTANCES: usize = 120;
     let store = Store::live();
     let node = store.node().await;
@@ -313,9 +313,9 @@ async fn a_dropped_fetch_keeps_nothing() {
     }
 }
 
-/// Starts come faster than turns are taken, so that there is always one to take.
+/// Starts arrive faster than turns are fetched, so that one always waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_stream_of_starts_does_not_keep_others_waiting() {
+async fn a_stream_of_starts_does_not_delay_other_messages() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
     create(&*node, "old").await;

@@ -1,4 +1,4 @@
-//! Texts that the database cannot hold as they are.
+//! Texts that the database cannot store unchanged.
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{ExecutionMetadata, Provider, ProviderAdmin};
@@ -6,7 +6,7 @@ use duroxide_core::providers::{ExecutionMetadata, Provider, ProviderAdmin};
 use crate::support::*;
 
 #[tokio::test]
-async fn zero_characters_come_back() {
+async fn zero_characters_are_read_back() {
     let odd = "zero \0 and \u{e000}0";
     let store = Store::new();
     let node = store.node().await;

@@ -1,4 +1,4 @@
-//! Encrypted connections and who is trusted.
+//! Encrypted connections and trusted certificates.
 
 use duroxide_core::providers::Provider;
 use duroxide_pg::{PostgresError, PostgresProvider};
@@ -7,8 +7,8 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 
 use crate::support::*;
 
-/// A server that takes encrypted connections only, made out to `name`, and the file that holds the
-/// certificate of who signed it.
+/// A server that accepts only encrypted connections, with a certificate for `name`, and the file
+/// with the certificate of its issuer.
 struct Encrypted {
     server: Server,
     folder: tempfile::TempDir,
@@ -58,7 +58,7 @@ impl Encrypted {
 }
 
 #[tokio::test]
-async fn each_mode_asks_what_it_promises() {
+async fn each_mode_checks_what_it_promises() {
     let right = Encrypted::start("127.0.0.1");
     for (mode, root, opens) in [
         ("disable", None, false),
@@ -81,7 +81,7 @@ async fn each_mode_asks_what_it_promises() {
 }
 
 #[tokio::test]
-async fn only_verify_full_asks_for_the_name() {
+async fn only_verify_full_checks_the_host_name() {
     let elsewhere = Encrypted::start("db.example");
     elsewhere.open("verify-ca", Some("root.pem")).await.unwrap();
     let error = elsewhere.open("verify-full", Some("root.pem")).await.unwrap_err();
@@ -89,7 +89,7 @@ async fn only_verify_full_asks_for_the_name() {
 }
 
 #[tokio::test]
-async fn a_root_certificate_that_is_not_there_is_named() {
+async fn a_missing_root_certificate_is_named() {
     let url = "postgres://a@127.0.0.1:1/b?sslmode=verify-full&sslrootcert=/nowhere.pem";
     let error = PostgresProvider::new(url).await.unwrap_err();
     assert!(error.to_string().contains("/nowhere.pem"), "{error}");

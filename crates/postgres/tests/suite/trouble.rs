@@ -1,4 +1,4 @@
-//! Servers that go away and come back, answers that are lost, calls that take too long.
+//! Servers that go away and come back, lost responses, slow calls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +21,7 @@ async fn proxied(word: &'static str) -> (Proxy, Store) {
 }
 
 #[tokio::test]
-async fn a_commit_whose_answer_was_lost_is_not_applied_twice() {
+async fn a_commit_with_a_lost_response_is_applied_once() {
     let (proxy, store) = proxied("the answer to this is lost").await;
     let node = store.node().await;
     create(&*node, "a").await;
@@ -37,13 +37,13 @@ async fn a_commit_whose_answer_was_lost_is_not_applied_twice() {
     assert_eq!(node.read("a").await.unwrap().len(), 2);
     assert_eq!(store.count("SELECT count(*) FROM $.worker_queue").await, 1);
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
-    // Known to have been done, the token is worth nothing any more.
+    // The commit is known to be done: the token no longer holds a lease.
     let again = node.store_turn(next).await.unwrap_err();
     assert!(!again.is_retryable(), "{again}");
 }
 
 #[tokio::test]
-async fn an_activity_whose_end_was_stored_without_an_answer_has_ended_once() {
+async fn an_activity_with_a_lost_response_completes_once() {
     let (proxy, store) = proxied("finished without an answer").await;
     let node = store.node().await;
     node.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -60,7 +60,7 @@ async fn an_activity_whose_end_was_stored_without_an_answer_has_ended_once() {
 }
 
 #[tokio::test]
-async fn a_message_whose_answer_was_lost_is_not_sent_again_behind_the_callers_back() {
+async fn a_message_with_a_lost_response_is_not_repeated_silently() {
     let (proxy, store) = proxied("perhaps sent").await;
     let node = store.node().await;
     node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -70,10 +70,10 @@ async fn a_message_whose_answer_was_lost_is_not_sent_again_behind_the_callers_ba
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 2);
 }
 
-/// Only a group of several kinds is a transaction of several statements, and whether jobs meet in
-/// a group is up to the moment: tried until the proxy has seen the end of one.
+/// Only a group of several kinds is a transaction of several statements, and timing decides whether
+/// jobs meet in a group: repeated until the proxy has seen the end of one.
 #[tokio::test]
-async fn a_node_that_falls_silent_within_a_transaction_holds_nobody_up_for_long() {
+async fn a_node_paused_mid_transaction_releases_its_locks() {
     let (proxy, store) = proxied("COMMIT").await;
     let options = "?options=-c%20idle_in_transaction_session_timeout%3D200";
     let direct = Store { url: Store::live().url, schema: store.schema.clone(), clock: None };
@@ -105,7 +105,7 @@ async fn a_node_that_falls_silent_within_a_transaction_holds_nobody_up_for_long(
         // A start waits for the start of the same instance that is not committed.
         let waiting = other.enqueue_for_orchestrator(start(&name), None);
         tokio::time::timeout(PATIENCE, waiting).await.expect("the server ends it").unwrap();
-        // The server undid everything, so that it is simply written again.
+        // The server rolled back, so that the node writes it again.
         let written = tokio::time::timeout(PATIENCE, both).await.expect("it is tried again");
         written.0.unwrap();
         written.1.unwrap();
@@ -115,7 +115,7 @@ async fn a_node_that_falls_silent_within_a_transaction_holds_nobody_up_for_long(
 }
 
 #[tokio::test]
-async fn sessions_ended_by_an_administrator_are_made_anew() {
+async fn sessions_ended_by_an_administrator_are_replaced() {
     let mut server = Server::start(&Setup::default()).unwrap();
     let store = Store::at(&server.url());
     let node = store.node().await;
@@ -141,7 +141,7 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
     let store = Store::at(&server.url());
     let node = store.node().await;
     let writing = Arc::clone(&node);
-    // Starts that were acknowledged must all be there in the end.
+    // Every acknowledged start must exist afterwards.
     let (stop, mut stopped) = tokio::sync::watch::channel(false);
     let writer = tokio::spawn(async move {
         let mut acknowledged = Vec::new();
@@ -179,7 +179,7 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
 }
 
 #[tokio::test]
-async fn a_statement_that_takes_too_long_is_tried_again() {
+async fn a_statement_that_times_out_is_retried() {
     let store = Store::live();
     let node =
         store.builder().with_statement_timeout(Duration::from_millis(200)).open().await.unwrap();
@@ -195,7 +195,7 @@ async fn a_statement_that_takes_too_long_is_tried_again() {
 }
 
 #[tokio::test]
-async fn a_statement_that_always_takes_too_long_is_a_passing_error() {
+async fn a_statement_that_always_times_out_is_a_retryable_error() {
     let store = Store::live();
     let node =
         store.builder().with_statement_timeout(Duration::from_millis(50)).open().await.unwrap();
@@ -206,7 +206,7 @@ async fn a_statement_that_always_takes_too_long_is_a_passing_error() {
 }
 
 #[tokio::test]
-async fn an_exhausted_pool_says_so() {
+async fn an_exhausted_pool_is_a_clear_error() {
     let store = Store::live();
     let builder = store.builder().with_connections(1).with_pool_wait(Duration::from_millis(20));
     let node = Arc::new(builder.open().await.unwrap());
@@ -242,7 +242,7 @@ async fn one_bad_job_of_a_group_fails_alone() {
     let commits = turns.into_iter().map(|turn| {
         let node = Arc::clone(&node);
         async move {
-            // The first event of one of them is there already.
+            // The first event of one of them is already stored.
             let id = if turn.item.instance == "i-7" { 1 } else { 2 };
             let next = commit(&turn.lock_token, vec![heard(&turn.item.instance, id)]);
             (turn.item.instance, node.store_turn(next).await)
@@ -262,7 +262,7 @@ async fn one_bad_job_of_a_group_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_an_error_that_says_so() {
+async fn an_unreachable_server_is_a_clear_error() {
     let error = PostgresProvider::new("postgres://nobody@127.0.0.1:1/none").await.unwrap_err();
     assert!(error.to_string().starts_with("cannot connect to the database"), "{error}");
 }

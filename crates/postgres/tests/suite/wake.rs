@@ -1,4 +1,4 @@
-//! Nodes wake each other.
+//! Nodes notify each other.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::support::*;
 
-/// Long enough that nobody wakes by himself.
+/// Long enough that no safety poll interferes.
 const NEVER: Duration = Duration::from_secs(3600);
 
 pub(crate) async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
@@ -16,12 +16,12 @@ pub(crate) async fn pair(store: &Store) -> [duroxide_pg::PostgresProvider; 2] {
     [open().await.unwrap(), open().await.unwrap()]
 }
 
-/// Both nodes have heard of each other.
+/// Both nodes have received a notification of each other.
 pub(crate) async fn acquainted(store: &Store, nodes: &[duroxide_pg::PostgresProvider; 2]) {
     let mut watch = nodes[1].watch(ChangeScope::Instance("hello")).unwrap();
-    let told = async {
+    let notified = async {
         loop {
-            // The first tellings may come before anyone listens.
+            // The first notifications may come before the other node listens.
             let events = vec![started("hello")];
             let sql = store.sql().await;
             sql.run("DELETE FROM $.history WHERE instance_id = 'hello'").await;
@@ -31,8 +31,8 @@ pub(crate) async fn acquainted(store: &Store, nodes: &[duroxide_pg::PostgresProv
             }
         }
     };
-    timeout(PATIENCE, told).await.unwrap();
-    // Whatever else was told on the way.
+    timeout(PATIENCE, notified).await.unwrap();
+    // Consumes the other notifications.
     while timeout(Duration::from_millis(50), watch.changed()).await.is_ok() {}
 }
 
@@ -50,7 +50,7 @@ async fn a_message_wakes_a_node_that_waits_for_turns() {
 }
 
 #[tokio::test]
-async fn an_activity_wakes_a_node_that_takes_its_tag() {
+async fn an_activity_wakes_a_node_that_accepts_its_tag() {
     let store = Store::live();
     let nodes = pair(&store).await;
     acquainted(&store, &nodes).await;
@@ -63,7 +63,7 @@ async fn an_activity_wakes_a_node_that_takes_its_tag() {
 }
 
 #[tokio::test]
-async fn an_activity_that_nobody_here_takes_wakes_nobody_here() {
+async fn an_activity_with_another_tag_wakes_no_worker() {
     let store = Store::live();
     let nodes = pair(&store).await;
     acquainted(&store, &nodes).await;
@@ -74,9 +74,9 @@ async fn an_activity_that_nobody_here_takes_wakes_nobody_here() {
     let others = async {
         nodes[0].enqueue_for_worker(tagged("a", 1, Some("cpu"))).await.unwrap();
         nodes[0].append_with_execution("b", 1, vec![started("b")]).await.unwrap();
-        // What was told later has arrived, so that what was told before has as well.
+        // A later notification has arrived, so that the earlier one has too.
         timeout(PATIENCE, instance.changed()).await.unwrap();
-        assert!(timeout(NOW, woken.changed()).await.is_err(), "nobody here takes it");
+        assert!(timeout(NOW, woken.changed()).await.is_err(), "no worker here accepts it");
     };
     tokio::select! {
         fetched = waiting => panic!("nothing is there: {fetched:?}"),
@@ -95,8 +95,8 @@ async fn a_watch_sees_changes_of_its_instance_on_another_node() {
 }
 
 #[tokio::test]
-async fn what_was_missed_while_the_listener_was_away_is_looked_for() {
-    // A server of its own: every listener on it is ended.
+async fn a_reconnected_listener_wakes_all_waiters() {
+    // A server of its own: the test ends every listener on it.
     let server = Server::start(&Setup::default()).unwrap();
     let store = Store::at(&server.url());
     let nodes = pair(&store).await;

@@ -1,4 +1,4 @@
-//! An instance is offered first to the node that holds it.
+//! Other nodes leave an instance to the node that has its history in memory, for a moment.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::support::*;
 const GRACE: Duration = Duration::from_millis(20);
 
 #[tokio::test]
-async fn the_node_that_committed_last_comes_first() {
+async fn the_node_that_committed_last_leases_it_first() {
     let store = Store::new();
     let (warm, cold) = (store.node().await, store.node().await);
     create(&*warm, "a").await;
@@ -19,7 +19,7 @@ async fn the_node_that_committed_last_comes_first() {
 }
 
 #[tokio::test]
-async fn after_a_moment_anyone_takes_it() {
+async fn after_the_grace_any_node_leases_it() {
     let store = Store::new();
     let (warm, cold) = (store.node().await, store.node().await);
     create(&*warm, "a").await;
@@ -30,13 +30,13 @@ async fn after_a_moment_anyone_takes_it() {
     let taken = turn(&*cold).await;
     assert_eq!(taken.item.history.len(), 1, "it comes with its history");
     cold.store_turn(commit(&taken.lock_token, vec![heard("a", 2)])).await.unwrap();
-    // From now on it is warm there.
+    // From now on that node has its history in memory.
     cold.enqueue_for_orchestrator(signal("a", "2"), None).await.unwrap();
     assert_eq!(turn(&*cold).await.item.instance, "a");
 }
 
 #[tokio::test]
-async fn a_waiting_node_takes_what_its_holder_leaves() {
+async fn a_waiting_node_leases_it_after_the_grace() {
     let store = Store::live();
     let (warm, cold) = (store.node().await, store.node().await);
     create(&*warm, "a").await;
@@ -47,7 +47,7 @@ async fn a_waiting_node_takes_what_its_holder_leaves() {
 }
 
 #[tokio::test]
-async fn nothing_is_left_to_anyone_without_grace() {
+async fn without_grace_any_node_leases_it_at_once() {
     let store = Store::new();
     let warm = store.node().await;
     let cold = store.builder().with_warm_grace(Duration::ZERO).open().await.unwrap();

@@ -1,4 +1,4 @@
-//! What was asked for on the command line.
+//! The command line.
 
 use std::ffi::OsString;
 
@@ -7,9 +7,9 @@ pub(crate) const USAGE: &str = "\
 usage: duroxide-pg COMMAND [OPTION]...
 
 commands:
-  schema    print the SQL that makes a new schema
+  schema    print the SQL that creates a new schema
   functions print the SQL that installs this build's functions beside those of other builds
-  migrate   make or migrate a schema
+  migrate   create or migrate a schema
   verify    say whether a schema is up to date, without changing it
   help      show this text
 

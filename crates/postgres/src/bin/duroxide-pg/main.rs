@@ -1,4 +1,4 @@
-//! `duroxide-pg`: prints or applies the SQL that a schema needs, for people who run it themselves.
+//! `duroxide-pg`: prints or applies the SQL that a schema needs.
 
 mod args;
 
