@@ -120,16 +120,12 @@ impl ProviderAdmin for SqliteProvider {
             .read_with(OPERATION, move |conn| retention::deletable_roots(conn, &filter))
             .await?;
         let mut total = DeleteInstanceResult::default();
-        // A job for each root, so that turns are committed in between.
+        // One job for each root, so that turns can commit in between.
         for root in roots {
-            let deleted = self
+            total += self
                 .writer()
                 .run(OPERATION, move |tx| retention::delete_if_finished(tx, &root))
                 .await?;
-            total.instances_deleted += deleted.instances_deleted;
-            total.executions_deleted += deleted.executions_deleted;
-            total.events_deleted += deleted.events_deleted;
-            total.queue_messages_deleted += deleted.queue_messages_deleted;
         }
         Ok(total)
     }
@@ -157,13 +153,10 @@ impl ProviderAdmin for SqliteProvider {
         let mut total = PruneResult::default();
         for instance in instances {
             let options = options.clone();
-            let pruned = self
+            total += self
                 .writer()
                 .run(OPERATION, move |tx| retention::prune(tx, &instance, &options))
                 .await?;
-            total.instances_processed += pruned.instances_processed;
-            total.executions_deleted += pruned.executions_deleted;
-            total.events_deleted += pruned.events_deleted;
         }
         Ok(total)
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use duroxide_core::providers::kit::RowError;
 use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use rusqlite::ErrorCode;
 
@@ -156,9 +157,9 @@ pub(crate) enum JobError {
     /// SQLite refused.
     #[error(transparent)]
     Storage(Arc<rusqlite::Error>),
-    /// A stored or given value has no readable form.
-    #[error("Serialization error: {0}")]
-    Malformed(Arc<serde_json::Error>),
+    /// A value cannot become a row, or a row a value.
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// A stored row holds something else than we wrote; the text says which.
     #[error("Deserialization error: {0}")]
     Damaged(String),
@@ -185,9 +186,7 @@ impl JobError {
             Self::Storage(error) => classify(operation, error).with_source(error.clone()),
             Self::Unavailable(message) => ProviderError::retryable(operation, message)
                 .with_kind(ProviderErrorKind::Unavailable),
-            Self::Malformed(error) => ProviderError::permanent(operation, self.to_string())
-                .with_kind(ProviderErrorKind::Undecodable)
-                .with_source(error.clone()),
+            Self::Row(error) => error.during(operation),
             Self::Damaged(_) => ProviderError::permanent(operation, self.to_string())
                 .with_kind(ProviderErrorKind::Undecodable),
             Self::Refused(kind, message) => {
@@ -197,12 +196,12 @@ impl JobError {
         }
     }
 
-    /// Whether a stored value cannot be read, which concerns nobody but its owner. A damaged file
+    /// Whether a stored value cannot be read, which concerns only its instance. A damaged file
     /// or a failing disk is something else.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Storage(error) => is_conversion(error),
-            Self::Malformed(_) | Self::Damaged(_) => true,
+            Self::Row(_) | Self::Damaged(_) => true,
             Self::Refused(..) | Self::Unavailable(_) | Self::Broken(_) => false,
         }
     }
@@ -211,12 +210,6 @@ impl JobError {
 impl From<rusqlite::Error> for JobError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Storage(Arc::new(error))
-    }
-}
-
-impl From<serde_json::Error> for JobError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Malformed(Arc::new(error))
     }
 }
 

@@ -1,7 +1,7 @@
 //! SQLite storage for Duroxide: one file, many processes, no server.
 //!
-//! One thread owns the write connection and commits whatever waits in one transaction; readers have
-//! connections of their own. An answer means that the change is on disk.
+//! One thread owns the write connection and commits all waiting jobs in one transaction; readers
+//! have connections of their own. A call that changes something returns once the change is on disk.
 //!
 //! ```no_run
 //! # async fn open() -> Result<(), duroxide_sqlite::SqliteError> {

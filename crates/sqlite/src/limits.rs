@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Jobs that share one commit: the first of them waits for all.
 pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 
-/// How long jobs may join a commit that has begun: the first of them waits for all.
+/// How long jobs may join a commit that has started: the first of them waits for all.
 pub(crate) const ROUND_LENGTH_MAX: Duration = Duration::from_millis(5);
 
 /// Statements kept prepared per connection: more than this crate has.
@@ -20,26 +20,25 @@ pub(crate) const BUSY_PAUSE: Duration = Duration::from_millis(2);
 /// Threads for reads. Reads are short and mostly served from the page cache.
 pub(crate) const READERS: usize = 2;
 
-/// How often commits of other processes are looked for while someone waits.
+/// How often the writer polls for commits of other processes while a caller waits.
 pub(crate) const CROSS_PROCESS_POLL: Duration = Duration::from_millis(10);
 
-/// How much rarer that becomes while someone waits and nothing happens.
-pub(crate) const QUIET_POLL_FACTOR: u32 = 5;
+/// How much longer that pause becomes while a caller waits and polls find nothing.
+pub(crate) const EMPTY_POLL_FACTOR: u32 = 5;
 
-/// How much rarer that is while nobody waits.
+/// How much longer that pause is while no caller waits.
 pub(crate) const IDLE_POLL_FACTOR: u32 = 25;
 
-/// Rounds of one fetch job that only met messages of unknown instances, before other jobs get
-/// their turn.
+/// Rounds of one fetch job that found only messages of unknown instances, before other jobs run.
 pub(crate) const FETCH_ROUNDS_MAX: usize = 64;
 
-/// Turns handed out by one fetch job: the history of each is read while others wait.
+/// Turns that one fetch job leases: the history of each is read while other jobs wait.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 
 /// Instances that one bulk operation touches unless the caller says otherwise.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 
-/// Depth of a tree of instances: a broken parent link must not make us loop.
+/// Size of a tree of instances: a broken parent link must not cause an endless loop.
 pub(crate) const TREE_SIZE_MAX: usize = 1_000_000;
 
 /// Pages of the write-ahead log after which it is copied into the file (16 MiB).
@@ -60,8 +59,9 @@ pub(crate) const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 /// Characters of a payload that a dump shows.
 pub(crate) const DUMP_TEXT_MAX: usize = 200;
 
-/// How often a waiting worker looks for leases that it was not told of, however short they are.
-pub(crate) const LEASE_LOOK_INTERVAL_MIN: Duration = Duration::from_millis(200);
+/// A waiting worker polls again after one lease, because it is not notified of leases that a commit
+/// took; but not more often than this, however short leases are.
+pub(crate) const LEASE_RECHECK_MIN: Duration = Duration::from_millis(200);
 
-/// Looks for other processes that rely on the time stamp of the log, between two that ask SQLite.
-pub(crate) const TRUSTING_LOOKS_MAX: u32 = 40;
+/// Checks for other processes that rely on the time stamp of the log, between two that ask SQLite.
+pub(crate) const STAMP_CHECKS_MAX: u32 = 40;

@@ -27,7 +27,7 @@ use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
 
-/// Keeps everything in one SQLite database. Several processes may share a file.
+/// Stores everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
 pub struct SqliteProvider {
     writer: Writer,
@@ -95,7 +95,7 @@ impl SqliteProvider {
         self.writer.checkpoint().await
     }
 
-    /// Every table as text, for a person who looks for a fault.
+    /// Every table as text, for diagnosis.
     pub async fn debug_dump(&self) -> String {
         self.read_with("debug_dump", inspect::dump)
             .await
@@ -342,7 +342,7 @@ impl Provider for SqliteProvider {
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         let watch = self.hub.watch(scope);
-        self.writer.look_around();
+        self.writer.poll_other_processes();
         Some(watch)
     }
 

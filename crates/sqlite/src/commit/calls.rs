@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use duroxide_core::Event;
+use duroxide_core::providers::kit::EncodedEvent;
 use duroxide_core::providers::{CommittedTurn, DirectTurn, ProviderError, TurnCommit};
 
 use crate::SqliteProvider;
 use crate::commit::direct_turn::{self, EncodedDirectTurn};
-use crate::commit::events::{self, NewEvent};
+use crate::commit::events;
 use crate::commit::turn_commit::{self, EncodedCommit};
 use crate::error::During;
 use crate::queues::orchestrator_queue;
@@ -42,7 +43,7 @@ pub(crate) async fn append_events(
     new_events: &[Event],
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "append_with_execution";
-    let new_events = NewEvent::encode_all(new_events).during(OPERATION)?;
+    let new_events = EncodedEvent::encode_all(new_events).during(OPERATION)?;
     let instance = instance.to_owned();
     let append = move |tx: &mut Tx<'_>| {
         events::append(tx, &instance, execution_id, &new_events)?;

@@ -1,7 +1,8 @@
 //! Committing a turn that was not fetched.
 //!
-//! The caller ran it on what it holds, without a lease on the instance. It counts only if nothing
-//! has happened to the instance meanwhile, which is judged in the transaction that stores it.
+//! The caller ran it on the history that it holds, without a lease on the instance. The turn is
+//! valid only if nothing has happened to the instance meanwhile; the transaction that stores it
+//! checks that.
 
 use duroxide_core::providers::{ChangeHub, CommittedTurn, DirectTurn, HistoryMark};
 use rusqlite::{OptionalExtension, params};
@@ -44,18 +45,18 @@ pub(crate) fn commit_direct_turn(
     for token in &turn.finished_work {
         work_lock::complete(tx, token, None)?;
     }
-    // Rare, hence not asked of the database each time: the current execution is stored.
-    if turn.commit.begins_or_pins(turn.mark.execution_id) {
+    // Rare: the current execution is stored already, as the mark shows.
+    if turn.commit.starts_or_pins(turn.mark.execution_id) {
         turn_commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
-    turn_commit::note_change(tx, turn.instance.clone(), &turn.commit)?;
+    turn_commit::record_change(tx, turn.instance.clone(), &turn.commit)?;
     Ok(Some(
         CommittedTurn::default().with_incarnation(Some(turn.mark.incarnation)).with_leased(leased),
     ))
 }
 
-/// Whether the history ends at the mark, and nobody and nothing stands before the turn.
+/// Whether the history ends at the mark, no lease holds the instance and no message waits for it.
 fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobError> {
     let found = tx
         .conn

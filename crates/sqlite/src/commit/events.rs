@@ -1,50 +1,19 @@
-//! Encoding and appending events.
+//! Appending events.
 
-use duroxide_core::Event;
 use duroxide_core::providers::ProviderErrorKind;
+use duroxide_core::providers::kit::EncodedEvent;
 use rusqlite::params;
 
 use crate::error::JobError;
 use crate::schema::number::to_db;
 use crate::write::writer::Tx;
 
-/// An event in its stored form.
-#[derive(Debug)]
-pub(crate) struct NewEvent {
-    event_id: u64,
-    event_type: &'static str,
-    text: String,
-}
-
-impl NewEvent {
-    /// Encodes an event; refuses one without a position.
-    pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
-        if event.event_id == 0 {
-            return Err(JobError::refused(
-                ProviderErrorKind::Other,
-                "Failed to append history: event_id 0 means that the runtime did not number \
-                 the event",
-            ));
-        }
-        Ok(Self {
-            event_id: event.event_id,
-            event_type: event.kind.type_tag(),
-            text: serde_json::to_string(event)?,
-        })
-    }
-
-    /// Encodes all events.
-    pub(crate) fn encode_all(events: &[Event]) -> Result<Vec<Self>, JobError> {
-        events.iter().map(Self::encode).collect()
-    }
-}
-
 /// Appends events. One that is already stored fails all of them.
 pub(crate) fn append(
     tx: &Tx<'_>,
     instance: &str,
     execution_id: u64,
-    events: &[NewEvent],
+    events: &[EncodedEvent],
 ) -> Result<(), JobError> {
     let mut statement = tx.conn.prepare_cached(
         "INSERT INTO history
@@ -80,19 +49,4 @@ pub(crate) fn append(
 
 fn is_constraint(error: &rusqlite::Error) -> bool {
     error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
-}
-
-#[cfg(test)]
-mod tests {
-    use duroxide_core::EventKind;
-
-    use super::*;
-
-    #[test]
-    fn an_event_without_a_position_is_refused() {
-        let event = Event::new("i", 1, None, EventKind::KeyValuesCleared);
-        let error = NewEvent::encode(&event).unwrap_err().during("ack");
-        assert!(!error.is_retryable());
-        assert!(error.message.contains("Failed to append history"), "{error}");
-    }
 }

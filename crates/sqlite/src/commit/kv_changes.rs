@@ -1,42 +1,24 @@
 //! Writing key-value state: the running execution writes to `kv_delta`, and its end merges that
 //! into `kv_store`. A delta row without a value is a removal.
 
-use duroxide_core::{Event, EventKind};
+use duroxide_core::providers::kit::KvChange;
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
 use crate::schema::number::to_db;
 use crate::write::writer::Tx;
 
-/// One change of the running execution.
-#[derive(Debug)]
-pub(crate) enum KvChange {
-    Set { key: String, value: String, at: i64 },
-    Clear { key: String },
-    ClearAll,
-}
-
-/// The changes that events make, in order.
-pub(crate) fn changes(events: &[Event]) -> Vec<KvChange> {
-    events.iter().filter_map(change).collect()
-}
-
-fn change(event: &Event) -> Option<KvChange> {
-    if let EventKind::KeyValueSet { key, value, last_updated_at_ms } = &event.kind {
-        let at = to_db(*last_updated_at_ms);
-        return Some(KvChange::Set { key: key.clone(), value: value.clone(), at });
-    }
-    if let EventKind::KeyValueCleared { key } = &event.kind {
-        return Some(KvChange::Clear { key: key.clone() });
-    }
-    matches!(event.kind, EventKind::KeyValuesCleared).then_some(KvChange::ClearAll)
-}
-
 /// Writes changes of the running execution.
-pub(crate) fn apply(tx: &Tx<'_>, instance: &str, changes: &[KvChange]) -> Result<(), JobError> {
+pub(crate) fn apply(
+    tx: &Tx<'_>,
+    instance: &str,
+    changes: &[KvChange<String>],
+) -> Result<(), JobError> {
     for change in changes {
         match change {
-            KvChange::Set { key, value, at } => put(tx.conn, instance, key, Some(value), *at)?,
+            KvChange::Set { key, value, updated_at_ms } => {
+                put(tx.conn, instance, key, Some(value), to_db(*updated_at_ms))?;
+            }
             KvChange::Clear { key } => put(tx.conn, instance, key, None, tx.now)?,
             KvChange::ClearAll => clear_all(tx, instance)?,
         }
@@ -76,9 +58,9 @@ fn clear_all(tx: &Tx<'_>, instance: &str) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Makes the writes of the execution that ended part of what the next one begins with.
+/// Merges the writes of the execution that ended into what the next one starts from.
 pub(crate) fn merge(conn: &Connection, instance: &str) -> Result<(), JobError> {
-    // Looking is much cheaper than changing nothing.
+    // A read is much cheaper than an update that changes nothing.
     let has_written =
         conn.prepare_cached("SELECT 1 FROM kv_delta WHERE instance_id = ?1")?.exists([instance])?;
     if !has_written {

@@ -1,35 +1,33 @@
 //! Committing a turn: history, queues, values and status, all or nothing.
 
-use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::kit::{
+    EncodedEvent, KvChange, ends_execution, kv_changes, last_custom_status,
+};
 use duroxide_core::providers::{
     AwaitedEnd, ChangeHub, CommittedTurn, ExecutionMetadata, LeasedWork,
     ScheduledActivityIdentifier, TurnCommit,
 };
-use duroxide_core::{Event, EventKind};
 use rusqlite::{OptionalExtension, params};
 use semver::Version;
 use uuid::Uuid;
 
-use crate::commit::events::{self, NewEvent};
-use crate::commit::kv_changes::{self, KvChange};
+use crate::commit::{events, kv_changes as kv};
 use crate::error::JobError;
 use crate::fetch::turn_lock;
-use crate::queues::orchestrator_queue;
-use crate::queues::orchestrator_queue::NewMessage;
-use crate::queues::worker_queue;
-use crate::queues::worker_queue::NewWork;
+use crate::queues::orchestrator_queue::{self, NewMessage};
+use crate::queues::worker_queue::{self, NewWork};
 use crate::read::inspect;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
 
-/// A commit whose parts are encoded: that happens outside the writer.
+/// A commit whose parts are encoded, which the caller does outside the writer thread.
 #[derive(Debug)]
 pub(crate) struct EncodedCommit {
     lock_token: String,
     execution_id: u64,
-    events: Vec<NewEvent>,
-    kv: Vec<KvChange>,
+    events: Vec<EncodedEvent>,
+    kv: Vec<KvChange<String>>,
     /// The last status that the delta sets, if any.
     custom_status: Option<Option<String>>,
     work: Vec<NewWork>,
@@ -48,14 +46,15 @@ impl EncodedCommit {
             .messages()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
-        // Whose turn it is, only the writer knows for sure.
+        // Only the writer knows for sure which instance the lease belongs to.
         let instance = commit.history_delta.last().map_or("", |event| event.instance_id.as_str());
         Ok(Self {
             lock_token: commit.lock_token.clone(),
             execution_id: commit.execution_id,
-            events: NewEvent::encode_all(&commit.history_delta)?,
-            kv: kv_changes::changes(&commit.history_delta),
-            custom_status: last_custom_status(&commit.history_delta),
+            events: EncodedEvent::encode_all(&commit.history_delta)?,
+            kv: kv_changes(&commit.history_delta, str::to_owned).collect(),
+            custom_status: last_custom_status(&commit.history_delta)
+                .map(|status| status.map(str::to_owned)),
             work,
             messages,
             metadata: commit.metadata.clone(),
@@ -64,17 +63,10 @@ impl EncodedCommit {
         })
     }
 
-    /// Whether it begins an execution or pins one, given which execution is current.
-    pub(crate) fn begins_or_pins(&self, current_execution: u64) -> bool {
+    /// Whether it starts an execution or pins one, given which execution is current.
+    pub(crate) fn starts_or_pins(&self, current_execution: u64) -> bool {
         self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
     }
-}
-
-fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
-    events.iter().rev().find_map(|event| {
-        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
-        Some(status.clone())
-    })
 }
 
 /// Commits a turn under a live lease.
@@ -90,11 +82,11 @@ pub(crate) fn commit_turn(
             "DELETE FROM orchestrator_queue
              WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
         )?
-        .execute(params![instance, lock.taken_at, commit.lock_token])?;
+        .execute(params![instance, lock.leased_at, commit.lock_token])?;
     turn_lock::remove(tx.conn, &commit.lock_token)?;
     let incarnation = match stored_instance(tx, &instance)? {
         Some((incarnation, execution_id)) => {
-            if commit.begins_or_pins(execution_id) {
+            if commit.starts_or_pins(execution_id) {
                 create_execution(tx, &instance, commit)?;
             }
             Some(incarnation)
@@ -110,7 +102,7 @@ pub(crate) fn commit_turn(
     if more_waits {
         tx.changes.orchestrator_queue();
     }
-    note_change(tx, instance, commit)?;
+    record_change(tx, instance, commit)?;
     Ok(CommittedTurn::default()
         .with_incarnation(incarnation)
         .with_leased(leased)
@@ -132,8 +124,8 @@ fn stored_instance(tx: &Tx<'_>, instance: &str) -> Result<Option<(u64, u64)>, Jo
         .optional()?)
 }
 
-/// Tells who watches the instance, once the turn is durable.
-pub(crate) fn note_change(
+/// Records the change of the instance, for its watchers once the turn is durable.
+pub(crate) fn record_change(
     tx: &mut Tx<'_>,
     instance: String,
     commit: &EncodedCommit,
@@ -159,9 +151,9 @@ pub(crate) fn apply(
     update_instance(tx, instance, commit)?;
     end_execution(tx, instance, commit)?;
     events::append(tx, instance, commit.execution_id, &commit.events)?;
-    kv_changes::apply(tx, instance, &commit.kv)?;
+    kv::apply(tx, instance, &commit.kv)?;
     if ends_execution(&commit.metadata) {
-        kv_changes::merge(tx.conn, instance)?;
+        kv::merge(tx.conn, instance)?;
     }
     let leased = worker_queue::insert_all(tx, &commit.work)?;
     // After the inserts: an activity that is scheduled and cancelled in one turn never runs.
@@ -187,7 +179,7 @@ fn create_instance(
         return Ok(None);
     };
     let incarnation = new_incarnation();
-    // A parent that was deleted meanwhile is left out: the child could not be deleted otherwise.
+    // A parent that was deleted meanwhile is left out: only roots can be deleted.
     tx.conn
         .prepare_cached(
             "INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
@@ -208,7 +200,7 @@ fn create_instance(
     Ok(Some(from_db(incarnation)))
 }
 
-/// A random number that is not zero, so that an id used again gives another one.
+/// A random number that is not zero, so that an instance with a reused id gets another one.
 fn new_incarnation() -> i64 {
     let (random, _) = Uuid::new_v4().as_u64_pair();
     to_db((random >> 1).max(1))
@@ -298,15 +290,7 @@ fn write_pin(
     Ok(())
 }
 
-fn ends_execution(metadata: &ExecutionMetadata) -> bool {
-    metadata
-        .status
-        .as_deref()
-        .and_then(ExecutionStatus::parse)
-        .is_some_and(ExecutionStatus::is_terminal)
-}
-
-/// Whether messages arrived under the lease, which nobody could fetch until now.
+/// Whether messages arrived under the lease, which no dispatcher could fetch until now.
 fn has_ready_messages(tx: &Tx<'_>, instance: &str) -> Result<bool, JobError> {
     Ok(tx
         .conn

@@ -16,8 +16,8 @@ use crate::{SqliteError, limits};
 /// Pause between two tries to switch the journal while another process opens the same new file.
 const JOURNAL_RETRY_PAUSE: Duration = Duration::from_millis(5);
 
-/// Opens the connection that writes, and makes or migrates the tables. To be called on the thread
-/// that uses it.
+/// Opens the connection that writes, and creates or migrates the tables. Call it on the thread
+/// that uses the connection.
 pub(crate) fn open_writer(
     location: &Location,
     settings: &Settings,
@@ -33,7 +33,7 @@ pub(crate) fn open_writer(
         migrations::run(&mut connection, path)?;
     }
     limit_pages(&connection, settings)
-        .and_then(|()| busy_retry::try_often(&mut connection, settings.busy_timeout))
+        .and_then(|()| busy_retry::install(&mut connection, settings.busy_timeout))
         .and_then(|()| statement_count::count(&mut connection, settings))
         .map_err(|error| SqliteError::about(path, error))?;
     Ok(connection)
@@ -97,7 +97,7 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
     if mode == OpenMode::ReadOnly {
         return Ok(connection);
     }
-    // SQLite falls back to reading without a word when it may not write.
+    // SQLite falls back to reading silently when it may not write.
     if connection.is_readonly("main").map_err(named)? {
         let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
         return Err(named(rusqlite::Error::SqliteFailure(code, None)));
@@ -105,7 +105,7 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
     use_write_ahead_log(&connection, settings.busy_timeout).map_err(named)?;
     connection
         .execute_batch(&format!(
-            // The log is flushed by ourselves: see `flush`.
+            // The flusher flushes the log: see `write::flush`.
             "PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = {}; \
              PRAGMA journal_size_limit = {}; PRAGMA cache_size = -{};",
             limits::WAL_AUTOCHECKPOINT_PAGES,
@@ -140,13 +140,13 @@ fn refuse_impossible(path: &Path, mode: OpenMode) -> Result<(), SqliteError> {
 fn prepare(connection: &Connection, busy_timeout: Duration) -> rusqlite::Result<()> {
     connection.set_prepared_statement_cache_capacity(limits::STATEMENTS_CACHED_MAX);
     connection.busy_timeout(busy_timeout.min(limits::POLL_TIMEOUT_MAX))?;
-    // Otherwise SQLite plans a statement anew whenever a bound value changes, which costs ten
-    // times what running it does.
+    // Otherwise SQLite plans a statement again whenever a bound value changes, which costs ten
+    // times as much as running it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.execute_batch("PRAGMA foreign_keys = ON; PRAGMA temp_store = MEMORY;")
 }
 
-fn use_write_ahead_log(connection: &Connection, patience: Duration) -> rusqlite::Result<()> {
+fn use_write_ahead_log(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     let started = Instant::now();
     loop {
         let switched = connection
@@ -155,7 +155,7 @@ fn use_write_ahead_log(connection: &Connection, patience: Duration) -> rusqlite:
         // SQLite does not call its busy handler here: two processes that open one new file at the
         // same time would otherwise fail by chance.
         match switched {
-            Err(error) if is_busy(&error) && started.elapsed() < patience => {
+            Err(error) if is_busy(&error) && started.elapsed() < timeout => {
                 std::thread::sleep(JOURNAL_RETRY_PAUSE);
             }
             other => return other,

@@ -14,7 +14,7 @@ use crate::{SqliteError, SqliteProvider, limits};
 #[derive(Debug, Clone, Default)]
 pub struct SqliteOptions {}
 
-/// What an answered commit survives.
+/// What a commit survives once its call has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Synchronous {
     /// Power loss.
@@ -65,14 +65,14 @@ impl SqliteProviderBuilder {
         Self { url: url.to_owned(), settings: Settings::default() }
     }
 
-    /// What an answered commit survives.
+    /// What a commit survives once its call has returned.
     #[must_use]
     pub fn with_synchronous(mut self, level: Synchronous) -> Self {
         self.settings.synchronous = level;
         self
     }
 
-    /// The clock that leases and visibility are judged by.
+    /// The clock that decides about leases and visibility.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = clock;
@@ -93,8 +93,8 @@ impl SqliteProviderBuilder {
         self
     }
 
-    /// How often commits of other processes are looked for while someone waits; five times rarer
-    /// when nothing has happened for a while.
+    /// How often the provider polls for commits of other processes while a caller waits; five times
+    /// less often when nothing has happened for a while.
     #[must_use]
     pub fn with_cross_process_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.cross_process_poll = interval.max(Duration::from_millis(1));
@@ -108,14 +108,14 @@ impl SqliteProviderBuilder {
         self
     }
 
-    /// Counts every statement that is run, for those who measure what a step costs.
+    /// Counts every statement that runs, to measure what a step costs.
     #[must_use]
     pub fn with_statement_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.settings.statement_counter = Some(counter);
         self
     }
 
-    /// Opens the database, makes or migrates its tables and starts the threads.
+    /// Opens the database, creates or migrates its tables and starts the threads.
     ///
     /// # Errors
     /// When the file cannot be used; the error says what to do.

@@ -1,4 +1,4 @@
-//! Counting statements, for those who measure.
+//! Counting statements, for measurements.
 
 use std::sync::atomic::Ordering;
 
@@ -7,13 +7,13 @@ use rusqlite::trace::{TraceEvent, TraceEventCodes};
 
 use crate::connect::options::Settings;
 
-/// Counts what this connection runs from now on, if the settings ask for it.
+/// Counts what this connection runs from now on, if the settings say so.
 pub(crate) fn count(connection: &mut Connection, settings: &Settings) -> rusqlite::Result<()> {
     let Some(counter) = settings.statement_counter.clone() else { return Ok(()) };
-    let begun = move |event: TraceEvent<'_>| {
+    let started = move |event: TraceEvent<'_>| {
         if matches!(event, TraceEvent::Stmt(..)) {
             counter.fetch_add(1, Ordering::Relaxed);
         }
     };
-    connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(begun))
+    connection.trace_v2(TraceEventCodes::SQLITE_TRACE_STMT, Some(started))
 }

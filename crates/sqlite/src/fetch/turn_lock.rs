@@ -1,4 +1,4 @@
-//! Leases of turns: who holds an instance, until when, and giving it back.
+//! Leases of turns: which token holds an instance, until when, and its release.
 
 use std::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::write::writer::Tx;
 pub(crate) struct TurnLock {
     /// The instance.
     pub(crate) instance: String,
-    /// When the lease ends.
+    /// When the lease expires.
     pub(crate) until: i64,
-    /// When it was taken: every message tagged by it was visible then.
-    pub(crate) taken_at: i64,
+    /// When it was acquired: every message tagged by it was visible then.
+    pub(crate) leased_at: i64,
 }
 
 /// The lease behind a token.
@@ -28,7 +28,7 @@ pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, J
              WHERE lock_token = ?1",
         )?
         .query_row([token], |row| {
-            Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, taken_at: row.get(2)? })
+            Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, leased_at: row.get(2)? })
         })
         .optional()?)
 }
@@ -43,9 +43,14 @@ pub(crate) fn require_live(conn: &Connection, token: &str, now: i64) -> Result<T
     Ok(lock)
 }
 
-/// Takes the lease of an instance, also one that ran out; false if someone else holds it.
-pub(crate) fn take(tx: &Tx<'_>, instance: &str, token: &str, until: i64) -> Result<bool, JobError> {
-    let taken = tx
+/// Acquires the lease of an instance, also an expired one; false if another token holds it.
+pub(crate) fn acquire(
+    tx: &Tx<'_>,
+    instance: &str,
+    token: &str,
+    until: i64,
+) -> Result<bool, JobError> {
+    let acquired = tx
         .conn
         .prepare_cached(
             "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
@@ -55,10 +60,10 @@ pub(crate) fn take(tx: &Tx<'_>, instance: &str, token: &str, until: i64) -> Resu
              WHERE instance_locks.locked_until <= ?4",
         )?
         .execute(params![instance, token, until, tx.now])?;
-    Ok(taken == 1)
+    Ok(acquired == 1)
 }
 
-/// Ends a lease.
+/// Removes a lease.
 pub(crate) fn remove(conn: &Connection, token: &str) -> Result<(), JobError> {
     conn.prepare_cached("DELETE FROM instance_locks WHERE lock_token = ?1")?.execute([token])?;
     Ok(())
@@ -102,7 +107,7 @@ impl Release {
     }
 }
 
-/// Gives a turn back. Only messages tagged by this token are touched: later arrivals stay visible.
+/// Releases a turn. Only messages tagged by this token change: later arrivals stay visible.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
     let lock = find(tx.conn, token)?
         .ok_or_else(|| JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token"))?;
@@ -117,7 +122,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
         )?
         .execute(params![
             lock.instance,
-            lock.taken_at,
+            lock.leased_at,
             token,
             visible_at,
             release.ignored_attempts()

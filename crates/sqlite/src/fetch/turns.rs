@@ -1,13 +1,13 @@
-//! Handing out turns.
+//! Choosing instances and leasing their turns.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::kit::StartedOrchestration;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry, WorkItem,
+    DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry,
 };
-use duroxide_core::{Event, EventKind};
 use rusqlite::{Connection, OptionalExtension, params};
 use semver::Version;
 use uuid::Uuid;
@@ -23,7 +23,7 @@ use crate::schema::number::from_db;
 use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::write::writer::Tx;
 
-/// What a dispatcher asks for.
+/// What a dispatcher requests.
 pub(crate) struct TurnRequest {
     pub(crate) turns_max: usize,
     pub(crate) lock_for: i64,
@@ -37,11 +37,11 @@ pub(crate) struct TurnBatch {
     pub(crate) turns: Vec<RawTurn>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
-    /// The job stopped before it had looked at everything.
+    /// The job stopped before it had checked every candidate.
     pub(crate) unfinished: bool,
 }
 
-/// A locked turn whose texts are not decoded yet: that happens outside the writer.
+/// A leased turn whose texts are not decoded yet: the caller does that, not the writer thread.
 #[derive(Debug)]
 pub(crate) struct RawTurn {
     pub(crate) instance: String,
@@ -53,7 +53,7 @@ pub(crate) struct RawTurn {
     pub(crate) kv_snapshot: HashMap<String, KvEntry>,
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
-    /// Why nothing of what is stored about the instance is handed out.
+    /// Why the turn comes without anything that is stored about the instance.
     pub(crate) damage: Option<String>,
 }
 
@@ -65,6 +65,13 @@ pub(crate) struct Identity {
     pub(crate) execution_id: u64,
     /// `None` while the instance is not stored.
     incarnation: Option<u64>,
+}
+
+impl Identity {
+    fn not_stored(started: StartedOrchestration, execution_id: u64) -> Self {
+        let StartedOrchestration { name, version } = started;
+        Self { name, version, execution_id, incarnation: None }
+    }
 }
 
 /// Locks up to `turns_max` instances that have visible messages.
@@ -82,18 +89,18 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
             break;
         }
         for instance in instances {
-            turns.extend(take_turn(tx, request, instance)?);
+            turns.extend(lease_turn(tx, request, instance)?);
         }
     }
     let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
     Ok(TurnBatch { turns, next_due, unfinished })
 }
 
-/// Gives back turns that nobody took, as if they had not been fetched.
+/// Releases turns whose fetch was dropped, as if they had not been fetched.
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
     for turn in &batch.turns {
         match turn_lock::abandon(tx, &turn.lock_token, Release::UNTOUCHED) {
-            // Someone else has taken or deleted it since: there is nothing left to give back.
+            // Another dispatcher has leased or deleted it since: there is nothing to release.
             Ok(()) | Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
@@ -101,7 +108,7 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Instances that can be locked now: first those whose lease ran out, then by time of visibility.
+/// Instances that can be locked now: first those whose lease has expired, then by time of visibility.
 fn candidates(
     tx: &Tx<'_>,
     request: &TurnRequest,
@@ -160,7 +167,7 @@ fn fits(
     if filter.supported_duroxide_versions.is_empty() {
         return Ok(false);
     }
-    // A pin that is no text counts as none, so that the instance can go on.
+    // A pin that is not text counts as none, so that the instance can continue.
     let pin: Option<String> = conn
         .prepare_cached(
             "SELECT e.duroxide_version FROM instances i
@@ -171,16 +178,16 @@ fn fits(
         .query_row([instance], |row| stored_id(row, 0))
         .optional()?
         .flatten();
-    // Pins are written from parsed versions, so one that cannot be parsed is none of ours.
+    // Pins are written from parsed versions, so a provider never wrote one that cannot be parsed.
     Ok(pin.and_then(|pin| Version::parse(&pin).ok()).is_none_or(|pin| filter.is_compatible(&pin)))
 }
 
 /// Locks an instance and reads what its turn needs.
 ///
-/// Rows that cannot be read must not fail the fetch, which others share. Their turn is handed out
-/// without them, so that attempts are counted and the runtime can end the instance. Nothing has to
-/// be undone for that: what reads such rows has not written yet.
-fn take_turn(
+/// Rows that cannot be read must not fail the fetch, which other instances share. The turn comes
+/// without them, so that attempts are counted and the runtime can fail the instance. Nothing has to
+/// be undone for that: the statements that read such rows come before those that write.
+fn lease_turn(
     tx: &mut Tx<'_>,
     request: &TurnRequest,
     instance: String,
@@ -195,7 +202,7 @@ fn take_turn(
     };
     let Some(identity) = identity else { return Ok(None) };
     let lock_token = format!("lock_{}", Uuid::new_v4());
-    if !turn_lock::take(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
+    if !turn_lock::acquire(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
         return Ok(None);
     }
     let (messages, attempt_count) = tag_messages(tx, &instance, &lock_token)?;
@@ -206,7 +213,12 @@ fn take_turn(
     };
     let (stored, damage) = match stored {
         Err(error) if error.is_damage() => {
-            tracing::error!(%instance, %error, "a row of an instance cannot be read");
+            tracing::error!(
+                target: "duroxide::providers::sqlite",
+                instance_id = %instance,
+                %error,
+                "a row of an instance cannot be read; its turn runs without the stored state"
+            );
             (Stored::default(), Some(format!("a row of the instance cannot be read: {error}")))
         }
         stored => (stored?, None),
@@ -290,7 +302,7 @@ fn tag_messages(
 }
 
 /// Finds out what an instance runs; `None` if it is unknown, in which case its messages have been
-/// set aside.
+/// dropped or parked.
 fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobError> {
     let stored = tx
         .conn
@@ -338,32 +350,18 @@ fn identity_of_execution(
     instance: &str,
     execution_id: u64,
 ) -> Result<Identity, JobError> {
-    let start = history::first_text(conn, instance, execution_id)?;
-    let start = start.and_then(|text| serde_json::from_str::<Event>(&text).ok());
-    let (name, version) = match start.map(|event| event.kind) {
-        Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
-        _ => (UNKNOWN.to_owned(), UNKNOWN.to_owned()),
-    };
-    Ok(Identity { name, version, execution_id, incarnation: None })
+    let first = history::first_text(conn, instance, execution_id)?;
+    let started = StartedOrchestration::from_first_event(first.as_deref());
+    Ok(Identity::not_stored(started, execution_id))
 }
 
 fn identity_from_message(text: &str) -> Option<Identity> {
-    let (WorkItem::StartOrchestration { orchestration, version, .. }
-    | WorkItem::ContinueAsNew { orchestration, version, .. }) = serde_json::from_str(text).ok()?
-    else {
-        return None;
-    };
-    Some(Identity {
-        name: orchestration,
-        version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
-        execution_id: INITIAL_EXECUTION_ID,
-        incarnation: None,
-    })
+    let message = serde_json::from_str(text).ok()?;
+    let started = StartedOrchestration::from_message(&message)?;
+    Some(Identity::not_stored(started, INITIAL_EXECUTION_ID))
 }
 
-const UNKNOWN: &str = "unknown";
-
-/// The next time at which a message becomes visible or a lease runs out.
+/// The next time at which a message becomes visible or a lease expires.
 fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
     let due: Option<i64> =
         conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;

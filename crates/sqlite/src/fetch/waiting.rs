@@ -1,27 +1,21 @@
-//! Waiting for work without asking again and again.
-//!
-//! The watch is made before the first look, so no change is missed. After a look that found
-//! nothing, the wait ends at a change, when something becomes due, or at the caller's limit.
+//! Fetching with a long poll: poll, wait for a change, poll again.
 
 use std::time::Duration;
 
-use duroxide_core::Event;
 use duroxide_core::clock::millis;
+use duroxide_core::providers::kit::{LongPoll, decode_activity, decode_history, decode_messages};
 use duroxide_core::providers::{
-    ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OrchestrationItem, OverdueFetch,
-    ProviderError, TurnFetch, WorkFetch, WorkItem,
+    ChangeScope, FetchedTurn, FetchedWork, OrchestrationItem, OverdueFetch, ProviderError,
+    TurnFetch, WorkFetch,
 };
 use rusqlite::Connection;
-use tokio::time::Instant;
 
 use crate::fetch::turns::{self, RawTurn, TurnRequest};
 use crate::limits;
 use crate::provider::SqliteProvider;
 use crate::queues::start_limits::{self, OverdueRequest};
 use crate::queues::worker_queue::{self, RawWork, WorkRequest};
-use crate::read::history;
-use crate::schema::number::millis_to_db;
-use crate::schema::number::to_db;
+use crate::schema::number::{millis_to_db, to_db};
 use crate::write::writer::Tx;
 
 /// Fetches turns, waiting up to the poll timeout for the first.
@@ -74,27 +68,27 @@ pub(crate) async fn fetch_work(
         };
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
         let batch = provider.writer().lease_work(operation, work, worker_queue::undo).await?;
-        let taken = !batch.work.is_empty();
+        let has_leased = !batch.work.is_empty();
         let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
         if !work.is_empty() {
             return Ok(work);
         }
-        // What could not be decoded stays leased; there may be more behind it.
-        if taken {
+        // What cannot be decoded stays leased; others may be fetchable behind it.
+        if has_leased {
             continue;
         }
-        // A commit that leases its own activities tells nobody: there is nothing to fetch. Whoever
-        // holds such a lease may lose it.
-        let lease = fetch.lock_timeout.max(limits::LEASE_LOOK_INTERVAL_MIN);
-        let look = provider.clock_ref().now_ms().saturating_add(millis(lease));
-        let due = batch.next_due.map_or(look, |due| due.min(look));
+        // A commit that leases its own activities notifies no worker: it leaves nothing to fetch.
+        // Such a lease may expire, so poll again after one lease.
+        let lease = fetch.lock_timeout.max(limits::LEASE_RECHECK_MIN);
+        let recheck = provider.clock_ref().now_ms().saturating_add(millis(lease));
+        let due = batch.next_due.map_or(recheck, |due| due.min(recheck));
         if !wait.until(Some(due)).await {
             return Ok(Vec::new());
         }
     }
 }
 
-/// Fetches activities that nobody started in time, waiting up to the poll timeout for the first.
+/// Fetches activities that no worker started in time, waiting up to the poll timeout for the first.
 pub(crate) async fn fetch_overdue(
     provider: &SqliteProvider,
     fetch: OverdueFetch,
@@ -106,8 +100,8 @@ pub(crate) async fn fetch_overdue(
     let mut wait = Wait::new(provider, ChangeScope::StartLimits, fetch.poll_timeout);
     loop {
         let now = provider.clock_ref().now_ms();
-        let look = move |conn: &Connection| start_limits::next_due(conn, to_db(now));
-        let due = provider.read_with(OPERATION, look).await?;
+        let next_due = move |conn: &Connection| start_limits::next_due(conn, to_db(now));
+        let due = provider.read_with(OPERATION, next_due).await?;
         if due.is_some_and(|due| due <= now) {
             let (work_max, lock_for) = (fetch.work_max, millis_to_db(fetch.lock_timeout));
             let request = OverdueRequest { work_max, lock_for };
@@ -117,66 +111,42 @@ pub(crate) async fn fetch_overdue(
             if !work.is_empty() {
                 return Ok(work);
             }
-            // Someone else was faster, or it cannot be decoded: it is leased now in any case.
+            // Another node was faster, or it cannot be decoded: it is leased now in either case.
         } else if !wait.until(due).await {
             return Ok(Vec::new());
         }
     }
 }
 
+/// The wait of a fetch, during which the writer polls eagerly for commits of other processes.
 struct Wait<'a> {
     provider: &'a SqliteProvider,
-    changes: ChangeWatch,
-    deadline: Instant,
+    long_poll: LongPoll,
 }
 
 impl<'a> Wait<'a> {
     fn new(provider: &'a SqliteProvider, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
-        let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
-        Self { provider, changes: provider.hub().watch(scope), deadline }
+        Self { provider, long_poll: LongPoll::new(provider.hub(), scope, poll_timeout) }
     }
 
-    /// Waits for a change or for `due`; false if the caller's time is up.
+    /// Waits for a change or for `due`; false at the end of the poll timeout.
     async fn until(&mut self, due: Option<u64>) -> bool {
-        if Instant::now() >= self.deadline {
+        // The guard costs a command to the writer, so a caller that does not wait makes none.
+        if self.long_poll.is_over() {
             return false;
         }
         let _eager = self.provider.writer().wait_guard();
-        let clock = self.provider.clock_ref();
-        let due = async {
-            match due {
-                Some(due) => clock.sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        tokio::select! {
-            () = self.changes.changed() => true,
-            () = due => true,
-            () = tokio::time::sleep_until(self.deadline) => false,
-        }
+        self.long_poll.wait(self.provider.clock_ref(), due).await
     }
 }
 
 fn decode_turn(turn: RawTurn) -> FetchedTurn {
-    let (history, history_error) = match (turn.damage, history::decode(&turn.history)) {
+    let (history, history_error) = match (turn.damage, decode_history(&turn.history)) {
         (None, Ok(events)) => (events, None),
-        (None, Err(error)) => (Vec::<Event>::new(), Some(error.to_string())),
+        (None, Err(error)) => (Vec::new(), Some(error.to_string())),
         (Some(damage), _) => (Vec::new(), Some(damage)),
     };
-    let instance = turn.instance;
-    let messages = turn.messages.iter().filter_map(|(id, text)| {
-        serde_json::from_str::<WorkItem>(text)
-            .inspect_err(|error| {
-                tracing::error!(
-                    row = id,
-                    %instance,
-                    %error,
-                    "a message of the orchestrator queue cannot be read and is left out"
-                );
-            })
-            .ok()
-    });
-    let messages = messages.collect();
+    // Without a readable history nothing that the caller holds can be relied on.
     let history_after = if history_error.is_some() { 0 } else { turn.history_after };
     FetchedTurn::new(
         OrchestrationItem {
@@ -184,10 +154,10 @@ fn decode_turn(turn: RawTurn) -> FetchedTurn {
             execution_id: turn.identity.execution_id,
             version: turn.identity.version,
             history,
-            messages,
+            messages: decode_messages(&turn.instance, &turn.messages),
             history_error,
             kv_snapshot: turn.kv_snapshot,
-            instance,
+            instance: turn.instance,
         },
         turn.lock_token,
         turn.attempt_count,
@@ -195,26 +165,8 @@ fn decode_turn(turn: RawTurn) -> FetchedTurn {
     .with_history_after(history_after)
 }
 
-/// An activity whose text cannot be read is handed out under a name that nobody has: it is tried
-/// as often as any other and then fails, so that its orchestration hears of it.
 fn decode_work(work: RawWork) -> Option<FetchedWork> {
-    let item = match serde_json::from_str(&work.text) {
-        Ok(item) => item,
-        Err(error) => {
-            let row = work.id;
-            tracing::error!(row, %error, "an activity of the worker queue cannot be read");
-            let asked_by = work.asked_by?;
-            WorkItem::ActivityExecute {
-                instance: asked_by.instance,
-                execution_id: asked_by.execution_id,
-                id: asked_by.activity_id,
-                name: format!("unreadable activity (row {}: {error})", work.id),
-                input: work.text,
-                session_id: None,
-                tag: None,
-            }
-        }
-    };
+    let item = decode_activity(work.id, work.text, work.scheduled_by)?;
     Some(
         FetchedWork::new(item, work.lock_token, work.attempt_count)
             .with_slot(work.slot)

@@ -1,4 +1,3 @@
-//! Notifying waiters of changes, made by this process or another.
+//! Noticing the changes of other processes, so that waiters here are notified of them too.
 
-pub(crate) mod change;
 pub(crate) mod other_processes;

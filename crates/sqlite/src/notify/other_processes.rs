@@ -1,8 +1,8 @@
 //! Other connections that commit to the same file.
 //!
-//! SQLite tells by a number that changes with foreign commits, which costs a statement to read.
-//! While nothing happens, the time stamp of the write-ahead log says as much and costs next to
-//! nothing.
+//! SQLite has a number that changes with the commits of other connections; reading it costs a
+//! statement. While this process writes nothing, the time stamp of the write-ahead log shows the
+//! same and costs next to nothing.
 
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -12,17 +12,17 @@ use rusqlite::Connection;
 use crate::connect::url::Location;
 use crate::limits;
 
-/// Notices commits of others.
+/// Detects commits of other processes.
 #[derive(Debug)]
 pub(crate) struct OtherProcesses {
     /// `None` in memory, where there are none.
     log: Option<PathBuf>,
     /// Changes when another connection commits, but not when this one does.
     data_version: i64,
-    /// Time stamp and size of the log at the last look.
+    /// Time stamp and size of the log at the last check.
     stamp: Option<(SystemTime, u64)>,
-    /// Looks that may still rely on the time stamp alone.
-    trusting: u32,
+    /// Checks that may still rely on the time stamp alone.
+    stamp_checks_left: u32,
 }
 
 impl OtherProcesses {
@@ -35,36 +35,41 @@ impl OtherProcesses {
                 Some(PathBuf::from(log))
             }
         };
-        Self { log, data_version: data_version(conn).unwrap_or(0), stamp: None, trusting: 0 }
+        Self {
+            log,
+            data_version: data_version(conn).unwrap_or(0),
+            stamp: None,
+            stamp_checks_left: 0,
+        }
     }
 
-    /// Whether there can be any.
+    /// Whether other processes can reach the database.
     pub(crate) fn are_possible(&self) -> bool {
         self.log.is_some()
     }
 
-    /// Whether someone may have committed since the last look, for use while it is quiet.
+    /// Whether another process may have committed since the last check, for use while no job waits.
     pub(crate) fn may_have_committed(&mut self, conn: &Connection) -> bool {
         let stamp = self.log.as_deref().and_then(stamp);
         let changed = std::mem::replace(&mut self.stamp, stamp) != stamp;
-        // Two commits within one tick of the file system's clock have the same stamp, so the look
-        // after a change asks again. The bound is for file systems whose stamps mean little.
-        if stamp.is_some() && !changed && self.trusting > 0 {
-            self.trusting -= 1;
+        // Two commits within one tick of the file system's clock have the same stamp, so the check
+        // after a change asks SQLite. The bound is for file systems whose stamps mean little.
+        if stamp.is_some() && !changed && self.stamp_checks_left > 0 {
+            self.stamp_checks_left -= 1;
             return false;
         }
-        self.trusting = if changed { 0 } else { limits::TRUSTING_LOOKS_MAX };
+        self.stamp_checks_left = if changed { 0 } else { limits::STAMP_CHECKS_MAX };
         self.have_committed(conn)
     }
 
-    /// Whether someone has committed since the last look.
+    /// Whether another process has committed since the last check.
     pub(crate) fn have_committed(&mut self, conn: &Connection) -> bool {
         if self.log.is_none() {
             return false;
         }
         match data_version(conn) {
             Ok(version) => std::mem::replace(&mut self.data_version, version) != version,
-            // Waiters look again; the error will meet them there, with a name.
+            // Waiters poll again, and their own statement reports the error.
             Err(_) => true,
         }
     }

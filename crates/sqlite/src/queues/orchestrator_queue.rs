@@ -1,6 +1,7 @@
 //! Messages for orchestrations: enqueueing, parking and un-parking.
 
-use duroxide_core::providers::{ProviderErrorKind, WorkItem};
+use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -21,46 +22,26 @@ pub(crate) struct NewMessage {
 impl NewMessage {
     /// Encodes a message; `None` if it does not belong to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
-        let due = match item {
-            WorkItem::ActivityExecute { .. } => return Ok(None),
-            WorkItem::TimerFired { fire_at_ms, .. } => Some(to_db(*fire_at_ms)),
-            WorkItem::StartOrchestration { .. }
-            | WorkItem::ActivityCompleted { .. }
-            | WorkItem::ActivityFailed { .. }
-            | WorkItem::ExternalRaised { .. }
-            | WorkItem::SubOrchCompleted { .. }
-            | WorkItem::SubOrchFailed { .. }
-            | WorkItem::CancelInstance { .. }
-            | WorkItem::ContinueAsNew { .. }
-            | WorkItem::QueueMessage { .. } => None,
-        };
-        Ok(Some(Self {
-            instance: item.target_instance().to_owned(),
-            text: serde_json::to_string(item)?,
-            due,
-            is_start: item.is_start(),
-        }))
+        Ok(EncodedMessage::encode(item)?.map(Self::of))
     }
 
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
-        Self::encode(item)?.ok_or_else(|| {
-            JobError::refused(
-                ProviderErrorKind::Other,
-                "Invalid work item type: ActivityExecute goes to the worker queue",
-            )
-        })
+        Ok(Self::of(EncodedMessage::encode_message(item)?))
     }
 
-    /// Encodes what an activity may end in; refuses any other message.
+    /// Encodes what completes an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
-        if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-            return Self::encode_message(item);
+        Ok(Self::of(EncodedMessage::encode_completion(item)?))
+    }
+
+    fn of(message: EncodedMessage<'_>) -> Self {
+        Self {
+            instance: message.instance.to_owned(),
+            text: message.text,
+            due: message.due_ms.map(to_db),
+            is_start: message.kind == MessageKind::Start,
         }
-        Err(JobError::refused(
-            ProviderErrorKind::Other,
-            "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
-        ))
     }
 
     /// When it becomes visible if it is enqueued at `now` without a delay.
@@ -69,7 +50,7 @@ impl NewMessage {
     }
 }
 
-/// Adds a message. A start wakes what was parked for its instance.
+/// Adds a message. A start makes the parked messages of its instance fetchable.
 pub(crate) fn insert(
     tx: &mut Tx<'_>,
     message: &NewMessage,
@@ -90,7 +71,7 @@ pub(crate) fn insert(
 
 /// Makes the parked messages of an instance fetchable.
 pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<(), JobError> {
-    // Looking is much cheaper than changing nothing, and there is hardly ever anything.
+    // A read is much cheaper than an update that changes nothing, and hardly any message is parked.
     let has_parked = conn
         .prepare_cached("SELECT 1 FROM orchestrator_queue WHERE instance_id = ?1 AND parked = 1")?
         .exists([instance])?;
@@ -103,7 +84,7 @@ pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<(), JobError> 
     Ok(())
 }
 
-/// What is waiting and visible for an instance, in arrival order.
+/// The visible messages of an instance, in arrival order.
 pub(crate) fn visible(
     conn: &Connection,
     instance: &str,
@@ -120,24 +101,28 @@ pub(crate) fn visible(
     Ok(rows)
 }
 
-/// Parks a message whose instance id is no text: nobody can be meant by it.
+/// Parks a message whose instance id is not text: no instance can have it.
 pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError> {
-    tracing::error!(row = message, "parking a message whose instance id cannot be read");
+    tracing::error!(
+        target: "duroxide::providers::sqlite",
+        row = message,
+        "the instance id of a message cannot be read; parking the message"
+    );
     tx.conn
         .prepare_cached("UPDATE orchestrator_queue SET parked = 1 WHERE id = ?1")?
         .execute([message])?;
     Ok(())
 }
 
-/// Deals with messages whose instance does not exist and is not about to be started, so that they
-/// are not met again by every fetch.
+/// Drops or parks messages whose instance does not exist and is not about to start, so that the
+/// next fetch does not find them again.
 pub(crate) fn set_aside(
     tx: &mut Tx<'_>,
     instance: &str,
     messages: &[(i64, String)],
 ) -> Result<(), JobError> {
     if let Some(start_visible_at) = hidden_start(tx.conn, instance, tx.now)? {
-        // The start was given back with a delay; its messages wait with it.
+        // The start was released with a delay; the messages become visible together with it.
         return update_each(tx.conn, messages, start_visible_at, 0);
     }
     let only_queue_messages = messages
@@ -145,7 +130,8 @@ pub(crate) fn set_aside(
         .all(|(_, text)| matches!(serde_json::from_str(text), Ok(WorkItem::QueueMessage { .. })));
     if only_queue_messages {
         tracing::warn!(
-            instance,
+            target: "duroxide::providers::sqlite",
+            instance_id = instance,
             count = messages.len(),
             "Dropping orphan queue messages: the instance does not exist"
         );
@@ -157,7 +143,8 @@ pub(crate) fn set_aside(
         return Ok(());
     }
     tracing::warn!(
-        instance,
+        target: "duroxide::providers::sqlite",
+        instance_id = instance,
         count = messages.len(),
         "parking messages for an instance that does not exist"
     );

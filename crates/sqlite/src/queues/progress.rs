@@ -1,4 +1,4 @@
-//! What running activities say of themselves.
+//! Progress that running activities report.
 
 use duroxide_core::providers::ActivityProgress;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -9,7 +9,7 @@ use crate::schema::number::from_db;
 use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::write::writer::Tx;
 
-/// Keeps a report under a live lease.
+/// Stores a report under a live lease.
 pub(crate) fn record(tx: &mut Tx<'_>, token: &str, progress: &str) -> Result<(), JobError> {
     let WorkToken { id, mark } = WorkToken::parse(token)?;
     let instance: Option<Option<String>> = tx

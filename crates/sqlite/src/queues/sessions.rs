@@ -17,8 +17,8 @@ pub(crate) struct NewClaim {
     claimed_at: i64,
 }
 
-/// Leases a session to the owner that has just taken one of its activities; gives the claim if
-/// nobody held the session.
+/// Leases a session to the owner that has just leased one of its activities; returns the claim if
+/// no owner held the session.
 pub(crate) fn claim(
     tx: &Tx<'_>,
     session_id: String,
@@ -41,7 +41,7 @@ pub(crate) fn claim(
     Ok((!held).then_some(NewClaim { session_id, owner_id, claimed_at: tx.now }))
 }
 
-/// Takes a claim back, unless the owner has used the session since.
+/// Releases a claim, unless the owner has used the session since.
 pub(crate) fn release(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<(), JobError> {
     let released = tx
         .conn
@@ -58,7 +58,7 @@ pub(crate) fn release(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<(), JobError>
     Ok(())
 }
 
-/// Notes that a session is in use, while its lease lives.
+/// Records that a session is in use, while its lease is live.
 pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
@@ -69,7 +69,7 @@ pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Extends the live sessions of these owners that were used lately.
+/// Extends the live sessions of these owners that were used within the idle timeout.
 pub(crate) fn renew(
     tx: &mut Tx<'_>,
     owners: &BTreeSet<String>,

@@ -1,4 +1,4 @@
-//! Activities that nobody started in time.
+//! Activities that no worker started in time.
 
 use duroxide_core::providers::TagFilter;
 use rusqlite::{Connection, params};
@@ -9,7 +9,7 @@ use crate::schema::number::from_db;
 use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
 
-/// What the sweeper asks for.
+/// What the sweeper requests.
 pub(crate) struct OverdueRequest {
     pub(crate) work_max: usize,
     pub(crate) lock_for: i64,
@@ -42,8 +42,8 @@ pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx
          AND (lock_token IS NULL OR locked_until <= ?1)
      ORDER BY start_by LIMIT ?2";
 
-/// When something is overdue: now, when the next limit runs out, or when the lease of an activity
-/// does that is overdue already. Only reads: it is asked far oftener than it finds anything.
+/// When something is overdue: now, at the end of the next limit, or when the lease of an activity
+/// expires that is overdue already. Only reads: most calls find nothing.
 pub(crate) fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
     if conn.prepare_cached(OVERDUE_SQL)?.exists(params![now, 1])? {
         return Ok(Some(from_db(now)));

@@ -1,4 +1,4 @@
-//! Activities that nobody has leased, as operators see them.
+//! Activities that no worker has leased, as operators see them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::error::JobError;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{stored_id, stored_integer};
 
-/// Tags of activities that nobody has leased, ascending.
+/// Tags of activities that no worker has leased, ascending.
 pub(crate) fn tags(
     conn: &Connection,
     now: u64,
@@ -17,19 +17,19 @@ pub(crate) fn tags(
     limit: u32,
 ) -> Result<Vec<Option<String>>, JobError> {
     let limit = limit as usize;
-    let mut tags = ended_tags(conn, now)?;
+    let mut tags = expired_tags(conn, now)?;
     tags.retain(|tag| after.is_none_or(|after| tag.as_deref() > Some(after)));
     if after.is_none() && conn.prepare_cached(WAITING_UNTAGGED_SQL)?.exists([])? {
         tags.insert(None);
     }
     // From tag to tag by one step in the index each, however many activities wait.
     let mut next = match after {
-        Some(after) => tag_behind(conn, after)?,
+        Some(after) => tag_after(conn, after)?,
         None => first_tag(conn)?,
     };
     let mut steps = 0;
     while let Some(tag) = next.filter(|_| steps < limit) {
-        next = tag_behind(conn, &tag)?;
+        next = tag_after(conn, &tag)?;
         tags.insert(Some(tag));
         steps += 1;
     }
@@ -40,12 +40,12 @@ fn first_tag(conn: &Connection) -> Result<Option<String>, JobError> {
     Ok(conn.prepare_cached(FIRST_TAG_SQL)?.query_row([], |row| row.get(0)).optional()?.flatten())
 }
 
-fn tag_behind(conn: &Connection, tag: &str) -> Result<Option<String>, JobError> {
+fn tag_after(conn: &Connection, tag: &str) -> Result<Option<String>, JobError> {
     Ok(conn.prepare_cached(NEXT_TAG_SQL)?.query_row([tag], |row| row.get(0)).optional()?.flatten())
 }
 
-/// Tags of activities whose lease ran out. These are few.
-fn ended_tags(conn: &Connection, now: u64) -> Result<BTreeSet<Option<String>>, JobError> {
+/// Tags of activities whose lease has expired. These are few.
+fn expired_tags(conn: &Connection, now: u64) -> Result<BTreeSet<Option<String>>, JobError> {
     Ok(conn
         .prepare_cached(
             "SELECT tag FROM worker_queue INDEXED BY idx_worker_lease
@@ -64,7 +64,7 @@ const FIRST_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_
 const NEXT_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_ready
      WHERE lock_token IS NULL AND tag > ?1 ORDER BY tag LIMIT 1";
 
-/// Activities of one tag that nobody has leased, oldest first.
+/// Activities of one tag that no worker has leased, oldest first.
 pub(crate) fn work(
     conn: &Connection,
     now: u64,
@@ -73,9 +73,9 @@ pub(crate) fn work(
     let (tag, after) = (query.tag.as_deref(), to_db(query.after));
     let mut ready = conn.prepare_cached(WAITING_WORK_SQL)?;
     let ready = ready.query_map(params![tag, after, query.limit], |row| waiting(row, tag))?;
-    let mut ended = conn.prepare_cached(ENDED_WORK_SQL)?;
-    let ended = ended.query_map(params![tag, after, to_db(now)], |row| waiting(row, tag))?;
-    let found = ready.chain(ended).collect::<Result<Vec<_>, _>>()?;
+    let mut expired = conn.prepare_cached(EXPIRED_WORK_SQL)?;
+    let expired = expired.query_map(params![tag, after, to_db(now)], |row| waiting(row, tag))?;
+    let found = ready.chain(expired).collect::<Result<Vec<_>, _>>()?;
     let mut found: Vec<WaitingWork> = found.into_iter().flatten().collect();
     found.sort_unstable_by_key(|work| work.position);
     found.truncate(query.limit as usize);
@@ -88,14 +88,14 @@ const WAITING_WORK_SQL: &str =
      FROM worker_queue INDEXED BY idx_worker_ready
      WHERE lock_token IS NULL AND tag IS ?1 AND id > ?2 ORDER BY id LIMIT ?3";
 
-// Neither sorted nor limited: leases that ran out are few.
-const ENDED_WORK_SQL: &str =
+// Neither sorted nor limited: expired leases are few.
+const EXPIRED_WORK_SQL: &str =
     "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
          CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
      FROM worker_queue INDEXED BY idx_worker_lease
      WHERE lock_token IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
 
-/// One row; `None` if it does not say what it is.
+/// One row; `None` if its columns are damaged.
 fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<WaitingWork>> {
     let number = |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map(from_db));
     let (position, instance_id, execution_id) = (number(0)?, stored_id(row, 1)?, number(2)?);

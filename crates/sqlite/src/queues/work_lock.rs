@@ -1,4 +1,4 @@
-//! Leases of activities: what they are known by, renewing, finishing, giving back.
+//! Leases of activities: their tokens, renewing, completing, releasing.
 //!
 //! A token is the row's number and a random text. The number finds the row without an index, which
 //! every lease would have to be written into.
@@ -23,7 +23,7 @@ pub(crate) struct WorkToken<'a> {
 }
 
 impl<'a> WorkToken<'a> {
-    /// Reads a token. One that this provider never gave out holds nothing.
+    /// Parses a token. One that this provider never issued holds no lease.
     pub(crate) fn parse(token: &'a str) -> Result<Self, JobError> {
         let (mark, id) = token.rsplit_once('.').ok_or_else(lost_lease)?;
         Ok(Self { id: id.parse().map_err(|_| lost_lease())?, mark })
@@ -63,7 +63,7 @@ pub(crate) fn complete(
     }
 }
 
-/// The rarer way: the activity belongs to a session, or its lease is gone.
+/// The rare case: the activity belongs to a session, or its lease is lost.
 fn complete_in_session(tx: &mut Tx<'_>, token: WorkToken<'_>) -> Result<(), JobError> {
     let session_id: Option<Option<String>> = tx
         .conn
@@ -99,11 +99,11 @@ pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(),
     }
 }
 
-/// Gives an activity back. The lease may have run out, as long as nobody else has taken it.
+/// Releases an activity. The lease may have expired, as long as no other worker has leased it.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
     let WorkToken { id, mark } = WorkToken::parse(token)?;
     let visible_at = release.visible_at(tx.now);
-    let given_back = tx
+    let released = tx
         .conn
         .prepare_cached(
             "UPDATE worker_queue
@@ -114,14 +114,14 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
              WHERE id = ?1 AND lock_token = ?2",
         )?
         .execute(params![id, mark, visible_at, release.ignored_attempts()])?;
-    if given_back == 0 {
+    if released == 0 {
         return Err(lost_lease());
     }
     tx.changes.worker_queue();
     Ok(())
 }
 
-/// Gives an activity back whose handler was not called: the lease was no start.
+/// Releases an activity whose handler was not called: the lease does not count as its start.
 pub(crate) fn release_unstarted(
     tx: &mut Tx<'_>,
     token: &str,

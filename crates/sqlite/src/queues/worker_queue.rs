@@ -1,8 +1,9 @@
-//! Activities: enqueueing, leasing, finishing.
+//! Activities: enqueueing, leasing, cancelling.
 
+use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
-    LeasedWork, ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, WorkItem, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -10,8 +11,7 @@ use crate::error::JobError;
 use crate::fetch::turn_lock::Release;
 use crate::queues::sessions::{self, NewClaim};
 use crate::queues::work_lock;
-use crate::schema::number::millis_to_db;
-use crate::schema::number::{from_db, to_db};
+use crate::schema::number::{from_db, millis_to_db, to_db};
 use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::write::writer::Tx;
 
@@ -42,22 +42,16 @@ impl NewWork {
 
     /// Encodes an activity; refuses any other message.
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
-        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
-        else {
-            return Err(JobError::refused(
-                ProviderErrorKind::Other,
-                "Invalid work item type: only ActivityExecute goes to the worker queue",
-            ));
-        };
+        let activity = EncodedActivity::encode(item)?;
         Ok(Self {
             activity: ScheduledActivityIdentifier {
-                instance: instance.clone(),
-                execution_id: *execution_id,
-                activity_id: *id,
+                instance: activity.instance.to_owned(),
+                execution_id: activity.execution_id,
+                activity_id: activity.activity_id,
             },
-            session_id: session_id.clone(),
-            tag: tag.clone(),
-            text: serde_json::to_string(item)?,
+            session_id: activity.session_id.map(str::to_owned),
+            tag: activity.tag.map(str::to_owned),
+            text: activity.text,
             start_limit: None,
             lease: None,
         })
@@ -79,7 +73,7 @@ pub(crate) fn insert_all(tx: &mut Tx<'_>, work: &[NewWork]) -> Result<Vec<Leased
     Ok(leased)
 }
 
-/// Its lease is its start, so a limit is satisfied and not kept.
+/// The lease counts as the start, so a start limit is satisfied and not stored.
 fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobError> {
     let mark = work_lock::new_mark();
     tx.conn
@@ -126,7 +120,7 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Removes an activity, running or not. Whoever runs it is told that it is gone.
+/// Removes an activity, running or not. A worker that runs it is notified.
 pub(crate) fn cancel(
     tx: &mut Tx<'_>,
     activity: &ScheduledActivityIdentifier,
@@ -149,7 +143,7 @@ pub(crate) fn cancel(
     Ok(())
 }
 
-/// What a worker asks for.
+/// What a worker requests.
 pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
     pub(crate) lock_for: i64,
@@ -173,17 +167,17 @@ pub(crate) struct RawWork {
     pub(crate) lock_token: String,
     pub(crate) attempt_count: u32,
     pub(crate) progress: Option<String>,
-    /// The limit that ran out before anyone started it.
+    /// The limit that was over before any worker started it.
     pub(crate) overdue: Option<u64>,
-    /// Who asked for it, by the row's own columns.
-    pub(crate) asked_by: Option<ScheduledActivityIdentifier>,
+    /// What scheduled it, by the columns of its row.
+    pub(crate) scheduled_by: Option<ScheduledActivityIdentifier>,
     /// The session that was claimed together with it.
     new_claim: Option<NewClaim>,
 }
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
-    // A lease without length has run out when the next slot is looked at.
+    // A lease of length zero has expired when the next slot is filled.
     let work = if request.lock_for <= 0 || has_sessions(tx.conn)? || has_expired(tx)? {
         lease_one_by_one(tx, request)?
     } else {
@@ -195,14 +189,14 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
     Ok(WorkBatch { work, next_due })
 }
 
-/// The claim of a session decides what the next slot may take.
+/// The claim of a session decides what the next slot may lease.
 fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, JobError> {
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         let session = wish.session.as_ref();
         match oldest_eligible(tx, &request.tag_filter, session)? {
             Some(id) => work.push(lease(tx, request, slot, id)?),
-            // What one slot may not take, another can only take if it belongs to a session.
+            // What one slot may not lease, another may lease only if it belongs to a session.
             None if !has_sessions(tx.conn)? => break,
             None => {}
         }
@@ -210,16 +204,16 @@ fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, 
     Ok(work)
 }
 
-/// Gives back activities that nobody took, as if they had not been fetched.
+/// Releases activities whose fetch was dropped, as if they had not been fetched.
 pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
     for work in &batch.work {
         match work_lock::release_unstarted(tx, &work.lock_token, Release::UNTOUCHED) {
-            // Someone else has taken or deleted it since: there is nothing left to give back.
+            // Another worker has leased or completed it since: there is nothing to release.
             Ok(()) | Err(JobError::Refused(..)) => {}
             Err(error) => return Err(error),
         }
     }
-    // After all activities are back: one that is still leased keeps its session.
+    // After all activities are released: one that is still leased keeps its session.
     for claim in batch.work.iter().filter_map(|work| work.new_claim.as_ref()) {
         sessions::release(tx, claim)?;
     }
@@ -234,7 +228,7 @@ fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
 pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
      WHERE session_id IS NOT NULL LIMIT 1";
 
-/// Whether the lease of any activity has run out.
+/// Whether the lease of any activity has expired.
 fn has_expired(tx: &Tx<'_>) -> Result<bool, JobError> {
     Ok(tx.conn.prepare_cached(HAS_EXPIRED_SQL)?.exists([tx.now])?)
 }
@@ -265,7 +259,7 @@ fn tags_of(filter: &TagFilter) -> Option<Vec<Option<&str>>> {
     })
 }
 
-/// Activities that nobody holds, the oldest first.
+/// Activities without a lease, the oldest first.
 fn oldest_ready(
     tx: &Tx<'_>,
     filter: &TagFilter,
@@ -289,7 +283,7 @@ fn oldest_ready(
     Ok(oldest)
 }
 
-/// The oldest activity whose lease has run out.
+/// The oldest activity whose lease has expired.
 fn oldest_expired(
     tx: &Tx<'_>,
     filter: &TagFilter,
@@ -308,7 +302,7 @@ fn oldest_expired(
     Ok(oldest)
 }
 
-/// Session rule: none, or one that nobody else holds, if the caller takes sessions at all.
+/// Session rule: no session, or one that no other owner holds if the caller runs sessions at all.
 macro_rules! session_rule {
     () => {
         "(q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
@@ -317,7 +311,7 @@ macro_rules! session_rule {
     };
 }
 
-// One tag at a time, so that a backlog of a tag that nobody here serves costs nothing.
+// One tag at a time, so that a backlog of a tag that this worker does not serve costs nothing.
 pub(crate) const READY_SQL: &str = concat!(
     "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
      WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
@@ -326,7 +320,7 @@ pub(crate) const READY_SQL: &str = concat!(
 );
 
 // The oldest of all expired ones, not the one that expired first: a lease that was renewed does
-// not change the order of a session. Expired leases are few, so looking at each is cheap.
+// not change the order of a session. Expired leases are few, so checking each is cheap.
 pub(crate) const EXPIRED_SQL: &str = concat!(
     "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
      WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3 AND ",
@@ -348,7 +342,7 @@ pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
     " AND q.visible_at <= ?1"
 );
 
-/// Leases one activity. That is its start, unless its limit is over.
+/// Leases one activity. The lease counts as its start, unless its limit is over.
 pub(crate) fn lease(
     tx: &Tx<'_>,
     request: &WorkRequest,
@@ -376,7 +370,7 @@ pub(crate) fn lease(
                 attempt_count: stored_attempts(row, 1)?,
                 progress: stored_id(row, 6)?,
                 overdue: stored_integer(row, 7)?.map(from_db),
-                asked_by: asked_by(row)?,
+                scheduled_by: scheduled_by(row)?,
                 new_claim: None,
             };
             Ok((work, stored_id(row, 2)?))
@@ -397,8 +391,8 @@ pub(crate) fn lease(
     Ok(work)
 }
 
-/// Who asked for an activity; `None` if the columns do not say.
-fn asked_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifier>> {
+/// What scheduled an activity; `None` if the columns are damaged.
+fn scheduled_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifier>> {
     let number = |column| {
         Ok::<_, rusqlite::Error>(stored_integer(row, column)?.and_then(|n| u64::try_from(n).ok()))
     };
@@ -412,7 +406,7 @@ fn asked_by(row: &Row<'_>) -> rusqlite::Result<Option<ScheduledActivityIdentifie
     })())
 }
 
-/// The next time at which an activity becomes visible, or a lease on one or on a session runs out.
+/// The next time at which an activity becomes visible, or a lease on one or on a session expires.
 fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
     let due: Option<i64> =
         conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;

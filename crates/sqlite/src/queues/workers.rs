@@ -1,11 +1,11 @@
 //! Nodes that run activities.
 
+use duroxide_core::providers::kit::{EncodedWorker, decode_worker};
 use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
-use crate::schema::number::millis_to_db;
-use crate::schema::number::{from_db, to_db};
+use crate::schema::number::{from_db, millis_to_db, to_db};
 use crate::write::writer::Tx;
 
 /// An announcement in its stored form.
@@ -20,18 +20,17 @@ pub(crate) struct NewWorker {
 impl NewWorker {
     /// Encodes an announcement.
     pub(crate) fn encode(announcement: &WorkerAnnouncement) -> Result<Self, JobError> {
-        let mut activities = announcement.activities.clone();
-        activities.sort_unstable();
+        let worker = EncodedWorker::encode(announcement)?;
         Ok(Self {
-            node_id: announcement.node_id.clone(),
-            tag_filter: serde_json::to_string(&announcement.tag_filter)?,
-            activities: serde_json::to_string(&activities)?,
+            node_id: worker.node_id.to_owned(),
+            tag_filter: worker.tag_filter,
+            activities: worker.activities,
             expires_in: millis_to_db(announcement.expires_in),
         })
     }
 }
 
-/// Notes that a node runs activities, and forgets those that expired.
+/// Records that a node runs activities, and deletes the nodes that expired.
 pub(crate) fn announce(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<(), JobError> {
     tx.conn.prepare_cached("DELETE FROM workers WHERE expires_at <= ?1")?.execute([tx.now])?;
     tx.conn
@@ -50,7 +49,7 @@ pub(crate) fn announce(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<(), JobErr
     Ok(())
 }
 
-/// Notes that a node runs no more activities.
+/// Deletes a node that runs no more activities.
 pub(crate) fn withdraw(tx: &mut Tx<'_>, node_id: &str) -> Result<(), JobError> {
     tx.conn.prepare_cached("DELETE FROM workers WHERE node_id = ?1")?.execute([node_id])?;
     Ok(())
@@ -67,9 +66,7 @@ pub(crate) fn live(conn: &Connection, now: u64) -> Result<Vec<LiveWorker>, JobEr
         .collect::<Result<_, _>>()?;
     rows.into_iter()
         .map(|(node_id, tag_filter, activities, expires_at)| {
-            Ok(LiveWorker::new(node_id, from_db(expires_at))
-                .with_tag_filter(serde_json::from_str(&tag_filter)?)
-                .with_activities(serde_json::from_str(&activities)?))
+            Ok(decode_worker(node_id, &tag_filter, &activities, from_db(expires_at))?)
         })
         .collect()
 }

@@ -2,6 +2,7 @@
 
 use duroxide_core::Event;
 use duroxide_core::providers::ProviderError;
+use duroxide_core::providers::kit::decode_history;
 use rusqlite::Connection;
 
 use crate::SqliteProvider;
@@ -49,6 +50,6 @@ impl SqliteProvider {
             };
             history::texts_after(conn, &instance, execution_id, 0)
         };
-        history::decode(&self.read_with(operation, read).await?).during(operation)
+        decode_history(&self.read_with(operation, read).await?).during(operation)
     }
 }

@@ -1,8 +1,9 @@
 //! Reading events.
 
+use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderErrorKind};
-use duroxide_core::{Event, EventKind};
+use duroxide_core::providers::kit::{decode_event, decode_start_event};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{During, JobError};
@@ -80,25 +81,11 @@ pub(crate) fn current_execution(conn: &Connection, instance: &str) -> Result<u64
     }
 }
 
-/// Decodes stored events; one that cannot be decoded is an error, never left out.
-pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
-    texts.iter().map(|text| decode_one(text)).collect()
-}
-
-fn decode_one(text: &str) -> Result<Event, JobError> {
-    serde_json::from_str(text).map_err(|error| {
-        JobError::refused(
-            ProviderErrorKind::Undecodable,
-            format!("history deserialization failed: {error}"),
-        )
-    })
-}
-
-/// How the latest execution stands, from its last events.
+/// The state of the latest execution, from its last events.
 pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutcome, JobError> {
     let execution_id = current_execution(conn, instance)?;
-    // Only cancellations follow a terminal event. While the execution is said to run, the newest
-    // events are enough: they only hold a terminal one if it was seeded without its status.
+    // Only cancellations follow a terminal event. While the status is running, the newest events
+    // are enough: they hold a terminal one only if it was seeded without its status.
     let ended: Option<String> = conn
         .prepare_cached(
             "SELECT event_data FROM (
@@ -114,13 +101,13 @@ pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutco
         .query_row(params![instance, to_db(execution_id)], |row| stored_text(row, 0))
         .optional()?;
     if let Some(text) = ended {
-        return Ok(InstanceOutcome::Ended(Box::new(decode_one(&text)?)));
+        return Ok(InstanceOutcome::Ended(Box::new(decode_event(&text)?)));
     }
     let started = start_event_of(conn, instance, execution_id)?.is_some();
     Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
 }
 
-/// How the latest execution stands, with the custom status.
+/// The state of the latest execution, with the custom status.
 pub(crate) fn status(conn: &Connection, instance: &str) -> Result<InstanceStatus, JobError> {
     let outcome = outcome(conn, instance)?;
     let custom_status = if outcome == InstanceOutcome::NotFound {
@@ -142,7 +129,6 @@ fn start_event_of(
     instance: &str,
     execution_id: u64,
 ) -> Result<Option<Event>, JobError> {
-    let Some(text) = first_text(conn, instance, execution_id)? else { return Ok(None) };
-    let event = decode_one(&text)?;
-    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+    let first = first_text(conn, instance, execution_id)?;
+    Ok(decode_start_event(first.as_deref())?)
 }

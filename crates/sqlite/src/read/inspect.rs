@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
@@ -12,7 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::JobError;
 use crate::limits;
 use crate::read::history;
-use crate::schema::number::{count, from_db, to_db};
+use crate::schema::number::{count_from_db, from_db, to_db};
 
 /// All instances, newest first.
 pub(crate) fn instances(conn: &Connection) -> Result<Vec<String>, JobError> {
@@ -130,7 +131,7 @@ pub(crate) fn execution_info(
             output: row.get(1)?,
             started_at: from_db(row.get(2)?),
             completed_at: row.get::<_, Option<i64>>(3)?.map(from_db),
-            event_count: count(row.get(4)?),
+            event_count: count_from_db(row.get(4)?),
         })
     })
     .optional()?
@@ -176,8 +177,8 @@ pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
         )?
         .query_row([], |row| {
             Ok(QueueDepths {
-                orchestrator_queue: count(row.get(0)?),
-                worker_queue: count(row.get(1)?),
+                orchestrator_queue: count_from_db(row.get(0)?),
+                worker_queue: count_from_db(row.get(1)?),
                 timer_queue: 0,
             })
         })?)
@@ -208,16 +209,11 @@ pub(crate) fn parked(conn: &Connection, limit: u32) -> Result<Vec<ParkedMessage>
             let text: String = row.get(1)?;
             Ok(ParkedMessage::new(
                 row.get::<_, String>(0)?,
-                variant_name(&text),
+                message_variant(&text),
                 from_db(row.get(2)?),
             ))
         })?
         .collect::<Result<_, _>>()?)
-}
-
-/// The variant of a stored message: its JSON is an object with the name as the only key.
-fn variant_name(text: &str) -> &str {
-    text.strip_prefix("{\"").and_then(|rest| rest.split('"').next()).unwrap_or("unreadable")
 }
 
 /// Custom status and its version, if the version is newer than what the caller has seen.

@@ -10,7 +10,7 @@ use crate::error::JobError;
 use crate::schema::number::from_db;
 use crate::schema::stored_text::stored_text;
 
-/// What a turn begins with: finished executions only, because replay repeats the running one.
+/// What a turn starts from: finished executions only, because replay repeats the running one.
 pub(crate) fn snapshot(
     conn: &Connection,
     instance: &str,

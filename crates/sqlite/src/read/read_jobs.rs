@@ -1,9 +1,9 @@
-//! A queue of reads from which several threads take.
+//! A queue of reads that several threads serve.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Hands each entry to exactly one of the threads that wait, and wakes only that one.
+/// Gives each entry to exactly one of the waiting threads, and wakes only that one.
 pub(crate) struct ReadJobs<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
@@ -28,7 +28,7 @@ impl<T> ReadJobs<T> {
     }
 
     /// Waits for an entry; `None` once the queue is closed and empty.
-    pub(crate) fn take(&self) -> Option<T> {
+    pub(crate) fn next(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
             if let Some(entry) = state.entries.pop_front() {
@@ -41,13 +41,13 @@ impl<T> ReadJobs<T> {
         }
     }
 
-    /// Nothing follows.
+    /// Ends the queue: no entry follows.
     pub(crate) fn close(&self) {
         self.lock().is_closed = true;
         self.changed.notify_all();
     }
 
-    // Nothing of the callers' runs under the lock, so a panic cannot leave it half changed.
+    // No code of a caller runs under the lock, so a panic cannot leave it half changed.
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -60,17 +60,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_entry_is_taken_once_and_the_end_reaches_all() {
+    fn every_entry_reaches_one_thread_and_the_close_reaches_all() {
         let jobs = Arc::new(ReadJobs::new());
-        let takers: Vec<_> = (0..4)
+        let threads: Vec<_> = (0..4)
             .map(|_| {
                 let jobs = Arc::clone(&jobs);
                 std::thread::spawn(move || {
-                    let mut taken = Vec::new();
-                    while let Some(entry) = jobs.take() {
-                        taken.push(entry);
+                    let mut received = Vec::new();
+                    while let Some(entry) = jobs.next() {
+                        received.push(entry);
                     }
-                    taken
+                    received
                 })
             })
             .collect();
@@ -79,7 +79,7 @@ mod tests {
         }
         jobs.close();
         let mut all: Vec<i32> =
-            takers.into_iter().flat_map(|taker| taker.join().unwrap()).collect();
+            threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect();
         all.sort_unstable();
         assert_eq!(all, (0..1000).collect::<Vec<_>>());
     }

@@ -18,7 +18,7 @@ use crate::read::read_jobs::ReadJobs;
 
 type Job = Box<dyn FnOnce(Result<&Connection, rusqlite::Error>) + Send>;
 
-/// Hands reads to the threads, which end when this is dropped.
+/// Sends reads to the threads, which stop when this is dropped.
 pub(crate) struct Readers {
     jobs: Arc<ReadJobs<Job>>,
 }
@@ -62,13 +62,13 @@ impl Readers {
         operation: &'static str,
         read: impl FnOnce(&Connection) -> Result<T, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         let job: Job = Box::new(move |conn| {
             if reply.is_closed() {
                 return;
             }
             let outcome = conn.map_err(JobError::from).and_then(|conn| in_snapshot(conn, read));
-            // A caller that went away needs no answer.
+            // The caller may be gone; then the result is discarded.
             drop(reply.send(outcome));
         });
         let closed = || {
@@ -77,7 +77,7 @@ impl Readers {
         };
         self.jobs.push(job);
         // A job that panicked dropped its reply.
-        answer.await.map_err(|_| closed())?.during(operation)
+        response.await.map_err(|_| closed())?.during(operation)
     }
 }
 
@@ -93,7 +93,7 @@ fn in_snapshot<T>(
 
 fn serve(jobs: &ReadJobs<Job>, open: impl Fn() -> rusqlite::Result<Connection>) {
     let mut conn = None;
-    while let Some(job) = jobs.take() {
+    while let Some(job) = jobs.next() {
         let opened = match conn.take() {
             Some(open) => Ok(open),
             None => open(),

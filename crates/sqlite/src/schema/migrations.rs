@@ -54,7 +54,7 @@ pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<(), Sqlite
     if version(connection, path)? == newest() {
         return Ok(());
     }
-    // A table is rebuilt, during which its references and somebody's views point nowhere. The
+    // While a table is rebuilt, references to it and views of other programs point nowhere. The
     // settings cannot be changed within a transaction.
     let rebuild = "PRAGMA foreign_keys = OFF; PRAGMA legacy_alter_table = ON;";
     connection.execute_batch(rebuild).map_err(named)?;
@@ -210,7 +210,7 @@ mod tests {
                     )
                     .unwrap();
             }
-            // Somebody looks at our tables in a way of their own.
+            // Another program has a view of our tables.
             connection
                 .execute_batch("CREATE VIEW theirs AS SELECT instance_id, status FROM executions")
                 .unwrap();

@@ -3,8 +3,8 @@
 use rusqlite::Row;
 use rusqlite::types::ValueRef;
 
-/// The text of a column. Bytes that are no text do not fail here, where they would stop everyone
-/// who shares the query, but when their own row is decoded.
+/// The text of a column. Bytes that are not text do not fail here, where they would fail every row
+/// of the query, but when their own row is decoded.
 pub(crate) fn stored_text(row: &Row<'_>, column: usize) -> rusqlite::Result<String> {
     Ok(match row.get_ref(column)? {
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
@@ -14,7 +14,7 @@ pub(crate) fn stored_text(row: &Row<'_>, column: usize) -> rusqlite::Result<Stri
     })
 }
 
-/// The id in a column; `None` if it holds none, or something that is no text.
+/// The id in a column; `None` if it holds none, or something that is not text.
 pub(crate) fn stored_id(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     Ok(row.get_ref(column)?.as_str().ok().map(str::to_owned))
 }
@@ -24,7 +24,7 @@ pub(crate) fn stored_integer(row: &Row<'_>, column: usize) -> rusqlite::Result<O
     Ok(row.get_ref(column)?.as_i64().ok())
 }
 
-/// An attempt count. One that makes no sense counts as too many, so that its row is given up.
+/// An attempt count. One that makes no sense counts as too many, so that its row fails.
 pub(crate) fn stored_attempts(row: &Row<'_>, column: usize) -> rusqlite::Result<u32> {
     let attempts = stored_integer(row, column)?;
     Ok(attempts.and_then(|attempts| u32::try_from(attempts).ok()).unwrap_or(u32::MAX))

@@ -1,9 +1,10 @@
 //! Makes commits durable.
 //!
-//! SQLite writes its log without waiting for the disk. The log is flushed here, and only then is
-//! anyone answered, woken or given what they read. The flush of a lone job is done by the writer
-//! itself. Where several jobs share a commit there are likely more to come: another thread flushes,
-//! the writer goes on, and commits that wait meanwhile share the next flush.
+//! SQLite writes its log without waiting for the disk. The flusher flushes the log, and only then
+//! do callers get their response, waiters their notification and readers what they read. The
+//! writer thread itself flushes the commit of a lone job. Where several jobs share a commit, more
+//! are likely to come: a second thread flushes, the writer continues, and commits that wait
+//! meanwhile share the next flush.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -13,29 +14,29 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 
 use duroxide_core::providers::ChangeHub;
+use duroxide_core::providers::kit::Changes;
 use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::SqliteError;
 use crate::error::JobError;
-use crate::notify::change::Changes;
 use crate::write::job::Job;
 
 /// Which commits are visible, and which of them are durable.
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
-    begun: AtomicU64,
+    started: AtomicU64,
     flushed: watch::Sender<u64>,
 }
 
 impl Commits {
-    /// Counts a commit, before anyone can see it.
-    fn begin(&self) -> u64 {
-        self.begun.fetch_add(1, Ordering::SeqCst) + 1
+    /// Counts a commit before it is visible.
+    fn start_commit(&self) -> u64 {
+        self.started.fetch_add(1, Ordering::SeqCst) + 1
     }
 
-    /// A commit, and with it each one before, is over.
-    fn end(&self, number: u64) {
+    /// Records that a commit, and with it each one before, is durable or has failed.
+    fn finish_commit(&self, number: u64) {
         self.flushed.send_if_modified(|flushed| {
             let is_later = *flushed < number;
             *flushed = number.max(*flushed);
@@ -43,9 +44,9 @@ impl Commits {
         });
     }
 
-    /// Waits until everything that can have been read until now is durable.
+    /// Waits until everything that a reader can have seen so far is durable.
     pub(crate) async fn flushed(&self) {
-        let seen = self.begun.load(Ordering::SeqCst);
+        let seen = self.started.load(Ordering::SeqCst);
         // The sender is `self`, so the wait cannot fail.
         drop(self.flushed.subscribe().wait_for(|flushed| *flushed >= seen).await);
     }
@@ -53,7 +54,7 @@ impl Commits {
 
 /// What has to reach the disk.
 pub(crate) trait Log: Send {
-    /// Ends when everything that was written before is on the disk.
+    /// Returns when everything that was written before is on the disk.
     fn flush(&mut self) -> io::Result<()>;
 }
 
@@ -104,14 +105,14 @@ pub(crate) struct Committed {
     pub(crate) changes: Changes,
 }
 
-/// Flushes the log for whoever has committed.
+/// Flushes the log for the jobs of a commit.
 pub(crate) struct Flusher {
     log: Box<dyn Log>,
     queue: mpsc::Sender<Committed>,
     share: Share,
 }
 
-/// What both threads need.
+/// What both threads share.
 #[derive(Clone)]
 struct Share {
     commits: Arc<Commits>,
@@ -122,7 +123,7 @@ struct Share {
 }
 
 impl Flusher {
-    /// Starts the thread. It ends when this is dropped and all that was handed to it is answered.
+    /// Starts the thread. It stops when this is dropped and all its jobs have their response.
     ///
     /// `None` if the log cannot be found: then SQLite waits for the disk by itself.
     pub(crate) fn start(
@@ -158,10 +159,13 @@ impl Flusher {
             .spawn(move || {
                 while let Ok(first) = inbox.recv() {
                     let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
-                    // Whoever is woken may panic; those who come later have to be answered.
+                    // Waking a caller may panic; later jobs still need their response.
                     let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
                     if catch_unwind(finish).is_err() {
-                        tracing::error!("answering a storage job panicked");
+                        tracing::error!(
+                            target: "duroxide::providers::sqlite",
+                            "responding to a storage job panicked; continuing with the next"
+                        );
                     }
                 }
             })
@@ -169,12 +173,12 @@ impl Flusher {
         Ok(Self { log, queue, share })
     }
 
-    /// Counts a commit that has to be settled, before anyone can see it.
-    pub(crate) fn begin(&self) -> u64 {
-        self.share.commits.begin()
+    /// Counts a commit before it is visible; the caller must settle it.
+    pub(crate) fn start_commit(&self) -> u64 {
+        self.share.commits.start_commit()
     }
 
-    /// Answers the jobs of a commit once they are durable.
+    /// Responds to the jobs of a commit once they are durable.
     pub(crate) fn settle(&mut self, committed: Committed) {
         let here = match committed.jobs.as_slice() {
             [] | [_] => committed,
@@ -186,7 +190,7 @@ impl Flusher {
         self.share.finish(self.log.flush(), vec![here]);
     }
 
-    /// Why nothing can be made durable any more, if that is so.
+    /// Why nothing can become durable any more, after a failed flush.
     pub(crate) fn failure(&self) -> Option<JobError> {
         self.share.failure.get().map(|reason| {
             JobError::Unavailable(format!(
@@ -200,11 +204,15 @@ impl Flusher {
 impl Share {
     fn finish(&self, flushed: io::Result<()>, mut waiting: Vec<Committed>) {
         if let Err(error) = flushed {
-            tracing::error!(%error, "the log cannot be flushed to the disk");
+            tracing::error!(
+                target: "duroxide::providers::sqlite",
+                %error,
+                "the log cannot be flushed to the disk; refusing writes until the database is reopened"
+            );
             drop(self.failure.set(error.to_string()));
         }
         if let Some(reason) = self.failure.get() {
-            // Not to be retried: what was changed can be seen, and may or may not last.
+            // Permanent: the changes are visible, and may or may not survive a power loss.
             let error = JobError::Broken(format!(
                 "Storage error: the log could not be flushed to the disk ({reason}); whether the \
                  change lasts is unknown"
@@ -213,15 +221,15 @@ impl Share {
                 job.fail(&error);
             }
         }
-        // First of all, so that no reader waits for ever.
+        // Before anything that can panic, so that no reader waits for ever.
         for committed in &waiting {
-            self.commits.end(committed.number);
+            self.commits.finish_commit(committed.number);
         }
         for committed in waiting {
-            // Also after a failure: what was changed can be seen.
+            // Also after a failure: the changes are visible.
             committed.changes.publish(&self.hub);
-            // Nothing follows: only leases, which are not durable, are given back.
-            committed.jobs.into_iter().for_each(|job| drop(job.answer()));
+            // No job follows: only leases are released, and their jobs are not durable.
+            committed.jobs.into_iter().for_each(|job| drop(job.respond()));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Who waits for the disk, seen from outside the provider.
+//! Which calls wait for the disk, seen from outside the provider.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,11 +17,11 @@ use crate::{SqliteProvider, Synchronous};
 const LEASE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(30);
 
-/// A disk that answers each flush as the test says, once `is_held`.
+/// A disk that completes each flush as the test decides, once `is_held`.
 #[derive(Clone)]
 struct Disk {
-    asked: mpsc::Sender<()>,
-    answers: Arc<Mutex<mpsc::Receiver<io::Result<()>>>>,
+    flushing: mpsc::Sender<()>,
+    results: Arc<Mutex<mpsc::Receiver<io::Result<()>>>>,
     flushes: Arc<AtomicU32>,
     is_held: Arc<std::sync::atomic::AtomicBool>,
 }
@@ -32,8 +32,8 @@ impl Log for Disk {
         if !self.is_held.load(Ordering::SeqCst) {
             return Ok(());
         }
-        self.asked.send(()).unwrap();
-        self.answers.lock().unwrap().recv().unwrap()
+        self.flushing.send(()).unwrap();
+        self.results.lock().unwrap().recv().unwrap()
     }
 }
 
@@ -41,17 +41,17 @@ struct Rig {
     provider: SqliteProvider,
     disk: Disk,
     asked: mpsc::Receiver<()>,
-    answers: mpsc::Sender<io::Result<()>>,
+    results: mpsc::Sender<io::Result<()>>,
     _folder: TempDir,
 }
 
 impl Rig {
     async fn open(synchronous: Synchronous) -> Self {
-        let (asking, asked) = mpsc::channel();
-        let (answers, coming) = mpsc::channel();
+        let (flushing, asked) = mpsc::channel();
+        let (results, coming) = mpsc::channel();
         let disk = Disk {
-            asked: asking,
-            answers: Arc::new(Mutex::new(coming)),
+            flushing,
+            results: Arc::new(Mutex::new(coming)),
             flushes: Arc::default(),
             is_held: Arc::default(),
         };
@@ -62,7 +62,7 @@ impl Rig {
         let settings = Settings { synchronous, open_log, ..Settings::default() };
         let location = Location::File { path, mode: OpenMode::Create };
         let provider = SqliteProvider::open(location, settings).await.unwrap();
-        Self { provider, disk, asked, answers, _folder: folder }
+        Self { provider, disk, asked, results, _folder: folder }
     }
 
     fn hold(&self) {
@@ -73,11 +73,11 @@ impl Rig {
         self.disk.is_held.store(false, Ordering::SeqCst);
         // The writer and the flusher may both be waiting.
         for _ in 0..2 {
-            self.answers.send(Ok(())).unwrap();
+            self.results.send(Ok(())).unwrap();
         }
     }
 
-    /// Waits until the disk was asked to flush.
+    /// Waits until a flush has started.
     fn wait_for_flush(&self) {
         self.asked.recv_timeout(LONG).unwrap();
     }
@@ -109,7 +109,7 @@ async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
 }
 
 #[tokio::test]
-async fn a_write_is_answered_after_its_flush() {
+async fn a_write_returns_after_its_flush() {
     let rig = Rig::open(Synchronous::Full).await;
     rig.hold();
     let mut write = Box::pin(rig.provider.enqueue_for_worker(activity(1)));
@@ -132,7 +132,7 @@ macro_rules! held_commit_of_two {
         let mut one = Box::pin($rig.provider.enqueue_for_worker(activity(2)));
         let mut two = Box::pin($rig.provider.enqueue_for_worker(activity(3)));
         assert!(is_pending(&mut one).await && is_pending(&mut two).await);
-        $rig.answers.send(Ok(())).unwrap();
+        $rig.results.send(Ok(())).unwrap();
         lone.await.unwrap();
         $rig.wait_for_flush();
         (one, two)
@@ -140,7 +140,7 @@ macro_rules! held_commit_of_two {
 }
 
 #[tokio::test]
-async fn what_is_read_is_durable() {
+async fn a_read_returns_only_durable_data() {
     let rig = Rig::open(Synchronous::Full).await;
     let (mut one, two) = held_commit_of_two!(rig);
     let mut read = Box::pin(rig.provider.get_queue_depths());
@@ -154,7 +154,7 @@ async fn what_is_read_is_durable() {
 }
 
 #[tokio::test]
-async fn an_activity_is_not_begun_before_its_schedule_is_durable() {
+async fn an_activity_does_not_start_before_its_schedule_is_durable() {
     let rig = Rig::open(Synchronous::Full).await;
     let (one, two) = held_commit_of_two!(rig);
     let mut fetch =
@@ -168,7 +168,7 @@ async fn an_activity_is_not_begun_before_its_schedule_is_durable() {
 }
 
 #[tokio::test]
-async fn a_fetch_that_is_dropped_while_it_waits_gives_its_lease_back() {
+async fn a_fetch_that_is_dropped_while_it_waits_releases_its_lease() {
     let rig = Rig::open(Synchronous::Full).await;
     let (one, two) = held_commit_of_two!(rig);
     let mut fetch =
@@ -190,7 +190,7 @@ async fn a_fetch_that_is_dropped_while_it_waits_gives_its_lease_back() {
 async fn after_a_failed_flush_nothing_is_written() {
     let rig = Rig::open(Synchronous::Full).await;
     rig.hold();
-    rig.answers.send(Err(io::Error::other("disk on fire"))).unwrap();
+    rig.results.send(Err(io::Error::other("disk on fire"))).unwrap();
     let error = rig.provider.enqueue_for_worker(activity(1)).await.unwrap_err();
     assert!(!error.is_retryable(), "it may be stored: a second time would be once too often");
     assert!(error.message.contains("disk on fire"), "{error}");
@@ -209,7 +209,7 @@ async fn without_full_durability_nothing_is_flushed() {
 }
 
 #[tokio::test]
-async fn leases_do_not_wait_and_what_shares_a_commit_shares_a_flush() {
+async fn leases_do_not_wait_and_jobs_of_one_commit_share_a_flush() {
     let rig = Rig::open(Synchronous::Full).await;
     let (one, two) = held_commit_of_two!(rig);
     rig.release();
@@ -223,7 +223,7 @@ async fn leases_do_not_wait_and_what_shares_a_commit_shares_a_flush() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_opened_leaves_the_waiting_to_sqlite() {
+async fn without_access_to_the_log_sqlite_flushes_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let open_log = OpenLog::with(|_| Err(io::ErrorKind::NotFound.into()));

@@ -6,33 +6,33 @@ use tokio::sync::oneshot;
 use crate::error::JobError;
 use crate::write::writer::Tx;
 
-/// Takes a lease back whose answer was not taken.
+/// Releases leases whose caller did not receive them.
 pub(crate) type Undo<T> = fn(&mut Tx<'_>, &T) -> Result<(), JobError>;
 
 pub(crate) type Work<T> = Box<dyn FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send>;
 
 /// A job as the writer thread sees it.
 pub(crate) trait Job: Send {
-    /// Whether its changes have to survive a loss of power.
+    /// Whether its changes must survive a power loss.
     fn is_durable(&self) -> bool;
-    /// Whether it takes leases, which go back if nobody waits for them any more.
-    fn takes_leases(&self) -> bool;
-    /// Whether whoever asked has gone away.
-    fn is_unheard(&self) -> bool;
-    /// Does the work, again if its changes were undone; false if it failed and they have to be.
+    /// Whether it acquires leases, which are released if the caller is gone.
+    fn acquires_leases(&self) -> bool;
+    /// Whether the caller is gone.
+    fn is_abandoned(&self) -> bool;
+    /// Does the work, again if its changes were undone; false if it failed and they must be undone.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
     /// Replaces a good outcome: the changes did not last.
     fn fail(&mut self, error: &JobError);
-    /// Answers the caller; the job that has to follow if nobody listens.
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>>;
+    /// Responds to the caller; returns the job that must follow if the caller is gone.
+    fn respond(self: Box<Self>) -> Option<Box<dyn Job>>;
 }
 
-/// A job and whoever waits for its outcome.
+/// A job and the channel to its caller.
 pub(crate) struct TypedJob<T> {
     pub(crate) operation: &'static str,
     pub(crate) work: Work<T>,
     pub(crate) outcome: Option<Result<T, ProviderError>>,
-    /// `None` if nobody waits for the answer.
+    /// `None` if no caller waits for the outcome.
     pub(crate) reply: Option<oneshot::Sender<Result<T, ProviderError>>>,
     pub(crate) undo: Option<Undo<T>>,
     pub(crate) durable: bool,
@@ -49,18 +49,18 @@ impl<T: Send + 'static> Job for TypedJob<T> {
         self.durable
     }
 
-    fn takes_leases(&self) -> bool {
+    fn acquires_leases(&self) -> bool {
         self.undo.is_some()
     }
 
-    fn is_unheard(&self) -> bool {
+    fn is_abandoned(&self) -> bool {
         self.reply.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     fn run(&mut self, tx: &mut Tx<'_>) -> bool {
         self.outcome = None;
-        // A lease that nobody waits for any more is not taken.
-        if self.takes_leases() && self.is_unheard() {
+        // Without a caller no lease is acquired.
+        if self.acquires_leases() && self.is_abandoned() {
             return true;
         }
         let outcome = (self.work)(tx).map_err(|error| error.during(self.operation));
@@ -75,17 +75,22 @@ impl<T: Send + 'static> Job for TypedJob<T> {
         }
     }
 
-    fn answer(self: Box<Self>) -> Option<Box<dyn Job>> {
+    fn respond(self: Box<Self>) -> Option<Box<dyn Job>> {
         let operation = self.operation;
         let outcome = self.outcome?;
-        let unheard = match self.reply {
+        let unsent = match self.reply {
             Some(reply) => reply.send(outcome).err()?,
             None => outcome,
         };
-        let undelivered = match unheard {
+        let undelivered = match unsent {
             Ok(value) => value,
             Err(error) => {
-                tracing::warn!(%error, "a storage job failed and nobody waits for its answer");
+                tracing::warn!(
+                    target: "duroxide::providers::sqlite",
+                    operation,
+                    %error,
+                    "a storage job failed and its caller is gone; discarding the error"
+                );
                 return None;
             }
         };

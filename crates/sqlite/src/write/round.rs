@@ -1,42 +1,42 @@
 //! The jobs of one transaction.
 //!
-//! They run one after another without a net: as long as all of them succeed, or fail before they
-//! have changed anything, nothing has to be undone. When one fails half-way, the transaction is
-//! rolled back and all of them run again, each in a savepoint of its own.
+//! They run one after another without savepoints: as long as all of them succeed, or fail before
+//! they have changed anything, nothing has to be undone. When one fails half-way, the transaction
+//! is rolled back and all of them run again, each in a savepoint of its own.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc;
 use std::time::Instant;
 
 use duroxide_core::clock::Clock;
+use duroxide_core::providers::kit::Changes;
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
 use crate::error::JobError;
-use crate::notify::change::Changes;
 use crate::schema::number::to_db;
 use crate::write::job::Job;
 use crate::write::writer::{Command, Tx};
 use crate::{SqliteError, limits};
 
-/// Jobs that share a commit, and what waits for its end.
+/// Jobs that share a commit, and the checkpoints that follow it.
 pub(crate) struct Round {
     pub(crate) jobs: Vec<Box<dyn Job>>,
     pub(crate) checkpoints: Vec<oneshot::Sender<Result<(), SqliteError>>>,
-    /// A job that came in the meantime and cannot share this commit.
+    /// A job that arrived meanwhile and cannot share this commit.
     pub(crate) next: Option<Box<dyn Job>>,
 }
 
-/// How the jobs of a round ended.
+/// The outcome of the jobs of a round.
 pub(crate) enum Ran {
     /// What they changed.
     All(Changes),
-    /// One failed half-way; the transaction is worth nothing.
+    /// One failed half-way; the transaction must be rolled back.
     HalfWay,
 }
 
 impl Round {
-    /// A round of these jobs and of what waits already.
+    /// A round of these jobs and of the commands that wait already.
     pub(crate) fn gather(
         jobs: Vec<Box<dyn Job>>,
         first: Option<Command>,
@@ -54,24 +54,24 @@ impl Round {
         round
     }
 
-    /// Whether its commit has to survive a loss of power.
+    /// Whether its commit must survive a power loss.
     pub(crate) fn is_durable(&self) -> bool {
         self.jobs.iter().any(|job| job.is_durable())
     }
 
-    /// Runs all jobs, and those that come in the meantime: a commit costs the same for all.
+    /// Runs all jobs, and those that arrive meanwhile: a commit costs the same for all.
     pub(crate) fn run(
         &mut self,
         conn: &Connection,
         clock: &dyn Clock,
         inbox: &mpsc::Receiver<Command>,
     ) -> Result<Ran, JobError> {
-        let begun = Instant::now();
+        let started = Instant::now();
         let mut changes = Changes::default();
         let mut done = 0;
         loop {
             let Some(job) = self.jobs.get_mut(done) else {
-                if begun.elapsed() < limits::ROUND_LENGTH_MAX && self.take_more(inbox) {
+                if started.elapsed() < limits::ROUND_LENGTH_MAX && self.receive_more(inbox) {
                     continue;
                 }
                 return Ok(Ran::All(changes));
@@ -91,7 +91,7 @@ impl Round {
         }
     }
 
-    /// Runs all jobs, each so that it alone is undone when it fails.
+    /// Runs all jobs, each in a savepoint, so that a failure undoes only its own changes.
     pub(crate) fn run_with_savepoints(
         &mut self,
         conn: &Connection,
@@ -117,14 +117,14 @@ impl Round {
     /// SQLite ends the whole transaction when the disk is full or fails.
     fn transaction_lost(&self, job_failed: bool) -> Result<(), JobError> {
         if job_failed && self.jobs.len() == 1 {
-            // The job has its own error, which says more.
+            // The job has an error of its own, which is more precise.
             return Ok(());
         }
         let text = "Storage error: the shared transaction was rolled back";
         Err(JobError::Unavailable(text.to_owned()))
     }
 
-    fn take_more(&mut self, inbox: &mpsc::Receiver<Command>) -> bool {
+    fn receive_more(&mut self, inbox: &mpsc::Receiver<Command>) -> bool {
         let before = self.jobs.len();
         while self.jobs.len() < limits::JOBS_PER_COMMIT_MAX
             && self.next.is_none()
@@ -132,22 +132,25 @@ impl Round {
         {
             match command {
                 Command::Run(job) if !self.may_join(job.as_ref()) => self.next = Some(job),
-                Command::Run(_) | Command::Checkpoint(_) | Command::LookAround => self.add(command),
+                Command::Run(_) | Command::Checkpoint(_) | Command::PollOtherProcesses => {
+                    self.add(command)
+                }
             }
         }
         self.jobs.len() > before
     }
 
     fn may_join(&self, job: &dyn Job) -> bool {
-        // Leases that nobody waits for any more go back first: the job would not find them.
-        !job.takes_leases() || !self.jobs.iter().any(|job| job.takes_leases() && job.is_unheard())
+        // Leases whose caller is gone are released first: otherwise the job would not find them.
+        !job.acquires_leases()
+            || !self.jobs.iter().any(|job| job.acquires_leases() && job.is_abandoned())
     }
 
     fn add(&mut self, command: Command) {
         match command {
             Command::Run(job) => self.jobs.push(job),
             Command::Checkpoint(reply) => self.checkpoints.push(reply),
-            Command::LookAround => {}
+            Command::PollOtherProcesses => {}
         }
     }
 }

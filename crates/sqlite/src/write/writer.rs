@@ -1,12 +1,12 @@
-//! One thread owns the write connection and commits whatever waits in one transaction.
+//! One thread owns the write connection and commits all waiting jobs in one transaction.
 //!
 //! 1. If a job fails or panics, only its changes are undone; it may run again: see [`Round`].
-//! 2. All jobs of a round share one commit. A job is answered once that is on the disk: see
-//!    [`Flusher`]. Leases do not wait for the disk: whoever holds them does not outlive the loss of
-//!    power that would undo them.
-//! 3. If the transaction cannot begin or commit, every job of the round gets that error.
-//! 4. Waiters are woken after the commit, so what they then read is there.
-//! 5. A lease whose answer nobody takes is given back: see [`Undo`].
+//! 2. All jobs of a round share one commit. A caller gets its response once the commit is on the
+//!    disk: see [`Flusher`]. Leases do not wait for the disk: a power loss that erases a lease also
+//!    kills its holder.
+//! 3. If the transaction cannot start or commit, every job of the round gets that error.
+//! 4. Waiters are notified after the commit, so their next poll finds the change.
+//! 5. A lease whose caller is gone is released: see [`Undo`].
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,6 +14,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use duroxide_core::clock::Clock;
+use duroxide_core::providers::kit::Changes;
 use duroxide_core::providers::{ChangeHub, ProviderError, ProviderErrorKind};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
@@ -22,7 +23,6 @@ use crate::connect::connection;
 use crate::connect::options::{Settings, Synchronous};
 use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
-use crate::notify::change::Changes;
 use crate::notify::other_processes::OtherProcesses;
 use crate::write::flush::{Commits, Committed, Flusher};
 use crate::write::job::{Job, TypedJob, Undo, Work};
@@ -39,11 +39,10 @@ pub(crate) struct Tx<'a> {
     pub(crate) changes: Changes,
 }
 
-/// Hands jobs to the thread. The thread ends when this and all pending answers are dropped.
+/// Sends jobs to the thread. The thread stops when this and all pending responses are dropped.
 #[derive(Debug, Clone)]
 pub(crate) struct Writer {
-    // Not bounded by itself: each caller waits for its answer, so there are at most as many jobs
-    // as callers.
+    // Bounded by the callers: each waits for its response before it sends another job.
     commands: mpsc::Sender<Command>,
     waiting: Arc<AtomicUsize>,
     commits: Arc<Commits>,
@@ -52,8 +51,8 @@ pub(crate) struct Writer {
 pub(crate) enum Command {
     Run(Box<dyn Job>),
     Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
-    /// Someone began to wait: look for other processes more often.
-    LookAround,
+    /// A caller started to wait: poll more often for commits of other processes.
+    PollOtherProcesses,
 }
 
 impl std::fmt::Debug for Command {
@@ -61,13 +60,13 @@ impl std::fmt::Debug for Command {
         f.write_str(match self {
             Self::Run(_) => "Run",
             Self::Checkpoint(_) => "Checkpoint",
-            Self::LookAround => "LookAround",
+            Self::PollOtherProcesses => "PollOtherProcesses",
         })
     }
 }
 
 impl Writer {
-    /// Starts the thread, which opens the database; ends when it is open or has failed.
+    /// Starts the thread, which opens the database; returns when it is open or has failed.
     pub(crate) async fn start(
         location: Location,
         settings: Settings,
@@ -99,7 +98,7 @@ impl Writer {
         Ok(Self { commands, waiting, commits })
     }
 
-    /// Runs `work` and answers once it is durable. It runs even if the caller goes away.
+    /// Runs `work` and returns once it is durable. It runs even if the caller drops the future.
     pub(crate) async fn run<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -109,7 +108,7 @@ impl Writer {
         self.submit(job).await.map_err(|_| closed(operation))?
     }
 
-    /// Runs `work`, which only keeps a lease alive and so need not survive a loss of power.
+    /// Runs `work`, which only extends a lease and so need not survive a power loss.
     pub(crate) async fn keep<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -119,76 +118,76 @@ impl Writer {
         self.submit(job).await.map_err(|_| closed(operation))?
     }
 
-    /// Runs `work`, which takes leases. If the caller goes away, the leases are given back.
+    /// Runs `work`, which acquires leases. If the caller drops the future, they are released.
     pub(crate) async fn lease<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
-        self.ask_for_lease(operation, Box::new(work), undo).arrived().await?.take()
+        self.request_lease(operation, Box::new(work), undo).arrived().await?.take()
     }
 
     /// Like [`lease`](Self::lease), and waits until everything that `work` may have seen is
-    /// durable: an activity acts on the world, so what asked for it must not be lost.
+    /// durable: an activity has side effects, so the turn that scheduled it must not be lost.
     pub(crate) async fn lease_work<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
     ) -> Result<T, ProviderError> {
-        let lease = self.ask_for_lease(operation, Box::new(work), undo).arrived().await?;
+        let lease = self.request_lease(operation, Box::new(work), undo).arrived().await?;
         self.flushed().await;
         lease.take()
     }
 
-    fn ask_for_lease<T: Send + 'static>(
+    fn request_lease<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: Work<T>,
         undo: Undo<T>,
     ) -> Lease<T> {
         let job = TypedJob { undo: Some(undo), durable: false, ..TypedJob::new(operation, work) };
-        Lease { answer: self.submit(job), held: None, undo, writer: self.clone(), operation }
+        Lease { response: self.submit(job), held: None, undo, writer: self.clone(), operation }
     }
 
-    /// Waits until everything that can have been read until now is durable.
+    /// Waits until everything that a reader can have seen so far is durable.
     pub(crate) async fn flushed(&self) {
         self.commits.flushed().await;
     }
 
     /// Copies the write-ahead log into the file.
     pub(crate) async fn checkpoint(&self) -> Result<(), SqliteError> {
-        let (reply, answer) = oneshot::channel();
+        let (reply, response) = oneshot::channel();
         self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
-        answer.await.map_err(|_| SqliteError::Closed)?
+        response.await.map_err(|_| SqliteError::Closed)?
     }
 
-    /// Tells the thread that someone began to wait, so that it chooses its pause anew.
-    pub(crate) fn look_around(&self) {
+    /// Wakes the thread because a caller started to wait, so that it chooses a shorter pause.
+    pub(crate) fn poll_other_processes(&self) {
         // If the thread has stopped, nothing changes any more.
-        drop(self.commands.send(Command::LookAround));
+        drop(self.commands.send(Command::PollOtherProcesses));
     }
 
-    /// While the guard lives, commits of other processes are looked for eagerly.
+    /// While the guard exists, the thread polls eagerly for commits of other processes.
     pub(crate) fn wait_guard(&self) -> WaitGuard {
-        // The thread chose its pause when nobody waited; those who come later find it eager.
+        // The thread chose its pause when no caller waited; for later callers it polls eagerly.
         if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
-            self.look_around();
+            self.poll_other_processes();
         }
         WaitGuard { waiting: Arc::clone(&self.waiting) }
     }
 
-    fn submit<T: Send + 'static>(&self, mut job: TypedJob<T>) -> Answer<T> {
-        let (reply, answer) = oneshot::channel();
+    fn submit<T: Send + 'static>(&self, mut job: TypedJob<T>) -> Response<T> {
+        let (reply, response) = oneshot::channel();
         job.reply = Some(reply);
         // A closed channel drops the job and with it the reply, which the caller sees.
         drop(self.commands.send(Command::Run(Box::new(job))));
-        answer
+        response
     }
 }
 
-type Answer<T> = oneshot::Receiver<Result<T, ProviderError>>;
+type Response<T> = oneshot::Receiver<Result<T, ProviderError>>;
 
 fn closed(operation: &'static str) -> ProviderError {
     ProviderError::permanent(operation, SqliteError::Closed.to_string())
@@ -207,10 +206,10 @@ impl Drop for WaitGuard {
     }
 }
 
-/// An answer that holds leases until it is taken.
+/// A pending response that holds leases until the caller receives it.
 struct Lease<T: Send + 'static> {
-    answer: Answer<T>,
-    /// What the answer was, until it is taken.
+    response: Response<T>,
+    /// The response, until the caller receives it.
     held: Option<T>,
     undo: Undo<T>,
     writer: Writer,
@@ -219,8 +218,8 @@ struct Lease<T: Send + 'static> {
 
 impl<T: Send + 'static> Lease<T> {
     async fn arrived(mut self) -> Result<Self, ProviderError> {
-        let answer = (&mut self.answer).await.map_err(|_| closed(self.operation))?;
-        self.held = Some(answer?);
+        let response = (&mut self.response).await.map_err(|_| closed(self.operation))?;
+        self.held = Some(response?);
         Ok(self)
     }
 
@@ -231,10 +230,10 @@ impl<T: Send + 'static> Lease<T> {
 
 impl<T: Send + 'static> Drop for Lease<T> {
     fn drop(&mut self) {
-        // After this an answer is either here already or fails to be sent, in which case the
-        // writer gives the lease back.
-        self.answer.close();
-        let arrived = self.answer.try_recv().ok().and_then(Result::ok);
+        // After this a response is either here already or fails to be sent, in which case the
+        // writer releases the lease.
+        self.response.close();
+        let arrived = self.response.try_recv().ok().and_then(Result::ok);
         if let Some(value) = self.held.take().or(arrived) {
             let undo = self.undo;
             let job = TypedJob::new(self.operation, Box::new(move |tx| undo(tx, &value)));
@@ -259,12 +258,12 @@ struct WriterThread {
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
     poll: Duration,
-    /// How many looks for other processes in a row found nothing.
-    quiet_looks: u32,
+    /// How many polls for other processes in a row found nothing.
+    empty_polls: u32,
     other_processes: OtherProcesses,
-    /// `None` if commits need not survive a loss of power, or SQLite sees to it.
+    /// `None` if commits need not survive a power loss, or SQLite flushes by itself.
     flusher: Option<Flusher>,
-    /// Whether another process has committed something that nobody here was told of.
+    /// Whether another process has committed something that waiters here are not notified of yet.
     foreign: bool,
 }
 
@@ -283,7 +282,7 @@ impl WriterThread {
             poll: settings.cross_process_poll,
             other_processes: OtherProcesses::new(&location, &conn),
             clock: settings.clock,
-            quiet_looks: 0,
+            empty_polls: 0,
             conn,
             location,
             hub,
@@ -299,7 +298,7 @@ impl WriterThread {
             let jobs = std::mem::take(&mut waiting);
             let first = if jobs.is_empty() {
                 match self.next(inbox) {
-                    Ok(Some(Command::LookAround) | None) => continue,
+                    Ok(Some(Command::PollOtherProcesses) | None) => continue,
                     Ok(command) => command,
                     Err(mpsc::RecvError) => return,
                 }
@@ -317,7 +316,7 @@ impl WriterThread {
         }
     }
 
-    /// The next command; `None` when it was only time to look for other processes.
+    /// The next command; `None` if the pause ended first and the thread polled for other processes.
     fn next(
         &mut self,
         inbox: &mpsc::Receiver<Command>,
@@ -328,14 +327,14 @@ impl WriterThread {
         let pause = self.poll.saturating_mul(self.poll_factor());
         match inbox.recv_timeout(pause.min(limits::POLL_TIMEOUT_MAX)) {
             Ok(command) => {
-                self.quiet_looks = 0;
+                self.empty_polls = 0;
                 Ok(Some(command))
             }
             Err(RecvTimeoutError::Disconnected) => Err(mpsc::RecvError),
             Err(RecvTimeoutError::Timeout) => {
-                self.quiet_looks = self.quiet_looks.saturating_add(1);
+                self.empty_polls = self.empty_polls.saturating_add(1);
                 if self.other_processes.may_have_committed(&self.conn) {
-                    self.quiet_looks = 0;
+                    self.empty_polls = 0;
                     self.hub.notify_all();
                 }
                 Ok(None)
@@ -343,37 +342,41 @@ impl WriterThread {
         }
     }
 
-    /// The longer it is quiet, the rarer we look; while nobody waits it hardly matters.
+    /// The more polls found nothing, the longer the pause; it is longest while no caller waits.
     fn poll_factor(&self) -> u32 {
-        let someone_waits =
+        let is_awaited =
             self.waiting.load(Ordering::Relaxed) > 0 || self.hub.watched_instances() > 0;
-        if someone_waits {
-            (1 + self.quiet_looks).min(limits::QUIET_POLL_FACTOR)
+        if is_awaited {
+            (1 + self.empty_polls).min(limits::EMPTY_POLL_FACTOR)
         } else {
             limits::IDLE_POLL_FACTOR
         }
     }
 
-    /// Commits a round and sees to it that its jobs are answered; what has to follow.
+    /// Commits a round and responds to its jobs; returns the jobs that must follow.
     fn commit(&mut self, round: &mut Round, inbox: &mpsc::Receiver<Command>) -> Vec<Box<dyn Job>> {
         let committed = self.try_commit(round, inbox);
         let jobs = std::mem::take(&mut round.jobs);
         match (committed, &mut self.flusher) {
             (Ok((changes, Some(number))), Some(flusher)) => {
                 let (jobs, leases) = jobs.into_iter().partition(|job| job.is_durable());
-                let follow_ups = answer(leases);
+                let follow_ups = respond(leases);
                 flusher.settle(Committed { number, jobs, changes });
                 follow_ups
             }
             (Ok((changes, _)), _) => {
                 changes.publish(&self.hub);
-                answer(jobs)
+                respond(jobs)
             }
             (Err(error), _) => {
                 if !self.conn.is_autocommit()
                     && let Err(error) = execute(&self.conn, "ROLLBACK")
                 {
-                    tracing::error!(%error, "a failed transaction could not be rolled back");
+                    tracing::error!(
+                        target: "duroxide::providers::sqlite",
+                        %error,
+                        "a failed transaction could not be rolled back; the next one will fail"
+                    );
                 }
                 if std::mem::take(&mut self.foreign) {
                     self.hub.notify_all();
@@ -382,7 +385,7 @@ impl WriterThread {
                     job.fail(&error);
                     job
                 });
-                answer(failed.collect())
+                respond(failed.collect())
             }
         }
     }
@@ -412,12 +415,12 @@ impl WriterThread {
         if self.conn.is_autocommit() {
             return Ok((changes, None));
         }
-        // What another process has committed, it may not have flushed yet.
+        // Another process may not have flushed yet what it has committed.
         let must_last = round.is_durable() || self.foreign;
-        let number = self.flusher.as_ref().filter(|_| must_last).map(Flusher::begin);
+        let number = self.flusher.as_ref().filter(|_| must_last).map(Flusher::start_commit);
         let committed = execute(&self.conn, "COMMIT");
         if let (Err(_), Some(flusher), Some(number)) = (&committed, &mut self.flusher, number) {
-            // Those who wait for this number wait for those before it, too.
+            // Readers that wait for this number wait for the earlier ones, too.
             flusher.settle(Committed { number, jobs: Vec::new(), changes: Changes::default() });
         }
         committed?;
@@ -441,7 +444,7 @@ impl WriterThread {
     }
 }
 
-/// Answers jobs; those that have to follow because nobody listens.
-fn answer(jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
-    jobs.into_iter().filter_map(Job::answer).collect()
+/// Responds to jobs; returns the jobs that must follow because a caller is gone.
+fn respond(jobs: Vec<Box<dyn Job>>) -> Vec<Box<dyn Job>> {
+    jobs.into_iter().filter_map(Job::respond).collect()
 }

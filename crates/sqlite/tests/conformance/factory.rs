@@ -1,4 +1,4 @@
-//! Databases for the suite, under a clock that only moves when told to.
+//! Databases for the suite, under a clock that only the test moves.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -34,7 +34,7 @@ impl FileFactory {
         }
     }
 
-    /// A second connection to the store made last, to look and to meddle.
+    /// A second connection to the store made last, to inspect and to damage it.
     fn sql(&self) -> rusqlite::Connection {
         let files = self.files.lock().unwrap();
         let conn = rusqlite::Connection::open(files.last().unwrap()).unwrap();

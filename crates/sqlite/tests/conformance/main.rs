@@ -1,4 +1,4 @@
-//! The whole conformance suite, on a file and in memory. Leases end by a moved clock.
+//! The whole conformance suite, on a file and in memory. The tests move the clock to expire leases.
 
 mod factory;
 
@@ -13,7 +13,7 @@ mod file {
 mod memory {
     use crate::factory::MemoryFactory;
 
-    // Nobody but its one connection can reach into a database in memory.
+    // Only its one connection can reach a database in memory.
     duroxide_conformance::provider_conformance_tests!(
         MemoryFactory::new(),
         without = [corruption, attempt_counts]
@@ -21,7 +21,7 @@ mod memory {
 }
 
 #[tokio::test]
-async fn the_whole_suite_in_one_go_names_what_it_skips() {
+async fn the_whole_suite_passes_and_lists_what_it_skips() {
     let report = duroxide_conformance::run_all_validations(&factory::MemoryFactory::new()).await;
     report.assert_passed();
     let skipped = report.outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Passed);

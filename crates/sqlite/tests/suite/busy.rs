@@ -1,4 +1,4 @@
-//! A writer gets its turn although another process writes nearly all the time.
+//! A writer gets the lock although another process writes almost all the time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +16,10 @@ const WRITES: u64 = 15;
 const TIME_MAX: Duration = Duration::from_secs(6);
 
 // Between two tries SQLite used to sleep for 100 ms, and missed most moments at which the lock was
-// free: with three busy processes on one file a write waited for more than a second, leases ran
-// out, and activities ran again although nothing had gone wrong.
+// free: with three busy processes on one file a write waited for more than a second, leases
+// expired, and activities ran again although nothing had failed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_writer_does_not_miss_the_moments_at_which_the_lock_is_free() {
+async fn a_writer_gets_the_lock_although_another_process_writes_almost_always() {
     let store = Store::new().await;
     let mut other = store.sql();
     other.busy_timeout(TIME_MAX).unwrap();

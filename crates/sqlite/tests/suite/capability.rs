@@ -1,4 +1,4 @@
-//! Which executions a node is given.
+//! Which executions a node may fetch.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn filter(ranges: &[(&str, &str)]) -> DispatcherCapabilityFilter {
     }
 }
 
-/// What a node with these ranges is given, out of one instance per version.
+/// What a node with these ranges fetches, out of one instance per version.
 async fn given(versions: &[&str], ranges: &[(&str, &str)]) -> Vec<String> {
     let store = Store::new().await;
     let provider = &*store.provider;
@@ -47,7 +47,7 @@ async fn every_range_counts() {
 }
 
 #[tokio::test]
-async fn no_range_fits_nothing() {
+async fn a_filter_without_ranges_matches_nothing() {
     assert!(given(&["1.0.0"], &[]).await.is_empty());
 }
 
@@ -62,7 +62,7 @@ async fn versions_compare_as_semver_compares_them() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_neither_locked_nor_counted_nor_read() {
+async fn an_execution_outside_the_filter_is_neither_leased_nor_counted_nor_read() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create_with(provider, "new", pinned("9.0.0")).await;
@@ -77,7 +77,7 @@ async fn what_does_not_fit_is_neither_locked_nor_counted_nor_read() {
 }
 
 #[tokio::test]
-async fn an_execution_without_a_pin_fits_always_and_a_pin_can_be_given_later() {
+async fn an_execution_without_a_pin_matches_any_filter_and_can_be_pinned_later() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;

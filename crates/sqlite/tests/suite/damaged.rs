@@ -1,4 +1,4 @@
-//! Rows that hold something else than we wrote: their owner is told, everyone else goes on.
+//! Damaged rows: their instance gets an error, all others continue.
 
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, FetchFilter, FetchedTurn, Provider, ProviderAdmin, SemverRange,
@@ -7,7 +7,7 @@ use duroxide_core::providers::{
 
 use crate::support::*;
 
-/// Damages an instance, wakes it and another one, and gives both turns.
+/// Damages an instance, sends a message to it and to another one, and returns both turns.
 async fn turns_after(sql: &str) -> [FetchedTurn; 2] {
     let store = Store::new().await;
     let provider = &*store.provider;
@@ -27,7 +27,7 @@ async fn turns_after(sql: &str) -> [FetchedTurn; 2] {
     let turns: [_; 2] = turns.try_into().unwrap();
     assert_eq!((turns[1].item.instance.as_str(), turns[1].item.history.len()), ("good", 1));
     assert_eq!(turns[1].item.history_error, None);
-    // The damaged one can be ended like any other.
+    // The damaged instance can be failed like any other.
     let end = commit(&turns[0].lock_token, vec![heard("bad", 9)]).with_metadata(ended("Failed"));
     provider.store_turn(end).await.unwrap();
     provider.delete_instance("bad", false).await.unwrap();
@@ -35,7 +35,7 @@ async fn turns_after(sql: &str) -> [FetchedTurn; 2] {
 }
 
 #[tokio::test]
-async fn an_instance_with_a_damaged_row_gets_a_turn_that_says_so() {
+async fn an_instance_with_a_damaged_row_gets_a_turn_with_an_error() {
     for sql in [
         "UPDATE instances SET orchestration_name = x'ff00' WHERE instance_id = 'bad'",
         "UPDATE instances SET orchestration_version = x'ff00' WHERE instance_id = 'bad'",
@@ -66,14 +66,14 @@ async fn a_pin_that_cannot_be_read_counts_as_none() {
 }
 
 #[tokio::test]
-async fn attempts_that_make_no_sense_are_too_many() {
+async fn a_damaged_attempt_count_reads_as_too_many() {
     let sql = "UPDATE orchestrator_queue SET attempt_count = 99999999999 WHERE instance_id = 'bad'";
     let [bad, good] = turns_after(sql).await;
     assert_eq!((bad.attempt_count, good.attempt_count), (u32::MAX, 1));
 }
 
 #[tokio::test]
-async fn a_damaged_time_does_not_keep_anyone_from_waiting() {
+async fn a_damaged_time_does_not_break_the_wait_of_a_fetch() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -88,7 +88,7 @@ async fn a_damaged_time_does_not_keep_anyone_from_waiting() {
 }
 
 #[tokio::test]
-async fn an_activity_with_damaged_columns_runs_and_stops_none_behind_it() {
+async fn an_activity_with_damaged_columns_runs_and_does_not_block_the_next() {
     let store = Store::new().await;
     let provider = &*store.provider;
     for id in 1..=3 {
@@ -108,7 +108,7 @@ async fn an_activity_with_damaged_columns_runs_and_stops_none_behind_it() {
 }
 
 #[tokio::test]
-async fn a_value_that_cannot_be_read_is_named() {
+async fn the_error_of_a_damaged_value_names_its_key() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;

@@ -34,7 +34,7 @@ async fn a_tree_is_deleted_from_its_root_only() {
 }
 
 #[tokio::test]
-async fn a_running_instance_is_deleted_only_by_force_and_its_turn_cannot_bring_it_back() {
+async fn a_running_instance_is_deleted_only_by_force_and_its_turn_cannot_restore_it() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;
@@ -69,7 +69,7 @@ async fn a_child_that_is_not_listed_stops_the_deletion() {
 }
 
 #[tokio::test]
-async fn bulk_deletion_takes_finished_roots_within_its_filter() {
+async fn bulk_deletion_deletes_finished_roots_that_match_its_filter() {
     let store = Store::new().await;
     let provider = &*store.provider;
     for instance in ["a", "b", "c"] {
@@ -91,7 +91,7 @@ async fn bulk_deletion_takes_finished_roots_within_its_filter() {
 }
 
 #[tokio::test]
-async fn pruning_never_takes_the_current_execution() {
+async fn pruning_never_deletes_the_current_execution() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create_with(provider, "a", ended("ContinuedAsNew")).await;

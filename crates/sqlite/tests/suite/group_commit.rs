@@ -30,7 +30,7 @@ async fn a_failing_job_undoes_only_itself() {
 }
 
 #[tokio::test]
-async fn a_job_that_fails_half_way_leaves_nothing_and_costs_nobody_anything() {
+async fn a_job_that_fails_half_way_undoes_only_its_own_changes() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;
@@ -38,7 +38,7 @@ async fn a_job_that_fails_half_way_leaves_nothing_and_costs_nobody_anything() {
         let events = ids.iter().map(|id| heard("b", *id)).collect();
         provider.append_with_execution("b", 1, events)
     };
-    // Whoever shares a transaction with the failing ones runs twice, and counts once.
+    // A job that shares a transaction with a failing one runs twice, and counts once.
     let (one, half, two, again, three, leased) = tokio::join!(
         append(&[1, 2]),
         append(&[10, 11, 2]),
@@ -81,7 +81,7 @@ async fn many_writers_lose_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn no_instance_is_handed_out_twice() {
+async fn no_instance_is_leased_twice() {
     let store = Store::new().await;
     for number in 0..40 {
         let item = start(&format!("i-{number}"));
@@ -119,7 +119,7 @@ async fn everything_works_in_memory_and_memory_is_private() {
 }
 
 #[tokio::test]
-async fn what_was_answered_is_there_after_reopening() {
+async fn committed_changes_survive_reopening() {
     let store = Store::new().await;
     create(&*store.provider, "a").await;
     store.provider.checkpoint().await.unwrap();

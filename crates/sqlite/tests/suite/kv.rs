@@ -1,4 +1,4 @@
-//! Key-value state: what the running execution wrote, and what finished ones left.
+//! Key-value state of the running execution and of finished ones.
 
 use duroxide_core::providers::{Provider, ProviderAdmin};
 use duroxide_core::{Event, EventKind};
@@ -14,7 +14,7 @@ fn clear(id: u64, key: &str) -> Event {
     event("a", 1, id, EventKind::KeyValueCleared { key: key.to_owned() })
 }
 
-/// Ends execution 1 and begins execution 2.
+/// Completes execution 1 and starts execution 2.
 async fn next_execution(provider: &dyn Provider, last_events: Vec<Event>) {
     provider.enqueue_for_orchestrator(signal("a", "end"), None).await.unwrap();
     let held = turn(provider).await;
@@ -41,7 +41,7 @@ async fn snapshot(provider: &dyn Provider) -> Vec<(String, String, u64)> {
 }
 
 #[tokio::test]
-async fn clients_see_the_running_execution_and_turns_do_not() {
+async fn clients_see_writes_of_the_running_execution_and_turns_do_not() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;

@@ -1,4 +1,4 @@
-//! Leases of turns: expiry, giving back, attempts, dropped calls.
+//! Leases of turns: expiry, release, attempts, dropped calls.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use duroxide_core::providers::{Provider, TagFilter};
 use crate::support::*;
 
 #[tokio::test]
-async fn an_expired_lease_can_be_taken_and_the_old_token_is_worthless() {
+async fn an_expired_lease_can_be_claimed_and_the_old_token_is_void() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -27,7 +27,7 @@ async fn an_expired_lease_can_be_taken_and_the_old_token_is_worthless() {
 }
 
 #[tokio::test]
-async fn an_expired_lease_takes_what_arrived_meanwhile_in_order() {
+async fn a_claim_after_expiry_includes_later_messages_in_order() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -40,7 +40,7 @@ async fn an_expired_lease_takes_what_arrived_meanwhile_in_order() {
 }
 
 #[tokio::test]
-async fn a_renewed_lease_lasts_from_the_renewal() {
+async fn a_renewal_extends_a_lease_from_now() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -53,7 +53,7 @@ async fn a_renewed_lease_lasts_from_the_renewal() {
 }
 
 #[tokio::test]
-async fn giving_back_hides_and_uncounts_only_what_was_fetched() {
+async fn abandoning_hides_and_uncounts_only_the_fetched_messages() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;
@@ -74,7 +74,7 @@ async fn giving_back_hides_and_uncounts_only_what_was_fetched() {
 }
 
 #[tokio::test]
-async fn an_unknown_token_cannot_give_back() {
+async fn an_unknown_token_cannot_abandon() {
     let store = Store::new().await;
     let given_back = store.provider.abandon_orchestration_item("lock_x", None, false).await;
     let error = given_back.unwrap_err();
@@ -83,7 +83,7 @@ async fn an_unknown_token_cannot_give_back() {
 }
 
 #[tokio::test]
-async fn an_expired_lease_that_nobody_took_can_still_be_given_back() {
+async fn an_expired_lease_can_be_abandoned_until_it_is_claimed_again() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
@@ -93,8 +93,8 @@ async fn an_expired_lease_that_nobody_took_can_still_be_given_back() {
     assert_eq!(turn(provider).await.attempt_count, 1);
 }
 
-/// A dispatcher that is shut down drops its fetch at any point. Whatever the writer has leased for
-/// it must be fetchable by the next one at once, with the attempt not counted.
+/// A dispatcher that is shut down drops its fetch at any point. What the writer has leased for it
+/// must be fetchable at once, and the attempt must not count.
 #[tokio::test]
 async fn a_dropped_fetch_leaves_nothing_locked() {
     let store = Store::new().await;

@@ -1,4 +1,4 @@
-//! Files made by duroxide 0.1.x open, migrate in place and go on.
+//! Files made by duroxide 0.1.x open, migrate in place and keep working.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ async fn migrated() -> Store {
 }
 
 #[tokio::test]
-async fn what_was_stored_is_still_there() {
+async fn stored_data_survives_the_migration() {
     let store = migrated().await;
     let provider = &*store.provider;
     assert_eq!(provider.list_instances().await.unwrap(), ["order::sub::4", "order"]);
@@ -53,7 +53,7 @@ async fn what_was_stored_is_still_there() {
 }
 
 #[tokio::test]
-async fn a_running_instance_goes_on_to_its_end() {
+async fn a_running_instance_completes_after_the_migration() {
     let store = migrated().await;
     let provider = &*store.provider;
     let filter = DispatcherCapabilityFilter::default_for_current_build();
@@ -92,7 +92,7 @@ async fn a_running_instance_goes_on_to_its_end() {
 }
 
 #[tokio::test]
-async fn sessions_and_unknown_instances_are_taken_over() {
+async fn sessions_and_messages_of_unknown_instances_are_migrated() {
     let store = migrated().await;
     let provider = &*store.provider;
     let owner = |id: &str| SessionFetchConfig { owner_id: id.to_owned(), lock_timeout: LEASE };

@@ -1,4 +1,4 @@
-//! Progress, schedule-to-start limits and the list of workers, where SQLite has ways of its own.
+//! Progress, schedule-to-start limits and the list of workers, where SQLite has code of its own.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn schedule(store: &Store, lease: Option<Duration>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn an_activity_that_its_commit_leases_has_been_started() {
+async fn a_lease_by_the_commit_counts_as_the_start_of_an_activity() {
     let store = Store::new().await;
     assert_eq!(schedule(&store, Some(LEASE)).await.len(), 1);
     store.clock.advance(LIMIT + LEASE);
@@ -44,7 +44,7 @@ async fn a_fetch_of_overdue_work_that_is_dropped_leaves_it_overdue() {
         // Dropped at its first await, when the writer may have leased the row already.
         let given_up =
             tokio::time::timeout(NOW, store.provider.fetch_overdue_work(overdue(NOW))).await;
-        // Nothing is found while the one before is still being given back.
+        // Nothing is fetchable while the lease before is still being released.
         let found = given_up.map(Result::unwrap).unwrap_or_default();
         for work in found {
             let returned = store.provider.return_unstarted_work_item(&work.lock_token, None, true);
@@ -68,9 +68,9 @@ async fn an_unreadable_activity_can_be_overdue_and_be_listed() {
     assert_eq!(found[0].overdue, Some(LIMIT));
 }
 
-/// Tags are found by steps in the index, pages by their position.
+/// Tags come from steps in the index, pages from positions.
 #[tokio::test]
-async fn tags_and_pages_of_a_long_queue_are_found() {
+async fn a_long_queue_is_listed_by_tag_and_page() {
     const ROWS: u32 = 20_000;
     let store = Store::new().await;
     let conn = store.sql();

@@ -19,7 +19,7 @@ async fn turn_with(provider: &dyn Provider, mark: HistoryMark) -> FetchedTurn {
     provider.fetch_orchestration_items(fetch).await.unwrap().pop().expect("a turn is ready")
 }
 
-/// Creates the instance with two events and says where it stands.
+/// Creates the instance with two events and returns its mark.
 async fn create_marked(provider: &dyn Provider) -> HistoryMark {
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let first = turn(provider).await;
@@ -29,7 +29,7 @@ async fn create_marked(provider: &dyn Provider) -> HistoryMark {
 }
 
 #[tokio::test]
-async fn known_events_are_left_out() {
+async fn a_fetch_leaves_out_events_that_the_caller_knows() {
     let store = Store::new().await;
     let provider = &*store.provider;
     let mark = create_marked(provider).await;
@@ -41,7 +41,7 @@ async fn known_events_are_left_out() {
 }
 
 #[tokio::test]
-async fn a_mark_of_another_execution_or_a_later_event_counts_for_nothing() {
+async fn a_mark_of_another_execution_or_a_later_event_is_ignored() {
     let store = Store::new().await;
     let provider = &*store.provider;
     let mark = create_marked(provider).await;
@@ -58,7 +58,7 @@ async fn a_mark_of_another_execution_or_a_later_event_counts_for_nothing() {
 }
 
 #[tokio::test]
-async fn an_instance_that_was_deleted_and_made_again_is_another_one() {
+async fn a_recreated_instance_ignores_marks_of_the_deleted_one() {
     let store = Store::new().await;
     let provider = &*store.provider;
     let old = create_marked(provider).await;
@@ -79,7 +79,7 @@ impl KnownHistory for Panics {
 }
 
 #[tokio::test]
-async fn a_panic_in_a_job_undoes_it_and_leaves_the_writer_alive() {
+async fn a_panic_in_a_job_undoes_it_and_the_writer_continues() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();

@@ -1,4 +1,4 @@
-//! Whatever happens in whatever order, each message is committed exactly once.
+//! In any order of operations, each message is committed exactly once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl World {
                 let turn = self.held.remove(held);
                 let delay = delay_ms.map(Duration::from_millis);
                 let token = &turn.lock_token;
-                // It fails if the lease was lost meanwhile, which is as good.
+                // A failure because of a lost lease is fine too.
                 drop(self.provider.abandon_orchestration_item(token, delay, ignore_attempt).await);
             }
             Step::Forget { held } if held < self.held.len() => drop(self.held.remove(held)),
@@ -108,7 +108,7 @@ impl World {
         }
     }
 
-    /// Lets every lease and delay run out and commits what is left.
+    /// Lets every lease and delay expire and commits what is left.
     async fn drain(&mut self) {
         self.clock.advance(Duration::from_secs(3600));
         while let Some(turn) = try_turn(&self.provider).await {

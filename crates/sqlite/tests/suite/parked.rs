@@ -7,7 +7,7 @@ use duroxide_core::providers::{Provider, ProviderAdmin};
 use crate::support::*;
 
 #[tokio::test]
-async fn a_message_for_an_unknown_instance_blocks_nobody_and_waits_for_its_start() {
+async fn a_message_for_an_unknown_instance_is_parked_until_its_start() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(signal("ghost", "1"), None).await.unwrap();
@@ -29,7 +29,7 @@ async fn a_message_for_an_unknown_instance_blocks_nobody_and_waits_for_its_start
 }
 
 #[tokio::test]
-async fn a_start_by_another_instance_wakes_parked_messages() {
+async fn a_start_by_another_instance_unparks_messages() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(signal("child", "1"), None).await.unwrap();
@@ -54,7 +54,7 @@ async fn queue_messages_alone_are_dropped() {
     assert_eq!(turn(provider).await.item.messages, vec![queued("a", "1")]);
 }
 
-/// A start that was given back with a delay is hidden. What is sent meanwhile must neither be
+/// A start that was released with a delay is hidden. What is sent meanwhile must neither be
 /// dropped nor be parked: the instance is about to exist.
 #[tokio::test]
 async fn messages_wait_for_a_hidden_start() {
@@ -72,7 +72,7 @@ async fn messages_wait_for_a_hidden_start() {
 }
 
 #[tokio::test]
-async fn deleting_an_id_removes_what_was_parked_for_it() {
+async fn deleting_an_id_removes_its_parked_messages() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(signal("ghost", "1"), None).await.unwrap();
@@ -86,7 +86,7 @@ async fn deleting_an_id_removes_what_was_parked_for_it() {
 }
 
 #[tokio::test]
-async fn many_unknown_instances_are_set_aside_by_one_fetch() {
+async fn one_fetch_parks_the_messages_of_many_unknown_instances() {
     let store = Store::new().await;
     let provider = &*store.provider;
     for number in 0..300 {

@@ -1,4 +1,4 @@
-//! Every statement of the hot path is answered by an index: cost does not grow with the tables.
+//! Every statement of the hot path uses an index: its cost does not grow with the tables.
 
 use rusqlite::config::DbConfig;
 

@@ -61,7 +61,7 @@ async fn a_new_file_can_be_opened_by_many_at_once() {
     assert_eq!(provider.get_queue_depths().await.unwrap().worker_queue, 8);
 }
 
-/// The product with the factor for idle times overflowed and ended the storage thread.
+/// The product with the factor for idle times overflowed and stopped the storage thread.
 #[tokio::test]
 async fn the_longest_poll_interval_is_allowed() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ async fn the_longest_poll_interval_is_allowed() {
 
 /// The storage thread chose its long pause for idle times before the caller was seen to wait.
 #[tokio::test]
-async fn whoever_begins_to_wait_soon_hears_of_others() {
+async fn a_new_waiter_is_soon_notified_of_other_processes() {
     const INTERVAL: Duration = Duration::from_millis(300);
     let store = Store::new().await;
     let slow = SqliteProvider::builder(&store.url()).with_cross_process_poll_interval(INTERVAL);
@@ -106,7 +106,7 @@ async fn child_process() {
     answer_parent(&provider).await;
 }
 
-/// Waits for the parent's message and answers it.
+/// Waits for the parent's message and replies to it.
 async fn answer_parent(provider: &SqliteProvider) {
     let fetch = wish(1).with_poll_timeout(PATIENCE);
     let turn = provider.fetch_orchestration_items(fetch).await.unwrap().pop().unwrap();
@@ -116,7 +116,7 @@ async fn answer_parent(provider: &SqliteProvider) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn another_process_is_noticed_and_notices_us() {
+async fn two_processes_notify_each_other() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(&folder);
     let provider = SqliteProvider::new(&url, None).await.unwrap();

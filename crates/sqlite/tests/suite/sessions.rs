@@ -34,7 +34,7 @@ async fn take(provider: &dyn Provider, by: Option<&str>) -> Option<(WorkItem, St
 }
 
 #[tokio::test]
-async fn a_session_stays_with_its_owner_until_its_lease_ends() {
+async fn a_session_stays_with_its_owner_until_its_lease_expires() {
     let store = Store::new().await;
     let provider = &*store.provider;
     for id in 1..=3 {
@@ -109,12 +109,12 @@ async fn an_owner_that_is_named_twice_counts_once() {
     assert_eq!(renewed, 1);
 }
 
-/// Begins a fetch, lets the writer lease what it finds, and goes away without taking it.
+/// Starts a fetch, lets the writer lease what it finds, and drops the fetch.
 async fn take_and_vanish(store: &Store, by: &str, leased: i64) {
     let owner = owner(by);
     let tags = TagFilter::DefaultOnly;
     let mut fetch = store.provider.fetch_work_item(LEASE, NOW, Some(&owner), &tags);
-    // The first poll sends the job, which cannot run yet; a second would take its answer.
+    // The first poll sends the job, which cannot run yet; a second would receive its response.
     let gate = store.sql();
     gate.execute_batch("BEGIN IMMEDIATE").unwrap();
     tokio::select! {
@@ -130,7 +130,7 @@ async fn take_and_vanish(store: &Store, by: &str, leased: i64) {
 }
 
 #[tokio::test]
-async fn a_fetch_that_nobody_took_does_not_keep_its_session() {
+async fn a_dropped_fetch_releases_the_session_that_it_claimed() {
     let store = Store::new().await;
     store.provider.enqueue_for_worker(in_session(1, "s")).await.unwrap();
     take_and_vanish(&store, "w1", 1).await;
@@ -138,7 +138,7 @@ async fn a_fetch_that_nobody_took_does_not_keep_its_session() {
 }
 
 #[tokio::test]
-async fn a_fetch_that_nobody_took_leaves_a_session_that_was_held_before() {
+async fn a_dropped_fetch_keeps_a_session_that_was_held_before() {
     let store = Store::new().await;
     for id in 1..=2 {
         store.provider.enqueue_for_worker(in_session(id, "s")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Statements are counted for those who ask.
+//! Statements are counted if the builder has a counter.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +9,7 @@ use duroxide_sqlite::SqliteProvider;
 use crate::support::*;
 
 #[tokio::test]
-async fn reads_and_writes_are_counted_and_silence_is_not() {
+async fn reads_and_writes_are_counted_and_idle_time_is_not() {
     let folder = tempfile::tempdir().unwrap();
     let counter = Arc::new(AtomicU64::new(0));
     let builder =
@@ -20,7 +20,7 @@ async fn reads_and_writes_are_counted_and_silence_is_not() {
     let opened = count();
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     let written = count();
-    // At the least: begin, insert, commit.
+    // At least: BEGIN, INSERT, COMMIT.
     assert!(written >= opened + 3, "{opened} then {written}");
     provider.read("a").await.unwrap();
     let read = count();

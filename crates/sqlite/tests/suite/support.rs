@@ -16,7 +16,7 @@ pub(crate) const NOW: Duration = Duration::ZERO;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const BEGIN_MS: u64 = 1_700_000_000_000;
 
-/// A provider on a file of its own, under a clock that only moves when told to.
+/// A provider on a file of its own, under a clock that only the test moves.
 pub(crate) struct Store {
     pub(crate) provider: Arc<SqliteProvider>,
     pub(crate) clock: Arc<ManualClock>,
@@ -40,7 +40,7 @@ impl Store {
         open(&self.url(), &self.clock).await
     }
 
-    /// A plain connection to the file, to look and to meddle.
+    /// A plain connection to the file, to inspect and to damage it.
     pub(crate) fn sql(&self) -> rusqlite::Connection {
         let conn = rusqlite::Connection::open(self.folder.path().join("store.db")).unwrap();
         conn.busy_timeout(PATIENCE).unwrap();
@@ -150,7 +150,7 @@ pub(crate) fn ended(status: &str) -> ExecutionMetadata {
     ExecutionMetadata { status: Some(status.to_owned()), output: Some("out".to_owned()), ..named() }
 }
 
-/// Commits a turn that is not shared with anyone.
+/// Commits a turn that no other task shares.
 pub(crate) trait StoreTurn {
     async fn store_turn(&self, turn: TurnCommit) -> Result<CommittedTurn, ProviderError>;
 }
@@ -161,7 +161,7 @@ impl<P: Provider + ?Sized> StoreTurn for P {
     }
 }
 
-/// A commit that says nothing but what the caller adds.
+/// A commit without changes; the caller adds them.
 pub(crate) fn commit(token: &str, events: Vec<Event>) -> TurnCommit {
     TurnCommit::new(token.to_owned(), 1).with_history_delta(events).with_metadata(named())
 }
@@ -170,7 +170,7 @@ pub(crate) fn wish(turns_max: usize) -> TurnFetch<'static> {
     TurnFetch::new(turns_max, LEASE).with_poll_timeout(NOW)
 }
 
-/// The next turn, if there is one now.
+/// The next turn, if one is fetchable now.
 pub(crate) async fn try_turn(provider: &dyn Provider) -> Option<FetchedTurn> {
     provider.fetch_orchestration_items(wish(1)).await.unwrap().pop()
 }
@@ -196,7 +196,7 @@ pub(crate) async fn create_with(
     provider.store_turn(commit).await.unwrap();
 }
 
-/// Takes the next turn and commits these events.
+/// Fetches the next turn and commits these events.
 pub(crate) async fn step(provider: &dyn Provider, instance: &str, events: Vec<Event>) {
     provider.enqueue_for_orchestrator(signal(instance, "step"), None).await.unwrap();
     let turn = turn(provider).await;

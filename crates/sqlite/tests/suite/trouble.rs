@@ -14,7 +14,7 @@ async fn open_error(url: &str) -> SqliteError {
 }
 
 #[tokio::test]
-async fn a_missing_file_is_made_unless_the_mode_forbids_it() {
+async fn a_missing_file_is_created_unless_the_mode_forbids_it() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(&folder);
     for mode in ["ro", "rw"] {
@@ -98,7 +98,7 @@ async fn a_newer_schema_is_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn a_full_disk_is_retryable_and_everything_goes_on_after_space_was_made() {
+async fn a_full_disk_is_retryable_and_writes_succeed_once_there_is_space() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(&folder);
     let provider = SqliteProvider::builder(&url).with_pages_max(60).open().await.unwrap();
@@ -113,7 +113,7 @@ async fn a_full_disk_is_retryable_and_everything_goes_on_after_space_was_made() 
     assert!(stored > 0);
     assert!(error.is_retryable());
     assert!(error.message.contains("Disk full"), "{error}");
-    // Several at once: whatever shares the transaction gets an answer as well.
+    // Several at once: every job of the shared transaction gets a response.
     let (one, two) = tokio::join!(
         provider.enqueue_for_orchestrator(large(1), None),
         provider.enqueue_for_orchestrator(large(2), None)

@@ -10,7 +10,7 @@ use duroxide_core::providers::{
 use crate::support::*;
 
 #[tokio::test]
-async fn the_first_turn_takes_its_identity_from_the_start() {
+async fn the_first_turn_gets_its_identity_from_the_start_message() {
     let store = Store::new().await;
     store.provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     assert!(store.provider.list_instances().await.unwrap().is_empty());
@@ -23,7 +23,7 @@ async fn the_first_turn_takes_its_identity_from_the_start() {
 }
 
 #[tokio::test]
-async fn a_batch_hands_out_several_instances_with_their_messages_in_order() {
+async fn a_batch_leases_several_instances_with_their_messages_in_order() {
     let store = Store::new().await;
     for instance in ["a", "b", "c"] {
         store.provider.enqueue_for_orchestrator(start(instance), None).await.unwrap();
@@ -117,7 +117,7 @@ async fn a_timer_is_hidden_until_its_time() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_read_is_reported_and_does_not_block() {
+async fn unreadable_rows_are_reported_and_do_not_block() {
     let store = Store::new().await;
     create(&*store.provider, "a").await;
     store.provider.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
@@ -219,7 +219,7 @@ async fn times_are_real_and_listings_newest_first() {
 }
 
 #[tokio::test]
-async fn a_child_commits_although_its_parent_is_gone() {
+async fn a_child_commits_after_its_parent_was_deleted() {
     let store = Store::new().await;
     let provider = &*store.provider;
     let mut metadata = named();

@@ -1,4 +1,4 @@
-//! Waiting for work: woken at once, at a due time, or at the caller's limit.
+//! Waiting for work: notified at once, at a due time, or at the poll timeout.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,8 +11,8 @@ fn patient() -> TurnFetch<'static> {
     wish(1).with_poll_timeout(PATIENCE)
 }
 
-/// Lets a spawned fetch reach its wait. Correctness does not depend on it: a fetch that begins late
-/// finds the work at its first look.
+/// Lets a spawned fetch reach its wait. Correctness does not depend on it: a fetch that starts late
+/// finds the work at its first poll.
 async fn settle() {
     for _ in 0..50 {
         tokio::task::yield_now().await;
@@ -57,7 +57,7 @@ async fn a_due_timer_and_an_expired_lease_end_the_wait() {
                 async move { provider.fetch_orchestration_items(patient()).await.unwrap() },
             );
         settle().await;
-        // The first time the message becomes visible, the second time its lease runs out.
+        // The first time the message becomes visible, the second time its lease expires.
         store.clock.advance(delay);
         assert_eq!(waiting.await.unwrap()[0].attempt_count, attempt);
     }
@@ -79,7 +79,7 @@ async fn a_commit_that_frees_waiting_messages_ends_the_wait() {
 }
 
 #[tokio::test]
-async fn the_wait_ends_at_the_callers_limit() {
+async fn the_wait_ends_at_the_poll_timeout() {
     let store = Store::new().await;
     let limit = Duration::from_millis(120);
     let asked = Instant::now();
@@ -100,7 +100,7 @@ async fn a_watch_sees_the_commit_of_its_instance() {
 }
 
 #[tokio::test]
-async fn another_provider_on_the_file_is_noticed() {
+async fn a_commit_of_another_provider_ends_the_wait() {
     let store = Store::new().await;
     let other = store.another().await;
     let provider = Arc::clone(&store.provider);

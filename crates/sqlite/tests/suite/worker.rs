@@ -21,7 +21,7 @@ async fn take(provider: &dyn Provider, filter: &TagFilter) -> Option<(WorkItem, 
 }
 
 #[tokio::test]
-async fn activities_are_taken_oldest_first_and_finished_with_their_completion() {
+async fn activities_are_leased_oldest_first_and_acked_with_their_completion() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;
@@ -37,7 +37,7 @@ async fn activities_are_taken_oldest_first_and_finished_with_their_completion() 
 }
 
 #[tokio::test]
-async fn a_lost_lease_can_neither_finish_nor_renew() {
+async fn a_lost_lease_can_neither_ack_nor_renew() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -54,10 +54,10 @@ async fn a_lost_lease_can_neither_finish_nor_renew() {
     assert_eq!(store.count("SELECT count(*) FROM orchestrator_queue"), 0);
 }
 
-/// What came back was once chosen by the end of its lease: a late activity with a short lease
-/// overtook an early one.
+/// Expired activities were once chosen by the end of their leases: a late activity with a short
+/// lease overtook an early one.
 #[tokio::test]
-async fn what_comes_back_is_taken_oldest_first_whichever_lease_ran_out_first() {
+async fn released_activities_are_leased_oldest_first_whichever_lease_expired_first() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -81,7 +81,7 @@ async fn what_comes_back_is_taken_oldest_first_whichever_lease_ran_out_first() {
 }
 
 #[tokio::test]
-async fn a_hidden_activity_does_not_hold_up_the_next() {
+async fn a_hidden_activity_does_not_block_the_next() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -97,7 +97,7 @@ async fn a_hidden_activity_does_not_hold_up_the_next() {
 }
 
 #[tokio::test]
-async fn only_a_completion_ends_an_activity() {
+async fn an_activity_is_acked_only_with_a_completion() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -108,7 +108,7 @@ async fn only_a_completion_ends_an_activity() {
 }
 
 #[tokio::test]
-async fn tags_select_who_takes_what() {
+async fn tags_select_which_worker_leases_an_activity() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(tagged(1, "gpu")).await.unwrap();
@@ -128,7 +128,7 @@ async fn tags_select_who_takes_what() {
 }
 
 #[tokio::test]
-async fn each_slot_of_a_batch_gets_one() {
+async fn each_slot_of_a_batch_leases_one_activity() {
     let store = Store::new().await;
     let provider = &*store.provider;
     for id in 1..=3 {
@@ -143,13 +143,14 @@ async fn each_slot_of_a_batch_gets_one() {
 }
 
 #[tokio::test]
-async fn an_unreadable_activity_does_not_hold_up_the_next() {
+async fn an_unreadable_activity_does_not_block_the_next() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
     provider.enqueue_for_worker(activity("a", 2)).await.unwrap();
     store.sql().execute("UPDATE worker_queue SET work_item = '?' WHERE id = 1", []).unwrap();
-    // Under a name that nobody has: it is tried like any other, and its orchestration hears of it.
+    // Under a name that no worker has: it is retried like any other, and its orchestration
+    // continues with the failure.
     let (unreadable, ..) = take(provider, &TagFilter::Any).await.unwrap();
     let WorkItem::ActivityExecute { instance, execution_id, id, name, .. } = unreadable else {
         panic!("{unreadable:?}");
@@ -161,7 +162,7 @@ async fn an_unreadable_activity_does_not_hold_up_the_next() {
 }
 
 #[tokio::test]
-async fn an_unreadable_activity_of_nobody_stays_and_is_passed_over() {
+async fn an_unreadable_activity_without_an_instance_is_skipped() {
     let store = Store::new().await;
     let provider = &*store.provider;
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
@@ -174,7 +175,7 @@ async fn an_unreadable_activity_of_nobody_stays_and_is_passed_over() {
 }
 
 #[tokio::test]
-async fn a_lease_without_length_has_run_out_for_the_next_slot() {
+async fn a_lease_of_length_zero_has_expired_for_the_next_slot() {
     let store = Store::new().await;
     store.provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
     let slots = [WorkSlot::new(None), WorkSlot::new(None)];

@@ -59,6 +59,11 @@ impl LongPoll {
         }
     }
 
+    /// Whether the poll timeout is over, so that [`wait`](Self::wait) returns at once.
+    pub fn is_over(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
     /// The watch, for a caller that checks it without waiting or keeps it for its next fetch.
     pub fn changes(&mut self) -> &mut ChangeWatch {
         &mut self.changes
