@@ -7,15 +7,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::watch;
 
-/// A wait that a [`Clock`] hands out.
+/// A sleep of a [`Clock`].
 pub type ClockSleep<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 
-/// Tells the time and waits for it.
+/// Reads the time and sleeps until a time.
 pub trait Clock: fmt::Debug + Send + Sync {
     /// Milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;
 
-    /// Ends when `now_ms() >= due_ms`.
+    /// Returns when `now_ms() >= due_ms`.
     fn sleep_until(&self, due_ms: u64) -> ClockSleep<'_>;
 }
 
@@ -37,7 +37,7 @@ impl Clock for SystemClock {
 
     fn sleep_until(&self, due_ms: u64) -> ClockSleep<'_> {
         Box::pin(async move {
-            // The wall clock may be set back while we wait, hence the loop.
+            // The wall clock may be set back during the sleep, hence the loop.
             loop {
                 let left = due_ms.saturating_sub(self.now_ms());
                 if left == 0 {
@@ -49,19 +49,19 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that only moves when told to.
+/// A clock that moves only by its methods.
 #[derive(Debug)]
 pub struct ManualClock {
     now: watch::Sender<u64>,
 }
 
 impl ManualClock {
-    /// A clock that stands at `now_ms`.
+    /// A clock that shows `now_ms`.
     pub fn new(now_ms: u64) -> Self {
         Self { now: watch::Sender::new(now_ms) }
     }
 
-    /// Moves the clock forward and wakes whoever waits for a time that has come.
+    /// Moves the clock forward and wakes the sleepers that are due.
     pub fn advance(&self, by: Duration) {
         self.now.send_modify(|now| *now = now.saturating_add(millis(by)));
     }

@@ -24,26 +24,26 @@ pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 /// Size of a report of progress: it is written while the activity runs and read with every fetch.
 pub const MAX_PROGRESS_BYTES: usize = 65_536;
 
-/// How often a node says which activities it takes: one small write.
+/// How often a node announces which activities it serves: one small write.
 pub(crate) const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A node that has not been heard of for this long counts as gone. Two announcements may fail.
+/// An announcement is valid for this long. Two in a row may fail.
 pub(crate) const WORKER_ANNOUNCEMENT_LIFETIME: Duration = Duration::from_secs(90);
 
-/// Waiting activities read at once when those are looked for that nobody serves.
+/// Waiting activities read at once in the search for those that no node serves.
 pub(crate) const UNSERVED_SCAN_PAGE: u32 = 500;
 
-/// Waiting activities looked at for each tag, so that a long queue does not make the search long.
+/// Waiting activities examined for each tag, so that a long queue does not make the search long.
 pub(crate) const UNSERVED_SCAN_MAX: u32 = 10_000;
 
-/// First pause of a client that has to ask a provider again because it cannot watch. Pauses double.
+/// First pause of a client that polls a provider that cannot watch. Pauses double.
 pub(crate) const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
 
-/// Longest pause between two such questions: how late an answer may be seen.
+/// Longest pause between two such polls: how late a change may be seen.
 pub(crate) const CLIENT_POLL_PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// A waiting client looks again at least this often although it is woken by changes, so that a
-/// lost wake-up costs a moment and never the answer.
+/// A waiting client polls at least this often although changes wake it, so that a lost wake-up
+/// delays a result and never loses it.
 pub(crate) const CLIENT_WATCH_SAFETY_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Turns that one core is given by default: most of them wait for their commit, which they share.
@@ -77,29 +77,29 @@ pub(crate) const POLLS_PER_SETTLE_MAX: usize = 100_000;
 /// Event id of the failure that ends an instance whose history cannot be read.
 pub(crate) const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
 
-/// Wait before a turn whose pin or history this node cannot use is offered again.
+/// Delay of a turn whose pin or history this node cannot use.
 pub(crate) const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
 
 /// Events of one execution. The engine keeps a few bytes for each, so that a corrupt id cannot make
 /// it allocate without bound; long before this, code should continue as new.
 pub(crate) const EVENTS_PER_EXECUTION_MAX: u64 = 1 << 26;
 
-/// Turns taken by one fetch: one fetch is one transaction, which others wait for.
+/// Turns leased by one fetch: one fetch is one transaction, which other calls wait for.
 pub(crate) const ITEMS_PER_FETCH_MAX: usize = 64;
 
 /// The shortest pause of a dispatcher between two fetches that found nothing.
 pub(crate) const FETCH_PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// Step of the pause after a fetch that failed for a passing reason; doubled with each failure.
+/// Step of the pause after a fetch that failed with a retryable error; doubled with each failure.
 pub(crate) const FETCH_RETRY_STEP: Duration = Duration::from_millis(100);
 
 /// Longest pause after a failed fetch.
 pub(crate) const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
 
-/// First pause before a failed commit or report is repeated; doubled with each failure.
+/// First pause before a failed commit or report is retried; doubled with each failure.
 pub(crate) const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
 
-/// Longest pause before a failed commit or report is repeated.
+/// Longest pause before a failed commit or report is retried.
 pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
 
 /// A commit is tried at least this often, however short its lease.
@@ -108,7 +108,7 @@ pub(crate) const COMMIT_TRIES_MIN: u32 = 6;
 /// Delay of an activity whose result could not be stored, or whose session is one too many.
 pub(crate) const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 
-/// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits when it is not told.
+/// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits by default.
 pub(crate) const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
@@ -118,28 +118,27 @@ pub(crate) const FINISHED_WAITING_MAX: usize = 1024;
 /// Activities that are leased to a node and wait for one of its slots.
 pub(crate) const PREFETCHED_MAX: usize = 1024;
 
-/// How long these wait before other nodes may have them.
+/// How long these wait before they are released to other nodes.
 pub(crate) const PREFETCH_TIME_MAX: Duration = Duration::from_millis(20);
 
 /// An activity that usually takes longer does not wait like that: with 64 slots, 1,024 of this
 /// length are done in time.
 pub(crate) const QUICK_ACTIVITY_MAX: Duration = Duration::from_millis(1);
 
-/// Activities that are given back at the same time: each is a call to the store.
+/// Activities that are released at the same time: each is a call to the store.
 pub(crate) const RETURNED_AT_ONCE_MAX: usize = 64;
 
-/// Activities that a slot runs in a row without looking at the queue, when no other slot is free to
-/// do so: an instance that always has a next step must not keep others waiting for ever.
+/// Activities that a slot runs in a row without a poll of the queue, while no other slot is free:
+/// an instance that always has a next step must not keep others waiting for ever.
 #[doc(hidden)] // Public for the facade's tests only.
 pub const STEPS_IN_A_ROW_MAX: u32 = 16;
 
-/// How long a slot may go on like that.
+/// How long a slot may continue like that.
 pub(crate) const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
 
 /// Cancellations remembered for activities that were fetched but not yet started here.
 pub(crate) const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
 
-/// Changes within this time lead to one question for lost leases. It is also how long an activity
-/// may take from its lease to its registration without missing that it was cancelled in between:
-/// longer than it may wait for a slot.
+/// Changes within this time lead to one check for lost leases. It is longer than an activity may
+/// wait for a slot, so that a cancellation between its lease and its registration is not missed.
 pub(crate) const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);

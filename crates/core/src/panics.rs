@@ -1,4 +1,4 @@
-//! Panics as values, so that no task of ours dies of one.
+//! Panics as values, so that none ends a task of the runtime.
 
 use std::any::Any;
 use std::future::{Future, poll_fn};
@@ -18,7 +18,7 @@ pub(crate) fn text(payload: &(dyn Any + Send)) -> Option<String> {
 /// Drops what a panic carries. It may be anything, also something that panics when it is dropped.
 pub(crate) fn discard(payload: Payload) {
     if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // It would go on like this for as long as somebody likes: better lost than dropped.
+        // Dropping this payload may panic with yet another one, without end; leak it instead.
         std::mem::forget(another);
     }
 }
@@ -31,9 +31,9 @@ pub(crate) async fn caught<F: Future>(future: F) -> Result<F::Output, String> {
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(cx))) {
             Ok(polled) => polled.map(Ok),
             Err(payload) => {
-                let said = text(payload.as_ref()).unwrap_or_else(|| "without a text".to_owned());
+                let message = text(payload.as_ref()).unwrap_or_else(|| "without a text".to_owned());
                 discard(payload);
-                Poll::Ready(Err(said))
+                Poll::Ready(Err(message))
             }
         }
     })
@@ -58,15 +58,15 @@ mod tests {
     #[tokio::test]
     async fn a_panic_is_returned_as_its_text() {
         assert_eq!(caught(async { 7 }).await, Ok(7));
-        let said = caught(async { panic!("number {}", 7) }).await;
-        assert_eq!(said, Err::<(), _>("number 7".to_owned()));
-        let said = caught(async { std::panic::panic_any(7_u32) }).await;
-        assert_eq!(said, Err::<(), _>("without a text".to_owned()));
+        let message = caught(async { panic!("number {}", 7) }).await;
+        assert_eq!(message, Err::<(), _>("number 7".to_owned()));
+        let message = caught(async { std::panic::panic_any(7_u32) }).await;
+        assert_eq!(message, Err::<(), _>("without a text".to_owned()));
     }
 
     #[tokio::test]
     async fn what_a_panic_carries_may_panic_too() {
-        let said = caught(async { std::panic::panic_any(Bomb(3)) }).await;
-        assert_eq!(said, Err::<(), _>("without a text".to_owned()));
+        let message = caught(async { std::panic::panic_any(Bomb(3)) }).await;
+        assert_eq!(message, Err::<(), _>("without a text".to_owned()));
     }
 }

@@ -1,4 +1,4 @@
-//! Dropped futures become breadcrumbs and cancellations.
+//! Records dropped futures and cancels what they stood for.
 
 use super::execution::Execution;
 use super::feed::{DROPPED_FUTURE, wake_all};
@@ -9,7 +9,7 @@ use crate::model::{EventKind, WorkItem, build_child_instance_id};
 const PARENT_DROPPED: &str = "parent dropped sub-orchestration future";
 
 impl Execution {
-    /// Says which recorded drops the code did not repeat, if any.
+    /// Describes the recorded drops that the code did not repeat, if there are any.
     pub(super) fn cancellation_mismatch(&self) -> Option<String> {
         let unrepeated = self.ctx.shared.state().drops.unrepeated();
         let (kind, _) = *unrepeated.first()?;
@@ -22,12 +22,12 @@ impl Execution {
         ))
     }
 
-    /// Writes a breadcrumb for every future that was dropped since the last turn.
+    /// Records every future that was dropped since the last turn.
     pub(super) fn record_drops(&mut self, outbox: &mut Outbox) {
         let unrecorded = self.ctx.shared.state().drops.unrecorded();
         for (kind, schedule_id) in unrecorded {
             let reason = DROPPED_FUTURE.to_owned();
-            let breadcrumb = match kind {
+            let event = match kind {
                 DropKind::Activity => EventKind::ActivityCancelRequested { reason },
                 DropKind::SubOrchestration => EventKind::SubOrchestrationCancelRequested { reason },
                 DropKind::Wait => EventKind::ExternalSubscribedCancelled { reason },
@@ -38,12 +38,12 @@ impl Execution {
                 DropKind::SubOrchestration => self.cancel_child(schedule_id, outbox),
                 DropKind::Wait | DropKind::Dequeue => {}
             }
-            self.push(Some(schedule_id), breadcrumb);
-            self.note_breadcrumb(kind, schedule_id);
+            self.push(Some(schedule_id), event);
+            self.note_recorded_drop(kind, schedule_id);
         }
     }
 
-    fn note_breadcrumb(&mut self, kind: DropKind, schedule_id: u64) {
+    fn note_recorded_drop(&mut self, kind: DropKind, schedule_id: u64) {
         if let Some(event) = self.fresh.last() {
             self.ledger.record(event);
         }
@@ -54,7 +54,7 @@ impl Execution {
         wake_all(wakers);
     }
 
-    /// A child that has already answered needs no cancellation.
+    /// A child that has already completed needs no cancellation.
     fn cancel_child(&self, schedule_id: u64, outbox: &mut Outbox) {
         if let Some(child) = self.ledger.child(schedule_id) {
             let instance = build_child_instance_id(&self.ctx.shared.instance_id, child);

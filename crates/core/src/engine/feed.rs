@@ -66,16 +66,16 @@ impl Execution {
             EventKind::QueueEventDelivered { name, data } => self.message(name, data),
 
             EventKind::ActivityCancelRequested { reason } => {
-                self.breadcrumb(DropKind::Activity, event, reason);
+                self.record_given_up(DropKind::Activity, event, reason);
             }
             EventKind::SubOrchestrationCancelRequested { reason } => {
-                self.breadcrumb(DropKind::SubOrchestration, event, reason);
+                self.record_given_up(DropKind::SubOrchestration, event, reason);
             }
             EventKind::ExternalSubscribedCancelled { reason } => {
-                self.breadcrumb(DropKind::Wait, event, reason);
+                self.record_given_up(DropKind::Wait, event, reason);
             }
             EventKind::QueueSubscriptionCancelled { reason } => {
-                self.breadcrumb(DropKind::Dequeue, event, reason);
+                self.record_given_up(DropKind::Dequeue, event, reason);
             }
 
             EventKind::OrchestrationCancelRequested { .. }
@@ -133,7 +133,7 @@ impl Execution {
         }
     }
 
-    fn breadcrumb(&mut self, kind: DropKind, event: &Event, reason: &str) {
+    fn record_given_up(&mut self, kind: DropKind, event: &Event, reason: &str) {
         let Some(id) = event.source_event_id else { return };
         let mut state = self.ctx.shared.state();
         if reason == DROPPED_FUTURE {

@@ -1,4 +1,4 @@
-//! What goes into an execution and what a turn comes to.
+//! The inputs of an execution and the result of a turn.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ pub struct Setup {
     pub handler: Arc<dyn OrchestrationHandler>,
     /// Key-value state that finished executions left behind.
     pub kv_snapshot: HashMap<String, KvEntry>,
-    /// Who waits for the result.
+    /// The parent that waits for the result.
     pub parent: Option<Parent>,
     /// Called when something outside the engine wakes the code; may be called more than once.
     pub on_foreign_wake: Option<Arc<dyn Fn() + Send + Sync>>,
 }
 
-/// The call of a parent that an execution answers.
+/// The call of a parent that waits for an execution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parent {
     /// The waiting instance.
@@ -43,7 +43,7 @@ pub struct Turn {
     pub cancelled_activities: Vec<u64>,
     /// Schedule ids of new activities that must be started in time, and how long they may wait.
     pub start_limits: Vec<(u64, Duration)>,
-    /// Where the execution stands afterwards.
+    /// The state of the execution after the turn.
     pub result: TurnResult,
 }
 
@@ -61,7 +61,7 @@ impl Turn {
     }
 }
 
-/// Where an execution stands after a turn.
+/// The state of an execution after a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TurnResult {
     /// It waits.

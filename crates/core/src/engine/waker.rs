@@ -1,4 +1,4 @@
-//! Wake-ups of orchestration code, and telling apart those that are not the engine's.
+//! Wake-ups of orchestration code, and detection of those that are not the engine's.
 
 use std::cell::Cell;
 use std::fmt;
@@ -62,7 +62,7 @@ impl EngineWaker {
         self.foreign.load(Ordering::SeqCst)
     }
 
-    /// Whether someone besides the execution and its caller holds this, hoping to wake the code.
+    /// Whether code besides the execution and its caller holds this waker.
     pub(super) fn is_held_elsewhere(self: &Arc<Self>) -> bool {
         const EXECUTION_AND_CALLER: usize = 2;
         Arc::strong_count(self) > EXECUTION_AND_CALLER

@@ -1,4 +1,4 @@
-//! What orchestration code asks for, and what it is told.
+//! What orchestration code asks for, and the results that it receives.
 
 /// A decision of orchestration code, in the order in which the code made it.
 #[derive(Debug, Clone)]
@@ -30,7 +30,7 @@ pub enum Action {
         /// Signal name.
         name: String,
     },
-    /// Start an orchestration that nobody waits for.
+    /// Start an orchestration without waiting for its result.
     StartOrchestrationDetached {
         /// Event id of the schedule; zero until it is recorded.
         scheduling_event_id: u64,
@@ -56,7 +56,7 @@ pub enum Action {
         /// Input text.
         input: String,
     },
-    /// End this execution and begin the next.
+    /// End this execution and start the next.
     ContinueAsNew {
         /// Input of the next execution.
         input: String,
@@ -93,7 +93,7 @@ pub enum Action {
     ClearKeyValues,
 }
 
-/// What a scheduled operation came to.
+/// The result of a scheduled operation.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
 pub enum CompletionResult {
@@ -137,7 +137,7 @@ pub enum ScheduleKind {
 pub enum LogLevel {
     /// Informational.
     Info,
-    /// Something to look at.
+    /// Something that needs attention.
     Warn,
     /// Something went wrong.
     Error,

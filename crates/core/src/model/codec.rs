@@ -1,4 +1,4 @@
-//! How typed values become the text that is stored.
+//! Encodes typed values as the text that is stored.
 
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;

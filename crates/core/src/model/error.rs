@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A failure, sorted by who has to act on it.
+/// A failure, classified by who has to act on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorDetails {
     /// Storage or engine trouble.

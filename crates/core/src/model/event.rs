@@ -33,17 +33,17 @@ impl Event {
         self.event_id
     }
 
-    /// The schedule event that this one answers, if any.
+    /// The schedule event that this one completes or cancels, if any.
     pub fn source_event_id(&self) -> Option<u64> {
         self.source_event_id
     }
 
-    /// Whether the event begins its execution.
+    /// Whether the event is the first of its execution.
     pub fn is_start(&self) -> bool {
         matches!(self.kind, EventKind::OrchestrationStarted { .. })
     }
 
-    /// Whether the event ends its execution.
+    /// Whether the event is the last of its execution.
     pub fn is_terminal(&self) -> bool {
         self.kind.final_status().is_some()
     }

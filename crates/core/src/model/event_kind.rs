@@ -128,7 +128,7 @@ pub enum EventKind {
         /// Input of the next execution.
         input: String,
     },
-    /// Someone asked to cancel the instance.
+    /// A client or a parent asked to cancel the instance.
     OrchestrationCancelRequested {
         /// Why.
         reason: String,

@@ -44,7 +44,7 @@ pub fn child_suffix(parent_execution_id: u64, event_id: u64) -> String {
     }
 }
 
-/// Says why a root instance id is refused, if it is: the marker would collide with children.
+/// Why a root instance id is refused, if it is: the marker would collide with children.
 pub fn refuse_root_id(instance: &str) -> Option<String> {
     let nested = format!("::{SUB_ORCH_AUTO_PREFIX}");
     (instance.starts_with(SUB_ORCH_AUTO_PREFIX) || instance.contains(&nested)).then(|| {
@@ -56,7 +56,7 @@ pub fn refuse_root_id(instance: &str) -> Option<String> {
     })
 }
 
-/// Says why an explicit child instance id is refused, if it is.
+/// Why an explicit child instance id is refused, if it is.
 pub fn refuse_child_id(instance: &str) -> Option<String> {
     is_auto_generated_sub_orch_id(instance).then(|| {
         format!(

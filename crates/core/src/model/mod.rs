@@ -1,4 +1,4 @@
-//! The data that everything else speaks about. Data only: no clock, no I/O, no async.
+//! The data that all layers share. Data only: no clock, no I/O, no async.
 
 pub mod action;
 pub mod codec;

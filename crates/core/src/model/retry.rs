@@ -1,4 +1,4 @@
-//! How often and how patiently a failing activity is tried again.
+//! How often a failing activity is retried, and at which intervals.
 
 use std::time::Duration;
 

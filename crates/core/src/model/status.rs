@@ -1,4 +1,4 @@
-//! Where an instance stands.
+//! The status of an instance and of an execution.
 
 use std::fmt;
 

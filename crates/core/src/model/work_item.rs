@@ -118,7 +118,7 @@ pub enum WorkItem {
         /// Why.
         reason: String,
     },
-    /// Begin the next execution of an instance.
+    /// Start the next execution of an instance.
     ContinueAsNew {
         /// The instance.
         instance: String,
@@ -140,7 +140,7 @@ pub enum WorkItem {
         /// Queue messages that were not read.
         #[serde(default)]
         carry_forward_events: Vec<(String, String)>,
-        /// Custom status to begin with.
+        /// Initial custom status.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         initial_custom_status: Option<String>,
     },
@@ -190,7 +190,7 @@ impl WorkItem {
         }
     }
 
-    /// Whether the message can begin an execution.
+    /// Whether the message can start an execution.
     pub fn is_start(&self) -> bool {
         matches!(self, Self::StartOrchestration { .. } | Self::ContinueAsNew { .. })
     }

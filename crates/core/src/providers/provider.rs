@@ -267,9 +267,9 @@ pub trait Provider: Any + Send + Sync {
     /// caller leave out known history in later fetches.
     ///
     /// - The commit is shared, so that it can be repeated without having been copied.
-    /// - Activities that ask for a [`lease`](super::ScheduledActivity::lease) are enqueued as if the
-    ///   caller had fetched them at this moment. A provider that cannot do that enqueues them like
-    ///   the others.
+    /// - Activities that ask for a [`lease`](super::ScheduledActivity::lease) are enqueued as if
+    ///   the caller had fetched them at this moment. A provider that cannot do that enqueues them
+    ///   like the others.
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.commit_turn(commit).await;

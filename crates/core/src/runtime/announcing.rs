@@ -42,7 +42,8 @@ async fn keep(node: Arc<Node>) {
 fn announcement(node: &Node) -> WorkerAnnouncement {
     let mut activities = node.handlers.activity_names();
     activities.sort_unstable();
-    // Unique for each start, so that it never matches what an earlier node of this name left behind.
+    // Unique for each start, so that it never matches what an earlier node of this name left
+    // behind.
     let node_id = match &node.options.worker_node_id {
         Some(name) => format!("{name}-{}", node.unique_id),
         None => node.unique_id.clone(),

@@ -1,9 +1,9 @@
-//! Keeping leases while their work is being done.
+//! Renews leases while their work runs.
 //!
-//! Most work ends long before half its lease has passed. A new lease is therefore only written
-//! down; a thread of its own watches the list and starts a task for a lease that has to be renewed.
-//! A thread, because code that computes or blocks for long can keep the timers of the executor from
-//! running, and that is just when a lease has to be renewed.
+//! Most work completes long before half its lease has passed. A new lease is therefore only added
+//! to a list; a thread watches the list and starts a task for a lease that must be renewed. It is a
+//! thread because user code that blocks the executor also blocks its timers, and that is just when
+//! a lease must be renewed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
@@ -32,9 +32,9 @@ pub(crate) struct NewLease {
     pub(crate) leased: Leased,
     pub(crate) token: String,
     pub(crate) length: Duration,
-    /// Fired when the lease is gone for good.
+    /// Fires when the lease is lost.
     pub(crate) lost: CancellationToken,
-    /// Renew at once, because there is reason to believe that the lease is gone.
+    /// Renew at once, because the lease may be lost already.
     pub(crate) doubtful: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Lease {
 }
 
 impl Lease {
-    /// Fires when the lease is gone for good: the work is someone else's, or nobody's.
+    /// Fires when the lease is lost: another node holds the work, or the work is cancelled.
     pub(crate) fn lost(&self) -> &CancellationToken {
         &self.lost
     }
@@ -59,7 +59,7 @@ impl Drop for Lease {
         let mut state = self.list.lock();
         let dropped = (state.written.remove(&self.key), state.renewed.remove(&number));
         drop(state);
-        // Outside the lock: it may be the last handle of the store.
+        // Outside the lock: this may drop the last handle of the store.
         drop(dropped);
     }
 }
@@ -84,14 +84,13 @@ impl List {
 
 #[derive(Debug, Default)]
 struct State {
-    /// Leases that nothing had to be done about yet, by the time at which each has to be renewed,
-    /// with a number to tell them apart.
+    /// Leases that need no renewal yet, by the time of their first renewal and a unique number.
     written: BTreeMap<(Instant, u64), Keeper>,
     /// Leases that a task renews, by number.
     renewed: HashMap<u64, AbortOnDrop>,
     number_next: u64,
-    /// When the thread looks again by itself; `None` while it waits to be told.
-    looks_at: Option<Instant>,
+    /// When the thread wakes by itself; `None` while it waits for a notification.
+    wakes_at: Option<Instant>,
     has_thread: bool,
     stopped: bool,
 }
@@ -101,14 +100,14 @@ impl Leases {
         Self { list: Arc::default() }
     }
 
-    /// Keeps a lease alive. Must be called within the executor.
+    /// Renews a lease until the result is dropped. Must be called within the executor.
     pub(crate) fn keep(
         &self,
         lease: NewLease,
         provider: &Arc<dyn Provider>,
         tasks: &Tasks,
     ) -> Lease {
-        let begun = Instant::now();
+        let started = Instant::now();
         let lost = lease.lost;
         let interval = lease_renewal_interval(lease.length);
         let keeper = Keeper {
@@ -118,11 +117,11 @@ impl Leases {
             leased: lease.leased,
             token: lease.token,
             length: lease.length,
-            begun,
+            started,
             lost: lost.clone(),
         };
-        // Further away than time can be counted is never.
-        let due = begun.checked_add(interval).unwrap_or(begun + AGES);
+        // A time beyond the range of `Instant` means never.
+        let due = started.checked_add(interval).unwrap_or(started + AGES);
         let mut state = self.list.lock();
         let key = (due, state.number_next);
         state.number_next += 1;
@@ -131,7 +130,7 @@ impl Leases {
         } else {
             state.written.insert(key, keeper);
             self.ensure_thread(&mut state);
-            if state.looks_at.is_none_or(|looks_at| due < looks_at) {
+            if state.wakes_at.is_none_or(|wakes_at| due < wakes_at) {
                 self.list.changed.notify_one();
             }
         }
@@ -150,13 +149,13 @@ impl Leases {
             Err(error) => warn!(
                 target: "duroxide::runtime",
                 %error,
-                "leases cannot be renewed: no thread could be started; work longer than its lease \
-                 is taken by others"
+                "could not start the thread that renews leases; other nodes will claim work that \
+                 takes longer than its lease"
             ),
         }
     }
 
-    /// Renews nothing any more.
+    /// Stops all renewals.
     pub(crate) fn stop(&self) {
         let dropped = {
             let mut state = self.list.lock();
@@ -174,7 +173,7 @@ impl Drop for Leases {
     }
 }
 
-/// Starts a task for each lease whose time has come, until the list is gone.
+/// Starts a task for each lease that is due, until the list is dropped.
 fn watch(list: &Weak<List>) {
     while let Some(list) = list.upgrade() {
         let state = list.lock();
@@ -188,7 +187,7 @@ fn watch(list: &Weak<List>) {
 fn wait_and_renew(list: &List, mut state: MutexGuard<'_, State>) {
     let now = Instant::now();
     let Some(first) = state.written.first_entry() else {
-        state.looks_at = None;
+        state.wakes_at = None;
         drop(list.changed.wait(state));
         return;
     };
@@ -198,7 +197,7 @@ fn wait_and_renew(list: &List, mut state: MutexGuard<'_, State>) {
         state.renewed.insert(number, keeper);
         return;
     }
-    state.looks_at = Some(due);
+    state.wakes_at = Some(due);
     drop(list.changed.wait_timeout(state, due - now));
 }
 
@@ -210,7 +209,7 @@ struct Keeper {
     leased: Leased,
     token: String,
     length: Duration,
-    begun: Instant,
+    started: Instant,
     lost: CancellationToken,
 }
 
@@ -233,20 +232,20 @@ impl Keeper {
         AbortOnDrop::new(&handle)
     }
 
-    /// Renews now and then at half the lease's length.
+    /// Renews at once, and then whenever half the lease has passed.
     async fn renew_until_lost(&self) {
         let interval = lease_renewal_interval(self.length);
-        // `None` when the end lies further away than time can be counted.
-        let mut expires = self.begun.checked_add(self.length);
+        // `None` if the lease expires beyond the range of `Instant`.
+        let mut expires = self.started.checked_add(self.length);
         loop {
-            let asked = Instant::now();
+            let requested = Instant::now();
             let pause = match self.renew().await {
                 Ok(()) => {
-                    expires = asked.checked_add(self.length);
+                    expires = requested.checked_add(self.length);
                     interval
                 }
-                // Only a permanent answer says that the lease is gone; trouble of the store does
-                // not, until the lease has really run out.
+                // Only a permanent error means that the lease is lost. A retryable one does not,
+                // until the lease has expired.
                 Err(error)
                     if error.is_retryable()
                         && expires.is_none_or(|expires| Instant::now() < expires) =>
@@ -254,7 +253,7 @@ impl Keeper {
                     warn!(
                         target: "duroxide::runtime",
                         leased = ?self.leased, %error,
-                        "a lease could not be renewed and is tried again"
+                        "could not renew a lease; retrying"
                     );
                     (interval / 4).max(Duration::from_millis(1))
                 }

@@ -1,4 +1,4 @@
-//! Moves work between the provider, the engine and the activities.
+//! Runs orchestrations and activities: fetches work from the provider and commits the results.
 
 mod activities;
 mod activity_context;

@@ -1,4 +1,4 @@
-//! What a running activity says of how far it is.
+//! Progress that a running activity reports.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use tokio::sync::Mutex as TurnTaking;
 use crate::limits::{COMMIT_RETRY_FIRST, COMMIT_RETRY_MAX, COMMIT_TRIES_MIN, MAX_PROGRESS_BYTES};
 use crate::providers::{Provider, ProviderError};
 
-/// Why a report of progress was not kept.
+/// Why a progress report was not stored.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ProgressError {
@@ -26,22 +26,23 @@ pub enum ProgressError {
         /// Why.
         message: String,
     },
-    /// The activity is cancelled or runs elsewhere by now; nobody wants its reports or its result.
+    /// The activity was cancelled or runs on another worker; its reports and its result are
+    /// unwanted.
     #[error("the activity no longer has its lease: it was cancelled or runs elsewhere")]
     LeaseLost,
-    /// The store does not take it.
+    /// The store refused it.
     #[error("progress could not be stored: {0}")]
     Store(ProviderError),
 }
 
-/// The reports of one attempt. At most one write is under way; what is reported meanwhile is
-/// replaced by what is reported later, so that a fast loop does not flood the store.
+/// The reports of one attempt. At most one write is pending; a report that waits for it is replaced
+/// by a later one, so that a fast loop does not flood the store.
 pub(crate) struct ProgressReporter {
     provider: Arc<dyn Provider>,
     lock_token: String,
     lease_length: Duration,
     newest: Mutex<Report>,
-    /// Held by whoever writes.
+    /// Locked while a report is written.
     written: TurnTaking<Written>,
 }
 
@@ -52,7 +53,7 @@ struct Report {
     text: Arc<str>,
 }
 
-/// What became of all reports up to a number.
+/// The outcome of all reports up to a number.
 #[derive(Debug)]
 struct Written {
     number: u64,
@@ -76,7 +77,7 @@ impl ProgressReporter {
         Self { provider, lock_token, lease_length, newest: Mutex::default(), written }
     }
 
-    /// Ends when this report or a later one is durable, or when neither can be.
+    /// Returns when this report or a later one is durable, or when neither can be.
     pub(crate) async fn report(&self, text: String) -> Result<(), ProgressError> {
         if text.len() > MAX_PROGRESS_BYTES {
             return Err(ProgressError::TooLarge { bytes: text.len() });
@@ -99,7 +100,7 @@ impl ProgressReporter {
         newest.number
     }
 
-    /// Stores a report, trying again while the trouble is a passing one.
+    /// Stores a report, with retries after retryable errors.
     async fn write(&self, text: &str) -> Result<(), ProgressError> {
         let mut pause = COMMIT_RETRY_FIRST;
         for _try in 1..COMMIT_TRIES_MIN {
@@ -115,7 +116,7 @@ impl ProgressReporter {
         last.map_err(ProgressError::Store)
     }
 
-    /// A permanent answer means a lost lease, unless the lease can still be renewed.
+    /// A permanent error means a lost lease, unless the lease can still be renewed.
     async fn refused(&self, error: ProviderError) -> ProgressError {
         let renewed = self.provider.renew_work_item_lock(&self.lock_token, self.lease_length).await;
         match renewed {
@@ -161,18 +162,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_report_that_nobody_waits_for_any_more_holds_up_nobody() {
+    async fn an_abandoned_report_does_not_block_the_next() {
         let provider = FakeProvider::watching();
         let reporter = reporter(&provider);
-        let given_up = tokio::time::timeout(Duration::ZERO, reporter.report("a".to_owned())).await;
-        assert!(given_up.is_err(), "it was being written");
+        let abandoned = tokio::time::timeout(Duration::ZERO, reporter.report("a".to_owned())).await;
+        assert!(abandoned.is_err(), "it was being written");
         provider.report_permits.add_permits(1);
         assert_eq!(reporter.report("b".to_owned()).await, Ok(()));
         assert_eq!(provider.state().reports, ["b"]);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn passing_trouble_is_met_with_patience_and_lasting_trouble_is_told() {
+    async fn retryable_errors_are_retried_and_then_returned() {
         let provider = FakeProvider::watching();
         let reporter = reporter(&provider);
         provider.report_permits.add_permits(100);

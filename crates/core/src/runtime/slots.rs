@@ -1,4 +1,4 @@
-//! Numbered places for work, so that a node takes no more than it can do.
+//! Numbered slots that bound how much a node does at once.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ struct Shared {
     /// Free slots.
     free: Mutex<BTreeSet<usize>>,
     freed: Notify,
-    /// Slots that have served a session: it may come back to none but them.
+    /// Slots that have served a session. Only they may serve it again.
     owners: Mutex<BTreeSet<usize>>,
     owner_freed: Notify,
 }
@@ -31,7 +31,7 @@ impl Shared {
     }
 }
 
-/// A taken slot; dropping it frees it.
+/// An occupied slot. Dropping it frees it.
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) index: usize,
@@ -39,12 +39,12 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Says that this slot owns a session from now on.
+    /// Marks this slot as the owner of a session from now on.
     pub(crate) fn own_session(&self) {
         self.shared.owners().insert(self.index);
     }
 
-    /// Whether sessions may wait for this very slot.
+    /// Whether sessions may wait for this slot.
     pub(crate) fn owns_session(&self) -> bool {
         self.shared.owners().contains(&self.index)
     }
@@ -72,24 +72,24 @@ impl Slots {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Ends when a slot that owns a session has become free since the last call. For one caller at
-    /// a time.
+    /// Returns when a slot that owns a session has become free since the last call. One caller at a
+    /// time.
     pub(crate) async fn owner_freed(&self) {
         self.shared.owner_freed.notified().await;
     }
 
-    /// Waits for a free slot and takes up to `count_max` of those that are free then. For one
-    /// caller at a time.
+    /// Waits for a free slot and claims up to `count_max` of those that are free then. One caller
+    /// at a time.
     pub(crate) async fn take(&self, count_max: usize) -> Vec<Slot> {
         self.wait_for_free().await;
         self.claim_up_to(count_max)
     }
 
-    /// Waits until a slot is free and tells which ones are, without taking any. For one caller at a
+    /// Waits until a slot is free and returns all free ones, without claiming any. One caller at a
     /// time.
     pub(crate) async fn wait_for_free(&self) -> Vec<usize> {
         loop {
-            // Made before looking: a slot freed in between is not missed.
+            // Registered before the check, so that a slot freed in between is not missed.
             let freed = self.shared.freed.notified();
             let free: Vec<usize> = self.shared.free().iter().copied().collect();
             if !free.is_empty() {
@@ -99,18 +99,18 @@ impl Slots {
         }
     }
 
-    /// Takes one slot, if it is free.
+    /// Claims this slot, if it is free.
     pub(crate) fn claim(&self, index: usize) -> Option<Slot> {
         let free = self.shared.free().remove(&index);
         free.then(|| self.slot(index))
     }
 
-    /// Takes any slot.
+    /// Claims any slot.
     pub(crate) fn claim_any(&self) -> Option<Slot> {
         self.claim_up_to(1).pop()
     }
 
-    /// Takes any slot but the last free one.
+    /// Claims any slot but the last free one.
     pub(crate) fn claim_spare(&self) -> Option<Slot> {
         let mut free = self.shared.free();
         let index = if free.len() > 1 { free.pop_first() } else { None };
@@ -124,8 +124,8 @@ impl Slots {
 
     fn claim_up_to(&self, count_max: usize) -> Vec<Slot> {
         let mut free = self.shared.free();
-        let taken = std::iter::from_fn(|| free.pop_first()).take(count_max);
-        taken.map(|index| self.slot(index)).collect()
+        let claimed = std::iter::from_fn(|| free.pop_first()).take(count_max);
+        claimed.map(|index| self.slot(index)).collect()
     }
 
     fn slot(&self, index: usize) -> Slot {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn slots_are_taken_lowest_first_and_freed_by_drop() {
+    async fn slots_are_claimed_lowest_first_and_freed_by_drop() {
         let slots = Slots::new(3);
         let first = slots.take(2).await;
         assert_eq!(indexes(&first), [0, 1]);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn taking_waits_until_a_slot_is_free() {
+    async fn claiming_waits_until_a_slot_is_free() {
         let slots = Slots::new(1);
         let held = slots.take(1).await;
         let waiting = tokio::spawn({

@@ -1,4 +1,4 @@
-//! Everything a runtime spawns, so that it can be stopped and waited for.
+//! All tasks of a runtime, so that they can be stopped and awaited.
 
 use std::future::Future;
 use std::time::Duration;
@@ -20,34 +20,33 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// Runs a task until it ends or the runtime is aborted; `None` means aborted.
+    /// Runs a task until it completes or the runtime is aborted; `None` means aborted.
     pub(crate) fn spawn<F>(&self, task: F) -> JoinHandle<Option<F::Output>>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,
     {
         let kill = self.kill.clone();
-        // On the heap at once: each layer around a future would copy and hold it twice.
+        // Boxed at once: each layer around a future would copy it and hold it twice.
         let task = Box::pin(task);
         self.tracker.spawn(async move { kill.run_until_cancelled(task).await })
     }
 
-    /// Runs a task that goes on until the runtime stops, whatever happens. If it panics, it is
-    /// begun again after a pause.
+    /// Runs a task until the runtime stops. If it panics, it is restarted after a pause.
     pub(crate) fn supervise<F>(
         &self,
         name: &'static str,
-        begin: impl Fn() -> F + Send + Sync + 'static,
+        start: impl Fn() -> F + Send + Sync + 'static,
     ) where
         F: Future<Output = ()> + Send + 'static,
     {
         let tasks = self.clone();
         self.spawn(async move {
-            while let Err(panic) = panics::caught(async { begin().await }).await {
+            while let Err(panic) = panics::caught(async { start().await }).await {
                 error!(
                     target: "duroxide::runtime",
                     task = name, panic,
-                    "a task of the runtime panicked and is begun again"
+                    "a task of the runtime panicked; restarting it"
                 );
                 if tasks.unless_stopped(tokio::time::sleep(FETCH_RETRY_STEP)).await.is_none() {
                     return;
@@ -56,7 +55,8 @@ impl Tasks {
         });
     }
 
-    /// Runs a piece of work. If it panics, that is logged; its lease runs out and it comes again.
+    /// Runs a piece of work. If it panics, that is logged; its lease expires and the store
+    /// redelivers it.
     pub(crate) fn spawn_work<F>(&self, name: &'static str, work: F)
     where
         F: Future<Output = ()> + Send + 'static,
@@ -67,13 +67,13 @@ impl Tasks {
                 error!(
                     target: "duroxide::runtime",
                     work = name, panic,
-                    "work was cut off by a panic of the runtime and is redelivered"
+                    "a panic of the runtime interrupted work; the store redelivers it"
                 );
             }
         });
     }
 
-    /// Waits for something, unless the runtime is told to stop first.
+    /// Awaits a future, unless the runtime stops first.
     pub(crate) async fn unless_stopped<F: Future>(&self, waiting: F) -> Option<F::Output> {
         self.stop.run_until_cancelled(waiting).await
     }
@@ -82,7 +82,7 @@ impl Tasks {
         self.stop.is_cancelled()
     }
 
-    /// Tells all tasks to finish, aborts them after `grace`, and returns when none is left.
+    /// Asks all tasks to finish, aborts them after `grace`, and returns when none is left.
     pub(crate) async fn shutdown(&self, grace: Duration) {
         self.stop.cancel();
         self.tracker.close();
@@ -94,7 +94,7 @@ impl Tasks {
                     target: "duroxide::runtime",
                     unfinished = self.tracker.len(),
                     ?grace,
-                    "shutdown grace is over; unfinished work is aborted and redelivered later"
+                    "shutdown grace period is over; aborting unfinished work"
                 );
             }
         }
@@ -130,13 +130,13 @@ mod tests {
     use crate::runtime::slots::Slots;
 
     #[tokio::test(start_paused = true)]
-    async fn a_supervised_task_that_panics_is_begun_again() {
+    async fn a_supervised_task_that_panics_is_restarted() {
         let tasks = Tasks::default();
-        let (begun, third) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
+        let (starts, third) = (Arc::new(AtomicU32::new(0)), Arc::new(Notify::new()));
         tasks.supervise("test", {
-            let (begun, third, tasks) = (Arc::clone(&begun), Arc::clone(&third), tasks.clone());
+            let (starts, third, tasks) = (Arc::clone(&starts), Arc::clone(&third), tasks.clone());
             move || {
-                let number = begun.fetch_add(1, Ordering::SeqCst) + 1;
+                let number = starts.fetch_add(1, Ordering::SeqCst) + 1;
                 assert_ne!(number, 1, "before its first await");
                 let (third, tasks) = (Arc::clone(&third), tasks.clone());
                 async move {
@@ -149,7 +149,7 @@ mod tests {
         });
         third.notified().await;
         tasks.shutdown(Duration::from_secs(1)).await;
-        assert_eq!(begun.load(Ordering::SeqCst), 3);
+        assert_eq!(starts.load(Ordering::SeqCst), 3);
     }
 
     #[tokio::test]
