@@ -29,6 +29,7 @@ const RULES: &[fn(&Source) -> Vec<Violation>] = &[
     words::no_unwrap,
     words::no_banners,
     words::no_emoji,
+    words::no_vague_words,
     layers::pure,
     machine::no_absolute_paths,
     machine::standard_registry_only,
@@ -37,7 +38,7 @@ const RULES: &[fn(&Source) -> Vec<Violation>] = &[
 /// Checks every file of the workspace; prints `path:line: what` for each violation.
 pub(crate) fn run() -> Result<(), String> {
     announce("tidy: checking the source");
-    let begun = Instant::now();
+    let started = Instant::now();
     let sources = source::load_all(&root())?;
     let mut violations: Vec<Violation> = sources.iter().flat_map(check).collect();
     violations.extend(layers::agree(&sources));
@@ -47,7 +48,7 @@ pub(crate) fn run() -> Result<(), String> {
     if !violations.is_empty() {
         return Err(format!("tidy found {} violation(s)", violations.len()));
     }
-    let elapsed = begun.elapsed().as_secs_f64();
+    let elapsed = started.elapsed().as_secs_f64();
     announce(&format!("tidy: {} files in {elapsed:.1} s", sources.len()));
     Ok(())
 }

@@ -7,7 +7,7 @@ use super::violation::Violation;
 const HOMES: &[&str] = &["home", "root", "work", "Users"];
 const STANDARD_REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
-/// No path of somebody's machine.
+/// No path of one developer's machine.
 pub(super) fn no_absolute_paths(source: &Source) -> Vec<Violation> {
     let lines = source.lines.iter().enumerate();
     lines

@@ -4,6 +4,44 @@ use super::source::Source;
 use super::violation::Violation;
 
 const UNFINISHED: &[&str] = &["todo!(", "unimplemented!(", "dbg!(", "#[ignore"];
+// Words that hide the actor or are not those of the field, and what to write instead.
+const VAGUE: &[(&str, &str)] = &[
+    ("whoever", "name the actor"),
+    ("whomever", "name the actor"),
+    ("nobody", "name the actor: 'no worker', 'no caller'"),
+    ("somebody", "name the actor"),
+    ("someone", "name the actor"),
+    ("anybody", "name the actor"),
+    ("told", "'notified' or 'reported'"),
+    ("news", "'change' or 'notification'"),
+    ("give back", "'release' or 'return'"),
+    ("gives back", "'releases' or 'returns'"),
+    ("given back", "'released' or 'returned'"),
+    ("hand out", "'return', 'lease' or 'dispatch'"),
+    ("hands out", "'returns', 'leases' or 'dispatches'"),
+    ("handed out", "'returned', 'leased' or 'dispatched'"),
+    ("look again", "'poll' or 're-check'"),
+    ("looks again", "'polls' or 're-checks'"),
+    ("tried again", "'retried' or 'retrying'"),
+    ("begun", "'started'"),
+    ("heard of", "'notified of'"),
+];
+// The rule itself names the words.
+const NAMES_THE_WORDS: &str = "xtask/src/tidy/words.rs";
+// Areas whose prose still has such words. The list only shrinks.
+const NOT_YET: &[&str] = &[
+    "bench/",
+    "crates/conformance/src/reference/",
+    "crates/conformance/src/support/",
+    "crates/core/src/client/",
+    "crates/core/src/providers/",
+    "crates/duroxide/tests/behaviour/faulty.rs",
+    "crates/duroxide/tests/trouble/flaky_store.rs",
+    "crates/pg-server/",
+    "crates/postgres/",
+    "crates/soak/src/bin/soak/workflows.rs",
+    "crates/sqlite/",
+];
 const BANNER_MARKS: &[char] = &['=', '-', '*', '~', '#'];
 const BANNER_LENGTH: usize = 4;
 const HEADING_MARK: char = '#';
@@ -25,6 +63,45 @@ pub(super) fn no_unwrap(source: &Source) -> Vec<Violation> {
     lines
         .map(|(line, _)| source.violation(line, "'.unwrap()' outside tests: use 'expect' or '?'"))
         .collect()
+}
+
+/// Comments, logs and documents say who does what, in the words of the field. Texts in tests are
+/// free, because a test may need any text.
+pub(super) fn no_vague_words(source: &Source) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let is_not_yet = NOT_YET.iter().any(|area| source.path.starts_with(area));
+    if is_not_yet || source.path == NAMES_THE_WORDS {
+        return found;
+    }
+    for (index, line) in source.lines.iter().enumerate() {
+        let prose = prose_of(source, index, line);
+        let vague = VAGUE.iter().filter(|(word, _)| has_words(&prose, word));
+        found.extend(vague.map(|(word, instead)| {
+            source.violation(index + 1, format!("'{word}' is vague: write {instead}"))
+        }));
+    }
+    found
+}
+
+// What of a line is prose: all of a document, comments and texts of code, comments of tests.
+fn prose_of(source: &Source, index: usize, line: &str) -> String {
+    if !source.is_rust() {
+        let is_document = source.file_name().rsplit('.').next() == Some("md");
+        return if is_document { line.to_lowercase() } else { String::new() };
+    }
+    let lexed = &source.lexed[index];
+    let is_text = !source.in_test[index] && lexed.code.contains('"');
+    if is_text { line.to_lowercase() } else { lexed.comment.to_lowercase() }
+}
+
+fn has_words(prose: &str, words: &str) -> bool {
+    // What stands in code marks is a name.
+    let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == '`';
+    prose.match_indices(words).any(|(at, _)| {
+        let before = prose[..at].chars().next_back();
+        let after = prose[at + words.len()..].chars().next();
+        !before.is_some_and(is_part) && !after.is_some_and(is_part)
+    })
 }
 
 /// Comments are sentences, not decoration.
@@ -118,6 +195,22 @@ mod tests {
         for text in ["/// |----|----|", "// - item", "//! #### heading", "let a = 1; // --flag"] {
             assert!(no_banners(&rust(text)).is_empty(), "{text}");
         }
+    }
+
+    #[test]
+    fn vague_words_are_found_in_comments_texts_and_documents() {
+        for text in ["// Nobody knows.", "warn!(\"it was given back\");", "a(); // is told"] {
+            assert_eq!(no_vague_words(&rust(text)).len(), 1, "{text}");
+        }
+        assert_eq!(no_vague_words(&Source::new("a.md", "whoever reads this")).len(), 1);
+    }
+
+    #[test]
+    fn names_and_texts_of_tests_may_hold_any_word() {
+        assert!(no_vague_words(&rust("fn nobody() { let told = 1; }")).is_empty());
+        assert!(no_vague_words(&rust("// The newsletter mistold it.")).is_empty());
+        let test = Source::new("crates/core/tests/a.rs", "raise(\"news\");");
+        assert!(no_vague_words(&test).is_empty());
     }
 
     #[test]
