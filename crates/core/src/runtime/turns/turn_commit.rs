@@ -46,11 +46,10 @@ fn scheduled(
     limits: &[(u64, Duration)],
 ) -> impl Iterator<Item = ScheduledActivity> {
     items.into_iter().map(|item| {
-        let limit = match &item {
-            WorkItem::ActivityExecute { id, .. } => {
-                limits.iter().find(|(limited, _)| limited == id)
-            }
-            _not_an_activity => None,
+        let limit = if let WorkItem::ActivityExecute { id, .. } = &item {
+            limits.iter().find(|(limited, _)| limited == id)
+        } else {
+            None
         };
         let activity = ScheduledActivity::new(item);
         match limit {
