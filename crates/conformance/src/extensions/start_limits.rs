@@ -25,10 +25,7 @@ fn unserved(id: u64) -> WorkItem {
 }
 
 fn activity_id(item: &WorkItem) -> Option<u64> {
-    match item {
-        WorkItem::ActivityExecute { id, .. } => Some(*id),
-        _other_message => None,
-    }
+    if let WorkItem::ActivityExecute { id, .. } = item { Some(*id) } else { None }
 }
 
 impl<F: ProviderFactory + ?Sized> Store<'_, F> {
