@@ -85,10 +85,16 @@ async fn slow_activities_are_not_prefetched() {
     let registry = orchestrations().register("Fan", fan);
     let node = Node::on(&store, DEFAULT_MODE.options(), registry, slow).await;
     assert_eq!(node.run("first", "Fan", "12").await, "12");
-    let abandoned = faulty.calls("abandon_work_item");
-    assert!(abandoned > 0, "the node did not know their duration yet");
+    assert_eq!(faulty.calls(LEASES_ASKED), 12, "the node did not know their duration yet");
+    assert!(faulty.calls("abandon_work_item") > 0, "prefetched in vain");
     assert_eq!(node.run("second", "Fan", "12").await, "12");
-    assert_eq!(faulty.calls("abandon_work_item"), abandoned, "the node knows their duration now");
+    // Releases are no measure here: the worker dispatcher releases an activity too, if a commit
+    // has claimed the slot that its fetch offered.
+    let leased = faulty.calls(LEASES_ASKED) - 12;
+    assert!(
+        leased < 4,
+        "{leased} leases: the node knows their duration and leases free slots only"
+    );
     node.stop().await;
 }
 
