@@ -1,4 +1,4 @@
-//! Waiting for a change instead of asking again and again.
+//! Waiting for a change instead of polling.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,67 +17,67 @@ pub enum ChangeScope<'a> {
     OrchestratorQueue,
     /// An activity of the worker queue may have become fetchable.
     WorkerQueue,
-    /// An activity with a schedule-to-start limit may have been added or given back unstarted.
+    /// An activity with a schedule-to-start limit may have been added or released unstarted.
     StartLimits,
-    /// An activity that someone runs may have been cancelled or taken away: see
+    /// A leased activity may have been cancelled or leased by another node: see
     /// [`find_lost_work_locks`](super::Provider::find_lost_work_locks).
     WorkLocks,
     /// History, status, key-value state or progress of one instance may have changed.
     Instance(&'a str),
-    /// One instance may have ended.
+    /// One instance may have completed or failed.
     Outcome(&'a str),
 }
 
-/// Told of every change in its scope since it was made. Make it, then look, then wait: no change
-/// is missed.
+/// Notified of every change in its scope since it was made. Make it, then poll, then wait: no
+/// change is missed.
 #[derive(Debug)]
 pub struct ChangeWatch {
-    news: News,
-    // Keeps the entry of an instance alive in the hub; the last one out removes it.
+    changes: Changes,
+    // Keeps the entry of an instance in the hub; the last watch that is dropped removes it.
     _interest: Option<Interest>,
 }
 
 #[derive(Debug)]
-enum News {
-    Changes(watch::Receiver<()>),
+enum Changes {
+    Any(watch::Receiver<()>),
     Ends { ends: watch::Receiver<Option<Arc<Ending>>>, number: u64 },
 }
 
 impl ChangeWatch {
-    /// Ends at the next change, at once if there was one since the last call.
+    /// Returns at the next change, at once if there was one since the last call.
     pub async fn changed(&mut self) {
-        let changed = match &mut self.news {
-            News::Changes(changes) => changes.changed().await,
-            News::Ends { ends, .. } => ends.changed().await,
+        let changed = match &mut self.changes {
+            Changes::Any(changes) => changes.changed().await,
+            Changes::Ends { ends, .. } => ends.changed().await,
         };
         if changed.is_err() {
-            // The hub is gone: nothing will ever change, and the caller's own limit ends the wait.
+            // The hub is gone, so no change follows; the caller's own timeout ends the wait.
             std::future::pending::<()>().await;
         }
     }
 
     /// Whether there was a change since the last call, without waiting for one.
-    pub fn take_news(&mut self) -> bool {
-        let is_new = match &self.news {
-            News::Changes(changes) => changes.has_changed(),
-            News::Ends { ends, .. } => ends.has_changed(),
+    pub fn take_change(&mut self) -> bool {
+        let is_new = match &self.changes {
+            Changes::Any(changes) => changes.has_changed(),
+            Changes::Ends { ends, .. } => ends.has_changed(),
         };
-        match &mut self.news {
-            News::Changes(changes) => changes.mark_unchanged(),
-            News::Ends { ends, .. } => ends.mark_unchanged(),
+        match &mut self.changes {
+            Changes::Any(changes) => changes.mark_unchanged(),
+            Changes::Ends { ends, .. } => ends.mark_unchanged(),
         }
         is_new.unwrap_or(false)
     }
 
-    /// How the watched instance ended, if the last change said so. Otherwise look.
+    /// How the watched instance ended, if the last change carried it. Otherwise read the status.
     pub fn ending(&self) -> Option<InstanceStatus> {
-        let News::Ends { ends, number } = &self.news else { return None };
+        let Changes::Ends { ends, number } = &self.changes else { return None };
         let ending = ends.borrow();
         ending.as_ref().filter(|it| *number <= it.since).map(|it| it.status.clone())
     }
 }
 
-/// The end of an instance that somebody waits for, about to be committed.
+/// The end of an instance that has waiters, about to be committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AwaitedEnd {
     instance: String,
@@ -92,7 +92,7 @@ impl AwaitedEnd {
         &self.instance
     }
 
-    /// What those who wait are told, with the custom status that was stored by the commit.
+    /// What the waiters receive, with the custom status that the commit stored.
     pub fn with_custom_status(&self, custom_status: Option<String>, version: u64) -> InstanceEnd {
         let status = InstanceStatus {
             outcome: InstanceOutcome::Ended(Box::new(self.event.clone())),
@@ -106,7 +106,7 @@ impl AwaitedEnd {
     }
 }
 
-/// How an instance ended, for those who already waited when the commit was begun.
+/// How an instance ended, for those who already waited when the commit started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceEnd {
     instance: String,
@@ -126,7 +126,7 @@ struct Ending {
     since: u64,
 }
 
-/// Tells watchers of changes. Each backend owns one.
+/// Notifies watchers of changes. Each backend owns one.
 #[derive(Debug, Clone, Default)]
 pub struct ChangeHub {
     shared: Arc<Shared>,
@@ -143,11 +143,11 @@ struct Shared {
     instances: Mutex<HashMap<String, Watched>>,
 }
 
-/// An instance that someone watches.
+/// An instance with at least one watch.
 #[derive(Debug, Default)]
 struct Watched {
     changes: watch::Sender<()>,
-    /// Those who only wait for the end need not be woken by every step.
+    /// Waiters for the outcome are not woken by every step.
     outcome: watch::Sender<Option<Arc<Ending>>>,
 }
 
@@ -172,7 +172,7 @@ struct Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         let mut instances = self.shared.instances();
-        // Our own receiver is gone by now: fields drop in order, and it stands first.
+        // Our own receiver is gone by now: fields drop in order, and it is the first.
         if instances.get(&self.instance).is_some_and(Watched::is_left) {
             instances.remove(&self.instance);
         }
@@ -184,7 +184,7 @@ impl ChangeHub {
     pub fn watch(&self, scope: ChangeScope<'_>) -> ChangeWatch {
         let shared = &self.shared;
         let queue = |changes: &watch::Sender<()>| ChangeWatch {
-            news: News::Changes(changes.subscribe()),
+            changes: Changes::Any(changes.subscribe()),
             _interest: None,
         };
         match scope {
@@ -193,11 +193,11 @@ impl ChangeHub {
             ChangeScope::StartLimits => queue(&shared.start_limits),
             ChangeScope::WorkLocks => queue(&shared.work_locks),
             ChangeScope::Instance(instance) => {
-                self.watch_instance(instance, |watched| News::Changes(watched.changes.subscribe()))
+                self.watch_instance(instance, |watched| Changes::Any(watched.changes.subscribe()))
             }
             ChangeScope::Outcome(instance) => {
                 let number = shared.watches.fetch_add(1, Ordering::SeqCst) + 1;
-                self.watch_instance(instance, |watched| News::Ends {
+                self.watch_instance(instance, |watched| Changes::Ends {
                     ends: watched.outcome.subscribe(),
                     number,
                 })
@@ -208,16 +208,16 @@ impl ChangeHub {
     fn watch_instance(
         &self,
         instance: &str,
-        subscribe: impl FnOnce(&Watched) -> News,
+        subscribe: impl FnOnce(&Watched) -> Changes,
     ) -> ChangeWatch {
-        let news = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
+        let changes = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
         let interest = Interest { shared: Arc::clone(&self.shared), instance: instance.to_owned() };
-        ChangeWatch { news, _interest: Some(interest) }
+        ChangeWatch { changes, _interest: Some(interest) }
     }
 
-    /// The event of `delta` that ends an instance, if somebody waits for it. Asked before the
-    /// commit is begun: whoever comes later has to look, because someone may have deleted the
-    /// instance since and used its id again.
+    /// The event of `delta` that ends an instance, if it has waiters. Called before the commit
+    /// starts: a watch made later has to read the status, because the instance may have been
+    /// deleted since and its id used again.
     pub fn awaited_end(&self, instance: &str, delta: &[Event]) -> Option<AwaitedEnd> {
         let ends = |event: &&Event| {
             matches!(
@@ -234,7 +234,7 @@ impl ChangeHub {
         Some(AwaitedEnd { instance: instance.to_owned(), event: event.clone(), since })
     }
 
-    /// Reports how an instance ended, so that those who wait for that need not look.
+    /// Reports how an instance ended, so that its waiters need not read the status.
     pub fn notify_ended(&self, end: InstanceEnd) {
         if let Some(watched) = self.shared.instances().get(&end.instance) {
             watched.changes.send_replace(());
@@ -307,27 +307,27 @@ mod tests {
         hub.notify(ChangeScope::Instance("a"));
         tokio::time::timeout(std::time::Duration::from_secs(5), stays.changed())
             .await
-            .expect("the change is told");
+            .expect("the watch is notified");
     }
 
     #[tokio::test]
-    async fn news_are_told_once() {
+    async fn a_change_is_reported_once() {
         let hub = ChangeHub::default();
         let mut watch = hub.watch(ChangeScope::OrchestratorQueue);
-        assert!(!watch.take_news());
+        assert!(!watch.take_change());
         hub.notify(ChangeScope::OrchestratorQueue);
-        assert!(watch.take_news());
-        assert!(!watch.take_news());
+        assert!(watch.take_change());
+        assert!(!watch.take_change());
     }
 
     #[tokio::test]
-    async fn who_waits_for_the_end_is_not_woken_by_a_step() {
+    async fn a_waiter_for_the_outcome_is_not_woken_by_a_step() {
         let hub = ChangeHub::default();
         let mut any = hub.watch(ChangeScope::Instance("a"));
         let mut end = hub.watch(ChangeScope::Outcome("a"));
         hub.notify_step("a");
-        assert!(is_told(&any));
-        assert!(!is_told(&end));
+        assert!(is_notified(&any));
+        assert!(!is_notified(&end));
         hub.notify(ChangeScope::Instance("a"));
         any.changed().await;
         end.changed().await;
@@ -335,10 +335,10 @@ mod tests {
         assert_eq!(hub.watched_instances(), 0);
     }
 
-    fn is_told(watch: &ChangeWatch) -> bool {
-        match &watch.news {
-            News::Changes(changes) => changes.has_changed().unwrap(),
-            News::Ends { ends, .. } => ends.has_changed().unwrap(),
+    fn is_notified(watch: &ChangeWatch) -> bool {
+        match &watch.changes {
+            Changes::Any(changes) => changes.has_changed().unwrap(),
+            Changes::Ends { ends, .. } => ends.has_changed().unwrap(),
         }
     }
 
@@ -348,13 +348,13 @@ mod tests {
     }
 
     fn commit_the_end(hub: &ChangeHub, end: &AwaitedEnd) -> InstanceStatus {
-        let told = end.with_custom_status(Some("ready".to_owned()), 3);
-        hub.notify_ended(told.clone());
-        told.ending.status
+        let notice = end.with_custom_status(Some("ready".to_owned()), 3);
+        hub.notify_ended(notice.clone());
+        notice.ending.status
     }
 
     #[tokio::test]
-    async fn who_waits_for_the_end_is_told_how_it_was() {
+    async fn a_waiter_for_the_outcome_receives_it() {
         let hub = ChangeHub::default();
         let mut early = hub.watch(ChangeScope::Outcome("a"));
         assert_eq!(early.ending(), None);
@@ -366,18 +366,18 @@ mod tests {
     }
 
     #[test]
-    fn who_came_after_the_commit_was_begun_has_to_look() {
+    fn a_watch_made_after_the_commit_started_has_to_read_the_status() {
         let hub = ChangeHub::default();
         let early = hub.watch(ChangeScope::Outcome("a"));
         let end = hub.awaited_end("a", &delta()).unwrap();
         let late = hub.watch(ChangeScope::Outcome("a"));
         let status = commit_the_end(&hub, &end);
-        assert!(is_told(&late));
+        assert!(is_notified(&late));
         assert_eq!((early.ending(), late.ending()), (Some(status), None));
     }
 
     #[test]
-    fn an_end_is_only_kept_for_somebody_who_waits_for_it() {
+    fn an_outcome_is_kept_only_for_waiters() {
         let hub = ChangeHub::default();
         assert_eq!(hub.awaited_end("a", &delta()), None);
         let any = hub.watch(ChangeScope::Instance("a"));
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_watcher_of_an_instance_takes_its_entry_along() {
+    fn the_last_watch_of_an_instance_removes_its_entry() {
         let hub = ChangeHub::default();
         let first = hub.watch(ChangeScope::Instance("a"));
         let second = hub.watch(ChangeScope::Instance("a"));

@@ -1,6 +1,6 @@
 //! A provider that measures another one.
 //!
-//! Uses the runtime's metrics although it stands among the providers: that is its public path.
+//! Uses metrics although it is among the providers: that is its public path.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -19,11 +19,11 @@ use crate::model::{Event, SystemStats, WorkItem};
 use crate::observability::MetricsProvider;
 use crate::panics;
 
-/// Hands every call on unchanged, and measures those that the system's speed depends on.
+/// Forwards every call unchanged, and measures those that the system's speed depends on.
 ///
 /// - A batch is measured under the name of the single operation that it stands for.
 /// - The whole call is measured, so a fetch that waited for work includes the wait.
-/// - A call that is dropped before its end is not measured.
+/// - A call that is dropped before it returns is not measured.
 /// - A panic of the store comes back as a retryable error.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
@@ -31,7 +31,7 @@ pub struct InstrumentedProvider {
 }
 
 impl InstrumentedProvider {
-    /// Measures `inner`; without metrics it only hands on.
+    /// Measures `inner`; without metrics it only forwards.
     pub fn new(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>) -> Self {
         Self { inner, metrics }
     }
@@ -42,9 +42,9 @@ impl InstrumentedProvider {
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
         let Some(metrics) = &self.metrics else { return guarded(operation, call).await };
-        let begin = Instant::now();
+        let started = Instant::now();
         let result = guarded(operation, call).await;
-        let seconds = begin.elapsed().as_secs_f64();
+        let seconds = started.elapsed().as_secs_f64();
         match &result {
             Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
             Err(error) => {

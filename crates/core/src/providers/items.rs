@@ -68,20 +68,20 @@ pub enum InstanceOutcome {
     Ended(Box<Event>),
 }
 
-/// What a client is told of an instance.
+/// What a client reads of an instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InstanceStatus {
     /// How its latest execution stands.
     pub outcome: InstanceOutcome,
-    /// What the orchestration last said of itself.
+    /// The last custom status that the orchestration set.
     pub custom_status: Option<String>,
-    /// How often it has; zero for an instance that is not found.
+    /// How often it was set; zero for an instance that is not found.
     pub custom_status_version: u64,
 }
 
 impl InstanceStatus {
-    /// An outcome and the answer of
+    /// An outcome and the result of
     /// [`get_custom_status`](crate::providers::Provider::get_custom_status). The custom status is
     /// an extra: when it cannot be read, the outcome is still worth having.
     pub fn new(
@@ -94,7 +94,7 @@ impl InstanceStatus {
                 tracing::debug!(
                     target: "duroxide::client",
                     %error,
-                    "custom status cannot be read"
+                    "custom status could not be read; reporting the outcome without it"
                 );
                 (None, 0)
             }

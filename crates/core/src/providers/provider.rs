@@ -49,9 +49,9 @@ pub trait Provider: Any + Send + Sync {
         "0.0.0"
     }
 
-    /// Locks one instance that has visible messages and hands out the turn.
+    /// Leases one instance that has visible messages and returns the turn.
     ///
-    /// - An instance is handed out to one caller at a time, until the lease ends.
+    /// - One caller at a time holds an instance, until its lease expires or is released.
     /// - With a filter, only instances whose current execution fits it or has no pin; the filter is
     ///   applied before locking and before decoding.
     /// - Every visible message of the instance is tagged with the token and its attempt count
@@ -82,7 +82,7 @@ pub trait Provider: Any + Send + Sync {
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Result<(), ProviderError>;
 
-    /// Gives a turn back.
+    /// Releases a turn.
     ///
     /// - `delay` hides, and `ignore_attempt` un-counts, only messages tagged by this token.
     /// - An unknown token is an error.
@@ -119,7 +119,7 @@ pub trait Provider: Any + Send + Sync {
     ///
     /// - Eligible: visible, not leased, its tag fits, and its session is free or owned by the
     ///   caller. Without `session`, only activities that have none.
-    /// - Taking an activity of a session leases the session to the caller.
+    /// - Leasing an activity of a session leases the session to the caller.
     /// - The attempt count grows by one and is returned.
     /// - The future may be dropped at any await.
     async fn fetch_work_item(
@@ -130,7 +130,7 @@ pub trait Provider: Any + Send + Sync {
         tag_filter: &TagFilter,
     ) -> Result<Option<(WorkItem, String, u32)>, ProviderError>;
 
-    /// Removes an activity and, with `completion`, tells its orchestration; both or neither.
+    /// Removes an activity and, with `completion`, sends it to its orchestration; both or neither.
     /// A lost lease is a permanent error.
     async fn ack_work_item(
         &self,
@@ -139,7 +139,7 @@ pub trait Provider: Any + Send + Sync {
     ) -> Result<(), ProviderError>;
 
     /// Extends the lease of an activity from now. An error says that the lease is lost: the
-    /// activity was cancelled or belongs to someone else.
+    /// activity was cancelled or another worker holds it.
     async fn renew_work_item_lock(
         &self,
         token: &str,
@@ -161,7 +161,7 @@ pub trait Provider: Any + Send + Sync {
         idle_timeout: Duration,
     ) -> Result<usize, ProviderError>;
 
-    /// Gives an activity back, hidden for `delay`; `ignore_attempt` un-counts the fetch.
+    /// Releases an activity, hidden for `delay`; `ignore_attempt` un-counts the fetch.
     async fn abandon_work_item(
         &self,
         token: &str,
@@ -239,7 +239,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances at
-    /// once. Waits for the first, takes what else is there, and leaves out history that the caller
+    /// once. Waits for the first, adds what else is ready, and leaves out history that the caller
     /// holds.
     async fn fetch_orchestration_items(
         &self,
@@ -263,7 +263,7 @@ pub trait Provider: Any + Send + Sync {
             .collect())
     }
 
-    /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with an answer that lets the
+    /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with a result that lets the
     /// caller leave out known history in later fetches.
     ///
     /// - The commit is shared, so that it can be repeated without having been copied.
@@ -287,10 +287,10 @@ pub trait Provider: Any + Send + Sync {
         Ok(CommittedTurn::default())
     }
 
-    /// Commits a turn that was not fetched, and removes the activities that it answers.
+    /// Commits a turn that was not fetched, and removes the activities that it completes.
     ///
-    /// - `None`, and nothing is changed, unless the stored history ends exactly at the mark, nobody
-    ///   holds the instance, and no message of it is visible: those come first.
+    /// - `None`, and nothing is changed, unless the stored history ends exactly at the mark, no one
+    ///   holds the instance, and none of its messages is visible: those come first.
     /// - A lost lease of a finished activity is a permanent error and changes nothing.
     /// - Otherwise like [`commit_turn`](Self::commit_turn).
     async fn commit_direct_turn(
@@ -305,7 +305,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// Like [`fetch_work_item`](Self::fetch_work_item) for several slots at once. Waits for the
-    /// first activity and takes what else is there; each slot gets at most one.
+    /// first activity and adds what else is ready; each slot gets at most one.
     async fn fetch_work_items(
         &self,
         request: WorkFetch<'_>,
@@ -330,27 +330,27 @@ pub trait Provider: Any + Send + Sync {
             .collect())
     }
 
-    /// A watch that sees every later change in `scope`; `None` if the provider cannot tell and has
-    /// to be asked again and again.
+    /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and has
+    /// to be polled.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         if let Some(inner) = self.inner() {
             return inner.watch(scope);
         }
-        let _cannot_tell = scope;
+        let _cannot_notify = scope;
         None
     }
 
-    /// Which of these tokens no longer hold an activity: it was cancelled, or someone else has it.
+    /// Which of these tokens no longer hold an activity: it was cancelled, or another worker has it.
     ///
-    /// - Asked by whoever runs the activities after a change in
-    ///   [`ChangeScope::WorkLocks`], so that a cancellation by another node is heard of at once.
+    /// - Called by the node that runs the activities after a change in
+    ///   [`ChangeScope::WorkLocks`], so that it sees a cancellation by another node at once.
     /// - A token that still holds its activity is never named.
-    /// - The default names none; the next renewal tells.
+    /// - The default names none; the next renewal detects the loss.
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.find_lost_work_locks(tokens).await;
         }
-        let _renewal_tells = tokens;
+        let _renewal_detects = tokens;
         Ok(Vec::new())
     }
 
@@ -374,8 +374,8 @@ pub trait Provider: Any + Send + Sync {
         })
     }
 
-    /// How the latest execution stands, with the custom status: what a waiting client asks for each
-    /// time it looks.
+    /// How the latest execution stands, with the custom status: what a waiting client reads at each
+    /// poll.
     ///
     /// - The same as [`read_outcome`](Self::read_outcome) and
     ///   [`get_custom_status`](Self::get_custom_status), which the default asks in turn.
@@ -402,14 +402,14 @@ pub trait Provider: Any + Send + Sync {
         Ok(history.into_iter().find(Event::is_start))
     }
 
-    /// Leases activities that nobody started within their limit, the longest overdue first.
+    /// Leases activities that no worker started within their limit, the longest overdue first.
     ///
     /// - Tag, session and delay do not matter, and no session is claimed.
     /// - A lease of [`fetch_work_items`](Self::fetch_work_items) is a start, and an activity that
     ///   was started is never overdue again, unless that very lease ends in
     ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
-    /// - A fetch of either kind that finds the limit over is no start, and says so in `overdue`.
-    /// - Waits until the next limit runs out, up to the poll timeout; the future may be dropped.
+    /// - A fetch of either kind that finds the limit expired is no start, and reports it in `overdue`.
+    /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
     async fn fetch_overdue_work(
         &self,
         request: OverdueFetch,
@@ -422,7 +422,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// Like [`abandon_work_item`](Self::abandon_work_item) for an activity whose handler was not
-    /// called: its schedule-to-start limit goes on as if this lease had never been.
+    /// called: its schedule-to-start limit continues as if this lease had never existed.
     async fn return_unstarted_work_item(
         &self,
         token: &str,
@@ -435,10 +435,10 @@ pub trait Provider: Any + Send + Sync {
         self.abandon_work_item(token, delay, ignore_attempt).await
     }
 
-    /// Keeps what an activity says of how far it is, in place of what it said before.
+    /// Keeps the progress that an activity reports, in place of its last report.
     ///
     /// - Needs a live lease; a lost one is a permanent error and changes nothing.
-    /// - Survives the end of the lease, and is gone with the activity.
+    /// - Survives the expiry of the lease, and is removed with the activity.
     async fn record_activity_progress(
         &self,
         token: &str,
@@ -447,14 +447,14 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.record_activity_progress(token, progress).await;
         }
-        let _kept_by_nobody = (token, progress);
+        let _not_kept = (token, progress);
         Err(ProviderError::permanent(
             "record_activity_progress",
             "this provider does not keep the progress of activities",
         ))
     }
 
-    /// What the unfinished activities of an instance have last reported, by execution and activity.
+    /// The last reports of the unfinished activities of an instance, by execution and activity.
     async fn read_activity_progress(
         &self,
         instance: &str,
@@ -466,7 +466,7 @@ pub trait Provider: Any + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Notes that a node runs activities, until it expires or is withdrawn.
+    /// Records that a node runs activities, until it expires or is withdrawn.
     async fn announce_worker(
         &self,
         announcement: &WorkerAnnouncement,
@@ -478,7 +478,7 @@ pub trait Provider: Any + Send + Sync {
         Ok(())
     }
 
-    /// Notes that a node runs no more activities. An unknown one is no error.
+    /// Records that a node runs no more activities. An unknown one is no error.
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.withdraw_worker(node_id).await;

@@ -177,7 +177,7 @@ impl<'a> Wait<'a> {
 
     /// Whether there is a reason to poll before any wait.
     fn must_poll(&mut self, polled_at: Instant, due: Option<u64>) -> bool {
-        self.changes.take_news()
+        self.changes.take_change()
             || self.is_due(due)
             || polled_at.elapsed() >= self.store.settings.safety_poll
     }
