@@ -330,8 +330,8 @@ pub trait Provider: Any + Send + Sync {
             .collect())
     }
 
-    /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and has
-    /// to be polled.
+    /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and
+    /// has to be polled.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         if let Some(inner) = self.inner() {
             return inner.watch(scope);
@@ -340,7 +340,8 @@ pub trait Provider: Any + Send + Sync {
         None
     }
 
-    /// Which of these tokens no longer hold an activity: it was cancelled, or another worker has it.
+    /// Which of these tokens no longer hold an activity: it was cancelled, or another worker holds
+    /// it.
     ///
     /// - Called by the node that runs the activities after a change in
     ///   [`ChangeScope::WorkLocks`], so that it sees a cancellation by another node at once.
@@ -408,7 +409,8 @@ pub trait Provider: Any + Send + Sync {
     /// - A lease of [`fetch_work_items`](Self::fetch_work_items) is a start, and an activity that
     ///   was started is never overdue again, unless that very lease ends in
     ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
-    /// - A fetch of either kind that finds the limit expired is no start, and reports it in `overdue`.
+    /// - A fetch of either kind that finds the limit expired is no start, and reports it in
+    ///   `overdue`.
     /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
     async fn fetch_overdue_work(
         &self,

@@ -341,6 +341,7 @@ impl Provider for Faulty {
     }
 
     duroxide::providers::forward_provider! { this => this.inner;
-        ack_orchestration_item, read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item, get_kv_all_values, get_instance_stats,
+        ack_orchestration_item, read_with_execution, append_with_execution, enqueue_for_worker,
+        fetch_work_item, get_kv_all_values, get_instance_stats,
     }
 }

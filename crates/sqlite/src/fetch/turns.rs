@@ -108,7 +108,8 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
     Ok(())
 }
 
-/// Instances that can be locked now: first those whose lease has expired, then by time of visibility.
+/// Instances that can be locked now: those whose lease has expired come first, then the others by
+/// time of visibility.
 fn candidates(
     tx: &Tx<'_>,
     request: &TurnRequest,
