@@ -19,7 +19,7 @@ async fn undecodable_messages_are_skipped_and_their_instance_continues() {
              VALUES ('mixed', {bad}, 0, 0)"
         ));
     }
-    let logged = || logs::contain(&["mixed", "cannot be read and is left out"]);
+    let logged = || logs::contain(&["mixed", "cannot be decoded; leaving it out"]);
     eventually("the log names the bad messages", logged).await;
     node.assert_works("connection-mixed").await;
     node.client.raise_event("mixed", "go", "on").await.unwrap();
@@ -58,7 +58,7 @@ async fn undecodable_activities_are_logged_and_block_no_others() {
              VALUES ({bad}, 0, 'target', 1, 7)"
         ));
     }
-    let logged = || logs::contain(&["an activity of the worker queue cannot be read"]);
+    let logged = || logs::contain(&["an activity of the worker queue cannot be decoded"]);
     eventually("the log names the bad activities", logged).await;
     for round in 0..3 {
         node.assert_works(&format!("connection-activities-{round}")).await;

@@ -34,7 +34,7 @@ async fn a_file_that_another_connection_locks_for_a_while_loses_nothing() {
     // The lock does not block readers.
     node.client.get_orchestration_status("held-0").await.unwrap();
     eventually("the node runs into the lock", || {
-        logs::contain(&["Database locked", "storage operation failed; retrying"])
+        logs::contain(&["Database locked", "failed; retrying"])
     })
     .await;
     other.execute_batch("ROLLBACK").unwrap();
