@@ -207,7 +207,7 @@ impl Share {
             tracing::error!(
                 target: "duroxide::providers::sqlite",
                 %error,
-                "the log cannot be flushed to the disk; writes are refused until the file is reopened"
+                "the log cannot be flushed to the disk; refusing writes until the file is reopened"
             );
             drop(self.failure.set(error.to_string()));
         }
