@@ -19,8 +19,6 @@ mod facts_postgres;
 #[cfg(unix)]
 mod facts_sqlite;
 #[cfg(unix)]
-mod herd;
-#[cfg(unix)]
 mod kinds;
 #[cfg(unix)]
 mod load;
@@ -32,6 +30,8 @@ mod rng;
 mod run;
 #[cfg(unix)]
 mod store;
+#[cfg(unix)]
+mod worker;
 #[cfg(unix)]
 mod workflows;
 

@@ -9,13 +9,13 @@ use duroxide::Client;
 
 use crate::args::Plan;
 use crate::audit::{Counts, audit};
-use crate::chaos::{Done, trouble};
+use crate::chaos::{Disturbances, disturb};
 use crate::effects::Effects;
 use crate::facts::{Leftovers, Tables};
-use crate::herd::{Stall, Worker};
 use crate::load::{self, Started};
 use crate::rng::Rng;
 use crate::store::Store;
+use crate::worker::{Worker, WorkerSetup};
 
 /// Worker processes.
 const WORKERS: usize = 3;
@@ -45,40 +45,40 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
 }
 
 fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
-    let began = Instant::now();
-    let stall = stall(plan, folder)?;
+    let started_at = Instant::now();
+    let setup = worker_setup(plan, folder)?;
     let tokio = tokio::runtime::Runtime::new().map_err(|error| error.to_string())?;
     // Opened here, so that the tables exist when the processes start.
-    let store = tokio.block_on(stall.store.open())?;
-    let herd: Vec<Troubled> =
-        (0..WORKERS).map(|name| Troubled::begin(plan, &stall, name)).collect();
+    let store = tokio.block_on(setup.store.open())?;
+    let workers_under_chaos: Vec<WorkerChaos> =
+        (0..WORKERS).map(|name| WorkerChaos::start(plan, &setup, name)).collect();
     let client = Client::new(store);
     let loaded = tokio.block_on(load::run(&client, plan.seed, plan.time));
     // From here on no process is killed or paused: the remaining work must complete by itself.
     let mut workers = Vec::new();
-    let mut done = Done::default();
-    for troubled in herd {
-        let (worker, its) = troubled.end()?;
+    let mut done = Disturbances::default();
+    for worker_chaos in workers_under_chaos {
+        let (worker, disturbed) = worker_chaos.stop()?;
         workers.push(worker);
-        done.kills += its.kills;
-        done.pauses += its.pauses;
+        done.kills += disturbed.kills;
+        done.pauses += disturbed.pauses;
     }
     let started = loaded?;
-    let tables = Tables::open(&stall.store)?;
+    let tables = Tables::open(&setup.store)?;
     settle(&tables, &mut workers)?;
     for worker in workers {
         worker.stop()?;
     }
-    let counts = audit(&tables.facts()?, &Effects::new(&stall.effects).read()?)?;
+    let counts = audit(&tables.facts()?, &Effects::new(&setup.effects).read()?)?;
     if plan.calm && counts.redeliveries > 0 {
         let again = counts.redeliveries;
         return Err(format!("{again} effects were repeated although nothing was killed or paused"));
     }
-    report(&started, done, &counts, began.elapsed());
+    report(&started, done, &counts, started_at.elapsed());
     tables.remove()
 }
 
-fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
+fn worker_setup(plan: &Plan, folder: &Path) -> Result<WorkerSetup, String> {
     std::fs::create_dir_all(folder).map_err(|error| error.to_string())?;
     let effects: PathBuf = folder.join("effects.txt");
     std::fs::write(&effects, "").map_err(|error| error.to_string())?;
@@ -86,49 +86,49 @@ fn stall(plan: &Plan, folder: &Path) -> Result<Stall, String> {
     // Of this soak only, because it is dropped at the end.
     let schema = format!("soak_{}_{}", plan.seed, std::process::id());
     let store = Store::new(&plan.store.clone().unwrap_or_else(file), &schema);
-    Ok(Stall { store, effects, folder: folder.to_owned() })
+    Ok(WorkerSetup { store, effects, folder: folder.to_owned() })
 }
 
 /// A worker process with a thread that kills and pauses it.
-struct Troubled {
-    enough: mpsc::Sender<()>,
-    thread: JoinHandle<Result<(Worker, Done), String>>,
+struct WorkerChaos {
+    stop: mpsc::Sender<()>,
+    thread: JoinHandle<Result<(Worker, Disturbances), String>>,
 }
 
-impl Troubled {
-    fn begin(plan: &Plan, stall: &Stall, name: usize) -> Self {
-        let (enough, is_enough) = mpsc::channel();
+impl WorkerChaos {
+    fn start(plan: &Plan, setup: &WorkerSetup, name: usize) -> Self {
+        let (stop, stopped) = mpsc::channel();
         let rng = Rng::new(plan.seed.wrapping_mul(31).wrapping_add(name as u64));
-        let (stall, calm) = (stall.clone(), plan.calm);
+        let (setup, calm) = (setup.clone(), plan.calm);
         let thread = std::thread::spawn(move || {
             if calm {
-                let worker = Worker::spawn(&stall, name)?;
-                // Ends when the other side is dropped.
-                is_enough.recv().unwrap_or_default();
-                return Ok((worker, Done::default()));
+                let worker = Worker::spawn(&setup, name)?;
+                // Returns when the sender is dropped.
+                stopped.recv().unwrap_or_default();
+                return Ok((worker, Disturbances::default()));
             }
-            trouble(&stall, name, rng, &is_enough)
+            disturb(&setup, name, rng, &stopped)
         });
-        Self { enough, thread }
+        Self { stop, thread }
     }
 
-    fn end(self) -> Result<(Worker, Done), String> {
-        drop(self.enough);
+    fn stop(self) -> Result<(Worker, Disturbances), String> {
+        drop(self.stop);
         self.thread.join().map_err(|_panic| "a thread of the soak panicked".to_owned())?
     }
 }
 
 /// Waits until queues, leases and sessions are gone.
 fn settle(tables: &Tables, workers: &mut [Worker]) -> Result<(), String> {
-    let began = Instant::now();
+    let started_at = Instant::now();
     loop {
         let left = tables.leftovers()?;
         if left == Leftovers::default() {
             return Ok(());
         }
-        if began.elapsed() > SETTLE_MAX {
+        if started_at.elapsed() > SETTLE_MAX {
             return Err(format!(
-                "after {SETTLE_MAX:?} without trouble something is left: {left:?}"
+                "{SETTLE_MAX:?} after the last kill or pause, rows are left: {left:?}"
             ));
         }
         for worker in &mut *workers {
@@ -138,7 +138,7 @@ fn settle(tables: &Tables, workers: &mut [Worker]) -> Result<(), String> {
     }
 }
 
-fn report(started: &Started, done: Done, counts: &Counts, took: Duration) {
+fn report(started: &Started, done: Disturbances, counts: &Counts, took: Duration) {
     let kinds: Vec<String> =
         started.iter().map(|(kind, count)| format!("{} {count}", kind.name())).collect();
     println!("workflows     {} ({})", started.values().sum::<u64>(), kinds.join(", "));

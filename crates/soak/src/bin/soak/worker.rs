@@ -11,34 +11,34 @@ use crate::store::Store;
 
 /// What all worker processes share.
 #[derive(Debug, Clone)]
-pub(crate) struct Stall {
+pub(crate) struct WorkerSetup {
     pub(crate) store: Store,
     pub(crate) effects: PathBuf,
     pub(crate) folder: PathBuf,
 }
 
-/// A living worker process. Dropping it kills it.
+/// A running worker process. Dropping it kills it.
 pub(crate) struct Worker {
     child: Child,
 }
 
 /// Longest time that a process may take to exit.
-const END_MAX: Duration = Duration::from_secs(30);
+const EXIT_MAX: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 impl Worker {
     /// Starts a process. Its log is appended to the file of its predecessors.
-    pub(crate) fn spawn(stall: &Stall, name: usize) -> Result<Self, String> {
+    pub(crate) fn spawn(setup: &WorkerSetup, name: usize) -> Result<Self, String> {
         let program = std::env::current_exe().map_err(|error| error.to_string())?;
         let child = Command::new(program)
             .arg("node")
-            .args(stall.store.args())
+            .args(setup.store.args())
             .args(["--name", &name.to_string()])
             .arg("--effects")
-            .arg(&stall.effects)
+            .arg(&setup.effects)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
-            .stderr(Stdio::from(log(&stall.folder, name)?))
+            .stderr(Stdio::from(log(&setup.folder, name)?))
             .spawn()
             .map_err(|error| format!("a worker cannot be started: {error}"))?;
         Ok(Self { child })
@@ -78,8 +78,8 @@ impl Worker {
     pub(crate) fn stop(mut self) -> Result<(), String> {
         self.check()?;
         drop(self.child.stdin.take());
-        let began = Instant::now();
-        while began.elapsed() < END_MAX {
+        let started_at = Instant::now();
+        while started_at.elapsed() < EXIT_MAX {
             match self.child.try_wait().map_err(|error| error.to_string())? {
                 Some(status) if status.success() => return Ok(()),
                 Some(status) => return Err(format!("a worker failed ({status})")),
