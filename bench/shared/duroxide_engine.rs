@@ -1,4 +1,4 @@
-//! A node and a client of Duroxide as an engine. The same source is compiled against this project
+//! The Duroxide engine: a node and a client. The same source is compiled against this project
 //! and against the published 0.1.32.
 
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use duroxide::runtime::{OrchestrationStatus, Runtime, RuntimeOptions};
 
 use crate::workflows::{INBOX, activities, orchestrations};
 
-/// Longer than any workload waits.
-const PATIENCE: Duration = Duration::from_secs(600);
-/// For engines that poll for a change of the status.
+/// Longest wait for an instance: longer than any workload needs.
+const WAIT_MAX: Duration = Duration::from_secs(600);
+/// Poll interval of versions that poll for status changes.
 const STATUS_POLL: Duration = Duration::from_millis(20);
 const SHUTDOWN_MS: u64 = 5_000;
 
@@ -34,7 +34,7 @@ impl DuroxideEngine {
         Self { client: Client::new(store), runtime, statements: None }
     }
 
-    /// Says how the statements of the store are counted.
+    /// Sets the function that reads the statement counter of the store.
     #[allow(dead_code, reason = "only one of the two engines counts")]
     pub(crate) fn counting(mut self, statements: fn() -> u64) -> Self {
         self.statements = Some(statements);
@@ -50,7 +50,7 @@ impl Engine for DuroxideEngine {
     }
 
     async fn finish(&self, id: &str) -> Result<String, Failure> {
-        let status = self.client.wait_for_orchestration(id, PATIENCE).await;
+        let status = self.client.wait_for_orchestration(id, WAIT_MAX).await;
         match status.map_err(|error| format!("{id}: {error}"))? {
             OrchestrationStatus::Completed { output, .. } => Ok(output),
             other => Err(format!("{id}: {other:?}")),
@@ -62,8 +62,8 @@ impl Engine for DuroxideEngine {
         sent.map_err(|error| format!("{id}: {error}"))
     }
 
-    async fn quiet(&self, id: &str) -> Result<(), Failure> {
-        let changed = self.client.wait_for_status_change(id, 0, STATUS_POLL, PATIENCE).await;
+    async fn wait_until_idle(&self, id: &str) -> Result<(), Failure> {
+        let changed = self.client.wait_for_status_change(id, 0, STATUS_POLL, WAIT_MAX).await;
         changed.map(drop).map_err(|error| format!("{id}: {error}"))
     }
 

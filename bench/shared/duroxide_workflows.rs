@@ -1,4 +1,4 @@
-//! The workflows in the words of Duroxide. The same source is compiled against this project and
+//! The workflows written for Duroxide. The same source is compiled against this project and
 //! against the published 0.1.32.
 
 use std::time::Duration;
@@ -7,10 +7,10 @@ use bench_harness::job::{number, two_numbers};
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
 
-/// The inbox of instances that wait for events.
+/// The event queue of instances that wait for events.
 pub(crate) const INBOX: &str = "inbox";
 
-/// The activities: one adds one, one returns what it was given, one waits so many milliseconds.
+/// The activities: add one, return the input, wait for the given number of milliseconds.
 pub(crate) fn activities() -> ActivityRegistry {
     ActivityRegistry::builder()
         .register("add_one", |_ctx: ActivityContext, input: String| async move {

@@ -13,7 +13,7 @@ use figures::Figures;
 /// The stored figures.
 const STORED: &str = "bench/gate/figures.txt";
 
-/// Compares, or stores what is found.
+/// Compares the counts with the stored figures, or stores them with `--bless`.
 pub(crate) fn run() -> Result<(), String> {
     let bless = std::env::args().skip(2).any(|argument| argument == "--bless");
     valgrind::require()?;

@@ -1,20 +1,20 @@
-//! The command line of both programs: `NAME COUNT`, or nothing for a list.
+//! The command line of both programs: `NAME COUNT`, or no arguments for a list.
 
 use crate::{PROGRAMS, Program};
 
-/// What is asked for.
+/// A parsed command line.
 #[derive(Debug)]
 pub enum Request {
-    /// The names of the programs with the counts to compare.
+    /// Print the programs with the counts to compare.
     List,
-    /// One program.
+    /// Run one program this many times.
     Run(&'static Program, u64),
 }
 
 /// Reads the command line.
 ///
 /// # Errors
-/// When there is no such program.
+/// When the program is unknown or the count is not a number.
 pub fn read() -> Result<Request, String> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [name, count] = arguments.as_slice() else { return Ok(Request::List) };

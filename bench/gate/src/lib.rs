@@ -1,5 +1,5 @@
-//! Hot paths as small programs. Each does its preparation, whatever the count, and then its
-//! operation as often as requested: the difference between two counts is the cost of operations.
+//! Hot paths as small programs. Each prepares the same state for every count and then repeats its
+//! operation `count` times: the difference between two counts is the cost of the operations.
 
 pub mod command;
 mod programs;

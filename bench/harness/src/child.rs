@@ -8,19 +8,19 @@ use crate::options::Options;
 use crate::prefixed::Prefixed;
 use crate::{Case, Opener, Sample, Workload, workloads};
 
-/// Time for threads of an engine to end with the program.
-const ENDING: std::time::Duration = std::time::Duration::from_secs(5);
+/// Longest wait for the threads of an engine when the program exits.
+const SHUTDOWN_MAX: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// One run, as the command line asks for it.
+/// One run, as the command line describes it.
 #[derive(Debug)]
 pub struct Run {
     /// Name of the engine.
     pub engine: String,
-    /// What is run.
+    /// The workload and its size.
     pub case: Case,
-    /// A store that exists; a new one otherwise.
+    /// Folder of an existing store; `None` creates a new store.
     pub folder: Option<PathBuf>,
-    /// Beginning of the ids of instances.
+    /// Prefix of all instance ids.
     pub prefix: Option<String>,
 }
 
@@ -28,7 +28,7 @@ impl Run {
     /// Reads the arguments after `run`.
     ///
     /// # Errors
-    /// When they make no sense.
+    /// When an argument is unknown, missing or malformed.
     pub fn read(arguments: Vec<String>) -> Result<Self, String> {
         let mut options = Options::new(arguments);
         let engine = options.required("--engine")?;
@@ -43,12 +43,12 @@ impl Run {
     /// Runs it on one of these engines.
     ///
     /// # Errors
-    /// When there is no such engine, or it cannot do or start this.
+    /// When the engine is unknown, does not support the workload, or fails to start.
     pub fn sample(&self, openers: &[&dyn Opener]) -> Result<Sample, String> {
         let found = openers.iter().find(|opener| opener.name() == self.engine);
         let opener = *found.ok_or_else(|| format!("no engine {}", self.engine))?;
-        if !opener.can(&self.case.workload.job(self.case.size)) {
-            return Err(format!("{} cannot do {}", self.engine, self.case.workload.name()));
+        if !opener.supports(&self.case.workload.job(self.case.size)) {
+            return Err(format!("{} does not support {}", self.engine, self.case.workload.name()));
         }
         match &self.prefix {
             None => self.in_folder(opener),
@@ -70,12 +70,12 @@ impl Run {
     }
 }
 
-// With the runtime end all tasks that an engine leaves behind.
+// Shutting the runtime down also cancels the tasks that an engine leaves behind.
 fn block_on<T>(future: impl Future<Output = T>) -> Result<T, String> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
     let output = runtime.block_on(future);
-    runtime.shutdown_timeout(ENDING);
+    runtime.shutdown_timeout(SHUTDOWN_MAX);
     Ok(output)
 }
 

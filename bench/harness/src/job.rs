@@ -1,6 +1,6 @@
-//! What a workflow of a workload does, and what must come out of it.
+//! The workflows of the workloads and the results they must return.
 
-/// One workflow. Engines run it with their own means; all of them must give [`Job::result`].
+/// One workflow. Each engine runs it with its own API; all of them must return [`Job::result`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Job {
     /// Steps one after another; each adds one.
@@ -18,7 +18,7 @@ pub enum Job {
         /// How many.
         width: u64,
     },
-    /// Steps all at once that each wait for something outside.
+    /// Steps all at once that each wait for an external system.
     Waits {
         /// How many.
         count: u64,
@@ -49,7 +49,7 @@ pub enum Job {
         /// How many.
         rounds: u64,
     },
-    /// Steps one after another that take and return a text.
+    /// Steps one after another that receive and return a text.
     Payload {
         /// How many.
         steps: u64,
@@ -92,7 +92,7 @@ impl Job {
         format!("{first} {second}")
     }
 
-    /// What must come out.
+    /// The expected result.
     pub fn result(&self) -> String {
         let number = match *self {
             Self::Chain { steps } => steps,

@@ -1,7 +1,7 @@
 //! Workloads and measurements that are the same for every engine.
 //!
-//! An engine implements [`Engine`] and [`Opener`]; [`child::Run`] runs one workload once and gives
-//! one [`Sample`].
+//! An engine implements [`Engine`] and [`Opener`]; [`child::Run`] runs one workload once and
+//! returns one [`Sample`].
 
 pub mod child;
 pub mod engine;

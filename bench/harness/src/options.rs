@@ -1,24 +1,24 @@
-//! `--name value` and `--flag` on the command line.
+//! Parses `--name value` and `--flag` on the command line. Each call consumes what it returns.
 
-/// The arguments that are left.
+/// The arguments that are not consumed yet.
 #[derive(Debug)]
 pub struct Options {
     rest: Vec<String>,
 }
 
 impl Options {
-    /// Reads these arguments.
+    /// Starts with these arguments.
     pub fn new(arguments: impl IntoIterator<Item = String>) -> Self {
         Self { rest: arguments.into_iter().collect() }
     }
 
-    /// Takes a flag.
+    /// Whether the flag is present.
     pub fn flag(&mut self, name: &str) -> bool {
         let found = self.rest.iter().position(|argument| argument == name);
         found.map(|at| self.rest.remove(at)).is_some()
     }
 
-    /// Takes the value of an option.
+    /// The value of an option.
     pub fn value(&mut self, name: &str) -> Result<Option<String>, String> {
         let Some(at) = self.rest.iter().position(|argument| argument == name) else {
             return Ok(None);
@@ -30,24 +30,24 @@ impl Options {
         Ok(Some(self.rest.remove(at)))
     }
 
-    /// Takes the value of an option that must be there.
+    /// The value of a required option.
     pub fn required(&mut self, name: &str) -> Result<String, String> {
         self.value(name)?.ok_or_else(|| format!("{name} is missing"))
     }
 
-    /// Takes a number.
+    /// The value of an option as a number.
     pub fn number(&mut self, name: &str) -> Result<Option<u64>, String> {
         let text = self.value(name)?;
         let parse = |text: String| text.parse().map_err(|_| format!("{name}: not a number"));
         text.map(parse).transpose()
     }
 
-    /// Takes a list with commas.
+    /// The value of an option as a comma-separated list.
     pub fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, String> {
         Ok(self.value(name)?.map(|text| text.split(',').map(str::to_owned).collect()))
     }
 
-    /// Complains about what nobody took.
+    /// Fails if an argument was not consumed.
     pub fn done(self) -> Result<(), String> {
         if self.rest.is_empty() {
             return Ok(());
@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_taken_once() {
+    fn each_option_is_consumed_once() {
         let mut options = options("--quick --only a,b --size 7");
         assert!(options.flag("--quick"));
         assert!(!options.flag("--quick"));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_knows_is_refused() {
+    fn unknown_and_malformed_options_are_refused() {
         assert!(options("--what").done().is_err());
         assert!(options("--size").number("--size").is_err());
         assert!(options("--size x").number("--size").is_err());

@@ -1,17 +1,17 @@
-//! Which PostgreSQL server the engines use, and what keeps their runs apart.
+//! The PostgreSQL server of the engines and the schema of each run.
 
 use std::path::Path;
 
-/// Environment variable that names the server; the driver sets it to a throw-away one.
+/// Environment variable with the URL of the server; the driver sets it to a throw-away server.
 pub const URL_VARIABLE: &str = "DUROXIDE_PG_URL";
 
-/// What an answered commit survives on the server of the driver.
+/// Durability of a commit on the server that the driver starts.
 pub const DURABILITY: &str = "PostgreSQL, fsync and synchronous_commit on";
 
-/// The server.
+/// The URL of the server.
 ///
 /// # Errors
-/// When the environment names none.
+/// When the environment variable is not set.
 pub fn url() -> Result<String, String> {
     std::env::var(URL_VARIABLE)
         .map_err(|_unset| format!("{URL_VARIABLE} names no server; `--store postgres` starts one"))

@@ -1,4 +1,4 @@
-//! Ids that do not meet those of an earlier run on the same store.
+//! Prefixes instance ids, so that they differ from those of an earlier run on the same store.
 
 use std::path::Path;
 
@@ -6,11 +6,11 @@ use async_trait::async_trait;
 
 use crate::{Engine, Failure, Job, Opener};
 
-/// Puts something before every id.
+/// An opener whose engines prefix every instance id.
 pub struct Prefixed<'a> {
-    /// The engine behind it.
+    /// Opens the engine that runs the instances.
     pub opener: &'a dyn Opener,
-    /// What is put before.
+    /// The prefix.
     pub prefix: String,
 }
 
@@ -24,8 +24,8 @@ impl Opener for Prefixed<'_> {
         self.opener.durability()
     }
 
-    fn can(&self, job: &Job) -> bool {
-        self.opener.can(job)
+    fn supports(&self, job: &Job) -> bool {
+        self.opener.supports(job)
     }
 
     async fn open(&self, folder: &Path) -> Result<Box<dyn Engine>, Failure> {
@@ -59,8 +59,8 @@ impl Engine for PrefixedEngine {
         self.engine.signal(&self.id(id), value).await
     }
 
-    async fn quiet(&self, id: &str) -> Result<(), Failure> {
-        self.engine.quiet(&self.id(id)).await
+    async fn wait_until_idle(&self, id: &str) -> Result<(), Failure> {
+        self.engine.wait_until_idle(&self.id(id)).await
     }
 
     fn statements(&self) -> Option<u64> {

@@ -1,4 +1,4 @@
-//! What one run of one workload gave.
+//! The result of one run of one workload.
 
 use std::collections::BTreeMap;
 
@@ -9,21 +9,21 @@ use serde::{Deserialize, Serialize};
 pub struct Sample {
     /// Engine and store.
     pub engine: String,
-    /// What an answered commit survives.
+    /// Which failures a committed transaction survives.
     pub durability: String,
     /// The workload.
     pub workload: String,
     /// Its size.
     pub size: u64,
-    /// What is counted: workflows, steps, events.
+    /// The unit that is counted: workflows, steps, events.
     pub unit: String,
-    /// How many were done.
+    /// How many units the run completed.
     pub count: u64,
     /// How long it took.
     pub seconds: f64,
-    /// Processor time of the whole process meanwhile.
+    /// Processor time of the whole process during the run.
     pub cpu_seconds: f64,
-    /// Workflows that ended otherwise than they must, or did not end.
+    /// Workflows that failed, returned a wrong result or never completed.
     pub failed: u64,
     /// The first of these failures.
     pub failure: Option<String>,
@@ -37,7 +37,7 @@ impl Sample {
         if self.seconds > 0.0 { self.count as f64 / self.seconds } else { 0.0 }
     }
 
-    /// A further figure.
+    /// Adds a further figure.
     pub fn with(mut self, name: &str, value: f64) -> Self {
         self.figures.insert(name.to_owned(), value);
         self

@@ -1,11 +1,11 @@
 //! Small statistics.
 
-/// The middle one; zero of nothing.
+/// The median; zero for an empty slice.
 pub fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which this share of the others lies.
+/// The value below which this share of the values lies, interpolated.
 pub fn quantile(values: &[f64], share: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -16,7 +16,7 @@ pub fn quantile(values: &[f64], share: f64) -> f64 {
     below + (above - below) * at.fract()
 }
 
-/// Distance between the best and the worst as a share of the median.
+/// Difference between the largest and the smallest value as a share of the median.
 pub fn spread(values: &[f64]) -> f64 {
     let middle = median(values);
     if middle == 0.0 {
@@ -25,7 +25,7 @@ pub fn spread(values: &[f64]) -> f64 {
     (quantile(values, 1.0) - quantile(values, 0.0)) / middle
 }
 
-/// Slope of the straight line through the points that misses them least.
+/// Slope of the least-squares line through the points.
 pub fn slope(points: &[(f64, f64)]) -> f64 {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_and_a_power_are_found_again() {
+    fn a_fit_recovers_a_line_and_a_power_law() {
         assert!((slope(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]) - 2.0).abs() < 1e-9);
         let square: Vec<(f64, f64)> = (1..9).map(f64::from).map(|x| (x, x * x)).collect();
         assert!((exponent(&square) - 2.0).abs() < 1e-9);

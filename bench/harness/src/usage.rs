@@ -1,4 +1,4 @@
-//! What this process has used, as the kernel counts it. Zero where it does not say.
+//! Resource usage of this process as the kernel reports it; zero where it reports none.
 
 use std::fs;
 use std::path::Path;
@@ -6,16 +6,16 @@ use std::path::Path;
 /// Processor time, wake-ups and memory of this process.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Usage {
-    /// Processor time of all living threads.
+    /// Processor time of all running threads.
     pub cpu_seconds: f64,
-    /// How often a thread gave up the processor to wait.
+    /// Voluntary context switches: how often a thread started to wait.
     pub waits: u64,
     /// Memory in use.
     pub resident_bytes: u64,
 }
 
 impl Usage {
-    /// What has been used until now.
+    /// The usage so far.
     pub fn now() -> Self {
         let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
         let mut usage =
@@ -29,16 +29,16 @@ impl Usage {
     }
 }
 
-/// Processor time of the process, ended threads included; in steps of a hundredth of a second.
+/// Processor time of the process including exited threads, at a resolution of 10 ms.
 pub fn process_cpu_seconds() -> f64 {
     let text = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    // The name of the program, in brackets, may hold spaces.
+    // The name of the program, in parentheses, may contain spaces.
     let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     let ticks: f64 = fields.skip(11).take(2).filter_map(|field| field.parse::<f64>().ok()).sum();
     ticks / TICKS_PER_SECOND
 }
 
-/// What Linux counts processor time in.
+/// The unit in which Linux reports processor time.
 const TICKS_PER_SECOND: f64 = 100.0;
 
 /// Bytes of all files in a folder.

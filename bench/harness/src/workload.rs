@@ -2,7 +2,7 @@
 
 use crate::Job;
 
-/// One workload. Its size is given beside it.
+/// One workload. [`Case`] adds its size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Workload {
     /// Workflows of five steps, 50 at a time.
@@ -15,7 +15,7 @@ pub enum Workload {
     Chain,
     /// One workflow of many steps, all at once.
     FanOut,
-    /// One workflow of many steps, all at once, that wait for something outside.
+    /// One workflow of many steps, all at once, that wait for an external system.
     Waits,
     /// One workflow with children and grandchildren, `size` children each.
     Tree,
@@ -25,15 +25,15 @@ pub enum Workload {
     Events,
     /// One instance that continues as new.
     Loop,
-    /// Steps that take and return 100 KB.
+    /// Steps that receive and return 100 KB.
     Payload100k,
-    /// Steps that take and return 1 MB.
+    /// Steps that receive and return 1 MB.
     Payload1m,
     /// Starts as fast as they are accepted.
     Burst,
-    /// An instance with `size` events goes on after a restart.
+    /// An instance with `size` events resumes after a restart.
     ColdReplay,
-    /// A node with `size` waiting instances and nothing to do.
+    /// An idle node with `size` waiting instances.
     Idle,
     /// Memory of a node that has run `size` instances which now wait.
     Memory,
@@ -44,7 +44,7 @@ pub enum Workload {
 pub struct Case {
     /// The workload.
     pub workload: Workload,
-    /// How much of it.
+    /// Its size; each workload says what it means.
     pub size: u64,
 }
 
@@ -91,7 +91,7 @@ impl Workload {
         }
     }
 
-    /// What is counted.
+    /// The unit that is counted.
     pub fn unit(self) -> &'static str {
         match self {
             Self::Small50 | Self::Small500 | Self::Latency => "workflows",
@@ -113,7 +113,7 @@ impl Workload {
         found.copied().ok_or_else(|| format!("unknown workload {name}"))
     }
 
-    /// A job that needs everything the workload needs, to ask engines whether they can.
+    /// A job with every feature that the workload needs, to check which engines support it.
     pub fn job(self, size: u64) -> Job {
         match self {
             Self::Small50 | Self::Small500 => Job::Chain { steps: 5 },
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_lead_back() {
+    fn each_name_identifies_its_workload() {
         for workload in Workload::ALL {
             assert_eq!(Workload::named(workload.name()), Ok(*workload));
         }

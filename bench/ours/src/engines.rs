@@ -33,15 +33,15 @@ const DEFAULT: OursSqlite = OursSqlite {
     counted: false,
 };
 
-/// A file, with the defaults of the project but for what is named.
+/// A SQLite file with the defaults of the project except for these fields.
 struct OursSqlite {
     name: &'static str,
     synchronous: Synchronous,
     /// Executions kept between turns.
     warm_max: Option<usize>,
-    /// Nodes with connections of their own, as if they were processes.
+    /// Nodes, each with separate connections, like separate processes.
     nodes: usize,
-    /// Whether statements are counted, which costs a little.
+    /// Whether the store counts its statements, which costs a little time.
     counted: bool,
 }
 
@@ -53,12 +53,12 @@ impl Opener for OursSqlite {
 
     fn durability(&self) -> &'static str {
         match self.synchronous {
-            Synchronous::Full => "SQLite WAL, log flushed before each answer",
+            Synchronous::Full => "SQLite WAL, log flushed before each commit returns",
             Synchronous::Normal => "SQLite WAL, synchronous=NORMAL",
         }
     }
 
-    fn can(&self, _job: &Job) -> bool {
+    fn supports(&self, _job: &Job) -> bool {
         true
     }
 
@@ -68,7 +68,7 @@ impl Opener for OursSqlite {
         for _ in 1..self.nodes {
             others.push(Box::new(self.node(folder).await?));
         }
-        Ok(Nodes::of(first, others))
+        Ok(Nodes::combine(first, others))
     }
 }
 
@@ -102,8 +102,8 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// One engine of all of them.
-    pub(crate) fn of(first: DuroxideEngine, others: Vec<Box<dyn Engine>>) -> Box<dyn Engine> {
+    /// Combines the nodes into one engine.
+    pub(crate) fn combine(first: DuroxideEngine, others: Vec<Box<dyn Engine>>) -> Box<dyn Engine> {
         if others.is_empty() {
             return Box::new(first);
         }
@@ -125,8 +125,8 @@ impl Engine for Nodes {
         self.first.signal(id, value).await
     }
 
-    async fn quiet(&self, id: &str) -> Result<(), Failure> {
-        self.first.quiet(id).await
+    async fn wait_until_idle(&self, id: &str) -> Result<(), Failure> {
+        self.first.wait_until_idle(id).await
     }
 
     async fn stop(&self) -> Result<(), Failure> {

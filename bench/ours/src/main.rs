@@ -24,14 +24,14 @@ fn main() -> ExitCode {
     let command = arguments.first().filter(|first| !first.starts_with('-')).cloned();
     let Some(command) = command else { return driver::main(arguments) };
     arguments.remove(0);
-    let said = match command.as_str() {
+    let outcome = match command.as_str() {
         "run" => run(arguments),
         "seed" => seed::main(arguments),
         "list" => Ok(list()),
         "help" => Ok(driver::HELP.to_owned()),
         unknown => Err(format!("unknown command {unknown}; try help")),
     };
-    match said {
+    match outcome {
         Ok(text) => {
             println!("{text}");
             ExitCode::SUCCESS

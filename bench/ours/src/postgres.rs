@@ -12,10 +12,10 @@ use duroxide_pg::PostgresProvider;
 use crate::duroxide_engine::DuroxideEngine;
 use crate::engines::Nodes;
 
-/// A schema of its own on the server that the environment names, with the defaults of the project.
+/// The defaults of the project, in a separate schema of the server that the environment names.
 pub(crate) struct OursPostgres {
     pub(crate) name: &'static str,
-    /// Nodes with connections of their own, as if they were processes.
+    /// Nodes, each with separate connections, like separate processes.
     pub(crate) nodes: usize,
 }
 
@@ -29,7 +29,7 @@ impl Opener for OursPostgres {
         DURABILITY
     }
 
-    fn can(&self, _job: &Job) -> bool {
+    fn supports(&self, _job: &Job) -> bool {
         true
     }
 
@@ -39,7 +39,7 @@ impl Opener for OursPostgres {
         for _ in 1..self.nodes {
             others.push(Box::new(node(folder).await?));
         }
-        Ok(Nodes::of(first, others))
+        Ok(Nodes::combine(first, others))
     }
 }
 

@@ -1,6 +1,6 @@
-//! A store with many instances: `seed --kind finished --count N --folder F`.
+//! Creates a store with many instances: `seed --kind finished --count N --folder F`.
 //!
-//! One instance is run for real; its rows are copied by SQL under other ids.
+//! The engine runs one instance; SQL copies its rows under other ids.
 
 use std::path::Path;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use rusqlite::Connection;
 
 use crate::template;
 
-/// Tables that hold what an instance leaves behind.
+/// Tables with the rows of a completed or waiting instance.
 const TABLES: &[&str] = &["instances", "executions", "history"];
 
-/// How long and how often the provider is waited for.
+/// Pause between attempts to lock the file while the provider closes it, and their number.
 const CLOSING_PAUSE: Duration = Duration::from_millis(50);
 const CLOSING_TRIES: usize = 200;
 
-/// Makes the store.
+/// Creates the store.
 pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
     let mut options = Options::new(arguments);
     let kind = options.required("--kind")?;
@@ -38,8 +38,8 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
 
 fn copy(path: &Path, count: i64) -> rusqlite::Result<usize> {
     let conn = Connection::open(path)?;
-    leave_the_log(&conn)?;
-    // Speed matters here and safety does not: a store that was not finished is made again.
+    disable_journal(&conn)?;
+    // Speed matters here and durability does not: an incomplete store is created again.
     conn.execute_batch("PRAGMA synchronous = OFF; PRAGMA cache_size = -262144; BEGIN;")?;
     let mut rows = 0;
     for table in TABLES {
@@ -49,8 +49,8 @@ fn copy(path: &Path, count: i64) -> rusqlite::Result<usize> {
     Ok(rows)
 }
 
-// Threads of the provider may still be closing the file.
-fn leave_the_log(conn: &Connection) -> rusqlite::Result<()> {
+// Retries because threads of the provider may still be closing the file.
+fn disable_journal(conn: &Connection) -> rusqlite::Result<()> {
     for _ in 0..CLOSING_TRIES {
         let mode = conn.query_row("PRAGMA journal_mode = OFF", [], |row| row.get::<_, String>(0));
         if mode.is_ok_and(|mode| mode == "off") {
@@ -61,7 +61,7 @@ fn leave_the_log(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("PRAGMA journal_mode = OFF")
 }
 
-// Ids of the same length in ascending order: the index grows at its end.
+// Ids of equal length in ascending order append to the end of the index.
 fn copy_sql(conn: &Connection, table: &str) -> rusqlite::Result<String> {
     let mut columns = conn.prepare("SELECT name FROM pragma_table_info(?1)")?;
     let columns: Vec<String> =
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn copies_have_rows_and_ids_of_their_own() {
+    fn each_copy_has_its_own_rows_and_id() {
         let folder = tempfile::tempdir().unwrap();
         let path = template::run(folder.path(), Job::Chain { steps: 1 }).unwrap();
         // One instance, one execution, four events; three times.

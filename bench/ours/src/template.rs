@@ -1,4 +1,4 @@
-//! One instance that this project has run for real, whose rows others are made of.
+//! Runs one instance whose rows serve as a template for others.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::engines;
 /// Id of the instance.
 pub(crate) const ID: &str = "template";
 
-/// Makes a store in `folder` and runs the job there: to its end, or until it waits.
+/// Creates a store in `folder` and runs the job there until it completes or waits.
 pub(crate) fn run(folder: &Path, job: Job) -> Result<PathBuf, String> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
@@ -18,13 +18,13 @@ pub(crate) fn run(folder: &Path, job: Job) -> Result<PathBuf, String> {
         let engine = engines::ALL[0].open(folder).await?;
         engine.start(ID, &job).await?;
         if matches!(job, Job::ChainThenWait { .. }) {
-            engine.quiet(ID).await?;
+            engine.wait_until_idle(ID).await?;
         } else {
             engine.finish(ID).await?;
         }
         engine.stop().await
     })?;
-    // Its threads have ended, so the file is nobody's.
+    // Stops its threads, so that no connection holds the file open.
     drop(runtime);
     Ok(folder.join("bench.db"))
 }

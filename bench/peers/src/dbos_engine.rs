@@ -1,4 +1,4 @@
-//! dbos on PostgreSQL as an engine.
+//! The dbos engine on PostgreSQL.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -9,9 +9,9 @@ use bench_harness::postgres::{DURABILITY, schema, url};
 use bench_harness::{Engine, Failure, Job, Opener};
 use dbos::{Config, DBOS, StartOptions, WorkflowHandle};
 
-use crate::dbos_workflows::{Workflow, Wrong, register};
+use crate::dbos_workflows::{InvalidInput, Workflow, register};
 
-/// A schema of its own on the server that the environment names, with its defaults.
+/// dbos with its defaults, in a separate schema of the server that the environment names.
 pub(crate) struct DbosPostgres;
 
 #[async_trait]
@@ -24,7 +24,7 @@ impl Opener for DbosPostgres {
         DURABILITY
     }
 
-    fn can(&self, job: &Job) -> bool {
+    fn supports(&self, job: &Job) -> bool {
         matches!(job, Job::Chain { .. } | Job::FanOut { .. })
     }
 
@@ -44,8 +44,8 @@ struct Dbos {
     dbos: DBOS,
     chain: Workflow,
     fan_out: Workflow,
-    /// A handle knows of the end of its workflow without asking the store.
-    handles: Mutex<HashMap<String, WorkflowHandle<String, Wrong>>>,
+    /// A handle observes the completion of its workflow without a query.
+    handles: Mutex<HashMap<String, WorkflowHandle<String, InvalidInput>>>,
 }
 
 #[async_trait]
@@ -70,10 +70,10 @@ impl Engine for Dbos {
     }
 
     async fn signal(&self, id: &str, _value: u64) -> Result<(), Failure> {
-        Err(format!("{id} takes no events"))
+        Err(format!("{id} accepts no events"))
     }
 
-    async fn quiet(&self, id: &str) -> Result<(), Failure> {
+    async fn wait_until_idle(&self, id: &str) -> Result<(), Failure> {
         Err(format!("{id} never waits"))
     }
 

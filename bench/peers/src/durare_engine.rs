@@ -1,4 +1,4 @@
-//! durare on SQLite as an engine.
+//! The durare engine on SQLite.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -13,9 +13,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 
 use crate::durare_workflows::{STATUS, TOPIC, register};
 
-const PATIENCE: Duration = Duration::from_secs(600);
+const WAIT_MAX: Duration = Duration::from_secs(600);
 const SHUTDOWN: Duration = Duration::from_secs(1);
-/// What its own `connect` chooses.
+/// The values that its own `connect` uses.
 const CONNECTIONS: u32 = 5;
 const BUSY: Duration = Duration::from_secs(5);
 
@@ -35,11 +35,11 @@ impl Opener for DurareSqlite {
         if self.full { "SQLite WAL, synchronous=FULL" } else { "SQLite WAL, synchronous=NORMAL" }
     }
 
-    fn can(&self, job: &Job) -> bool {
+    fn supports(&self, job: &Job) -> bool {
         !matches!(job, Job::Loop { .. } | Job::Waits { .. })
     }
 
-    // The same pool as its own `connect` makes, but for the level of durability.
+    // The same pool as its own `connect` creates, except for the durability level.
     async fn open(&self, folder: &Path) -> Result<Box<dyn Engine>, Failure> {
         let url = format!("sqlite://{}", folder.join("bench.db").display());
         let level = if self.full { SqliteSynchronous::Full } else { SqliteSynchronous::Normal };
@@ -63,7 +63,7 @@ impl Opener for DurareSqlite {
 
 struct Durare {
     engine: DurableEngine,
-    /// A handle knows of the end of its workflow without asking the store.
+    /// A handle observes the completion of its workflow without a query.
     handles: Mutex<HashMap<String, WorkflowHandle<String>>>,
 }
 
@@ -90,9 +90,9 @@ impl Engine for Durare {
         self.engine.send(id, value, TOPIC).await.map_err(text)
     }
 
-    async fn quiet(&self, id: &str) -> Result<(), Failure> {
+    async fn wait_until_idle(&self, id: &str) -> Result<(), Failure> {
         let status: Option<String> =
-            self.engine.get_event(id, STATUS, PATIENCE).await.map_err(text)?;
+            self.engine.get_event(id, STATUS, WAIT_MAX).await.map_err(text)?;
         status.map(drop).ok_or_else(|| format!("{id} never waited"))
     }
 

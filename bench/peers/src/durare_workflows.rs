@@ -1,4 +1,4 @@
-//! The workflows in the words of durare.
+//! The workflows written for durare.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use futures_util::future::join_all;
 
 /// The topic of instances that wait for events.
 pub(crate) const TOPIC: &str = "inbox";
-/// The key under which an instance says that it waits.
+/// The key that an instance sets when it waits.
 pub(crate) const STATUS: &str = "status";
 
-const PATIENCE: Duration = Duration::from_secs(3600);
+const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 /// One workflow for each job.
 pub(crate) fn register(engine: &mut DurableEngine) {
@@ -110,6 +110,6 @@ async fn payload(ctx: DurableContext, input: String) -> Result<String> {
 }
 
 async fn received(ctx: &DurableContext) -> Result<u64> {
-    let sent: Option<u64> = ctx.recv(TOPIC, PATIENCE).await?;
+    let sent: Option<u64> = ctx.recv(TOPIC, WAIT_MAX).await?;
     sent.ok_or_else(|| Error::app("no event came"))
 }

@@ -17,7 +17,7 @@ use crate::postgres::DuroxidePostgres;
 /// The engines of this program.
 pub(crate) const ALL: &[&dyn Opener] = &[
     &DuroxideSqlite { name: "duroxide-0.1.32", poll: None },
-    // The interval that its provider guide calls right for SQLite; its default is 100 ms.
+    // The interval that its provider guide recommends for SQLite; its default is 100 ms.
     &DuroxideSqlite { name: "duroxide-0.1.32-10ms", poll: Some(Duration::from_millis(10)) },
     &DurareSqlite { name: "durare", full: true },
     &DurareSqlite { name: "durare-normal", full: false },
@@ -38,11 +38,11 @@ impl Opener for DuroxideSqlite {
     }
 
     fn durability(&self) -> &'static str {
-        // It asks for a level that SQLite does not know, which SQLite takes for NORMAL.
+        // It sets a level that SQLite does not know, which SQLite treats as NORMAL.
         "SQLite WAL, synchronous=NORMAL"
     }
 
-    fn can(&self, _job: &Job) -> bool {
+    fn supports(&self, _job: &Job) -> bool {
         true
     }
 

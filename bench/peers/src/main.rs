@@ -1,4 +1,4 @@
-//! Measures published engines by the same workloads.
+//! Measures published engines with the same workloads.
 
 mod dbos_engine;
 mod dbos_workflows;

@@ -11,7 +11,7 @@ use duroxide_pg::PostgresProvider;
 
 use crate::duroxide_engine::DuroxideEngine;
 
-/// A schema of its own on the server that the environment names, with its defaults.
+/// Its defaults, in a separate schema of the server that the environment names.
 pub(crate) struct DuroxidePostgres;
 
 #[async_trait]
@@ -24,7 +24,7 @@ impl Opener for DuroxidePostgres {
         DURABILITY
     }
 
-    fn can(&self, _job: &Job) -> bool {
+    fn supports(&self, _job: &Job) -> bool {
         true
     }
 

@@ -1,12 +1,12 @@
-//! Stored figures against those just found.
+//! Compares the stored figures with new counts.
 
 use super::figures::{Count, Figures};
 
-/// What a count of the engine may differ by: it is the same each time.
+/// Tolerance for counts of the engine, which are deterministic.
 const TOLERANCE: f64 = 0.02;
-/// What a count of a store may differ by: random tokens and threads move it a little.
+/// Tolerance for counts of a store: random tokens and threads change them a little.
 const TOLERANCE_STORE: f64 = 0.06;
-/// The same for another compiler or machine, where only a large change says anything.
+/// Tolerance under another compiler or machine, where only a large change is significant.
 const TOLERANCE_ELSEWHERE: f64 = 0.25;
 
 /// Prints all counts; an error names those that grew.
@@ -71,7 +71,7 @@ impl Verdict {
 fn judge(stored: &Figures, count: &Count, tolerance: f64) -> Verdict {
     let Some(known) = find(stored, &count.name) else { return Verdict::New };
     let change = count.value / known.value.max(1.0) - 1.0;
-    // Less than one allocation or a few instructions is no change, whatever share it is.
+    // A difference below one allocation or instruction is no change, whatever its share.
     let small = (count.value - known.value).abs() < 1.0;
     match change {
         _ if small => Verdict::Same(change),

@@ -53,12 +53,12 @@ impl<'a> Program<'a> {
     }
 }
 
-/// What a program prints.
+/// The standard output of a program.
 pub(super) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{command:?} failed ({}): {said}", output.status));
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed ({}): {stderr}", output.status));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

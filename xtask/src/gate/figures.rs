@@ -1,11 +1,11 @@
-//! Figures as a text: the compiler first, then `name kind count` in each line.
+//! The format of the figures: the compiler in the first line, then lines of `name kind count`.
 
 use std::process::Command;
 
-/// What was counted, or what is stored.
+/// Counted or stored figures.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Figures {
-    /// Version of the compiler: another one makes other instructions.
+    /// Version of the compiler; another version generates other instructions.
     pub(super) compiler: String,
     /// The counts.
     pub(super) counts: Vec<Count>,
@@ -14,9 +14,9 @@ pub(super) struct Figures {
 /// One count.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Count {
-    /// Name of the hot path and what was counted.
+    /// Name of the hot path and the kind of count.
     pub(super) name: String,
-    /// For each operation.
+    /// Count per operation.
     pub(super) value: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Counting instructions with callgrind.
+//! Counts instructions with callgrind.
 
 use std::path::Path;
 use std::process::Command;
@@ -32,15 +32,15 @@ pub(super) fn instructions(program: &Path, arguments: &[&str]) -> Result<u64, St
         .arg(program)
         .args(arguments);
     let output = command.output().map_err(|error| format!("valgrind: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(format!("{arguments:?} under valgrind failed: {said}"));
+        return Err(format!("{arguments:?} under valgrind failed: {stderr}"));
     }
-    collected(&said).ok_or_else(|| format!("valgrind did not say what it counted: {said}"))
+    collected(&stderr).ok_or_else(|| format!("valgrind printed no count: {stderr}"))
 }
 
-fn collected(said: &str) -> Option<u64> {
-    let line = said.lines().find_map(|line| line.split_once("Collected :"));
+fn collected(stderr: &str) -> Option<u64> {
+    let line = stderr.lines().find_map(|line| line.split_once("Collected :"));
     line?.1.trim().parse().ok()
 }
 
@@ -49,9 +49,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_count_is_found_in_what_callgrind_says() {
-        let said = "==7== Events    : Ir\n==7== Collected : 123456\n==7==\n";
-        assert_eq!(collected(said), Some(123_456));
+    fn the_count_is_read_from_the_output_of_callgrind() {
+        let stderr = "==7== Events    : Ir\n==7== Collected : 123456\n==7==\n";
+        assert_eq!(collected(stderr), Some(123_456));
         assert_eq!(collected("nothing"), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Runs one program, to be watched from outside.
+//! Runs one program; the caller counts its instructions.
 
 use std::process::ExitCode;
 

@@ -17,37 +17,37 @@ pub(super) fn warm_step(count: u64, ready: &mut dyn FnMut()) -> Result<(), Strin
     let (mut execution, _) = chain()?;
     ready();
     for step in 0..count {
-        take_step(&mut execution, step)?;
+        run_step(&mut execution, step)?;
     }
     Ok(())
 }
 
-/// A chain is opened from its history.
+/// Replays the history of a chain.
 pub(super) fn cold_replay(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
     let (mut execution, mut history) = chain()?;
     for step in 0.. {
         if history.len() >= REPLAYED_EVENTS {
             break;
         }
-        history.extend(take_step(&mut execution, step)?);
+        history.extend(run_step(&mut execution, step)?);
     }
     ready();
     for _ in 0..count {
-        let opened = Execution::open(setup_of_chain(), &history);
+        let opened = Execution::open(chain_setup(), &history);
         let opened = opened.map_err(|details| details.display_message())?;
         if opened.last_event_id() != execution.last_event_id() {
-            return Err("the replay stopped at another event".to_owned());
+            return Err("the replay ended at another event".to_owned());
         }
     }
     Ok(())
 }
 
-/// A thousand activities are scheduled, and all of their results come in one turn.
+/// Schedules a thousand activities and receives all results in one turn.
 pub(super) fn fan_out(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
     let results: Vec<WorkItem> = (2..WIDTH + 2).map(|id| completed(INSTANCE, id)).collect();
     ready();
     for _ in 0..count {
-        let mut execution = begin(setup(|ctx| async move {
+        let mut execution = start_execution(setup(|ctx| async move {
             let calls = (0..WIDTH).map(|_| ctx.schedule_activity("Work", "{\"item\":1}"));
             Ok(ctx.join(calls.collect()).await.len().to_string())
         }))?;
@@ -61,13 +61,13 @@ pub(super) fn fan_out(count: u64, ready: &mut dyn FnMut()) -> Result<(), String>
 }
 
 fn chain() -> Result<(Execution, Vec<Event>), String> {
-    let mut execution = begin(setup_of_chain())?;
+    let mut execution = start_execution(chain_setup())?;
     let events = execution.advance(Vec::new(), NOW_MS).events;
     Ok((execution, events))
 }
 
 // Step 0 completes event 2, the next one event 4, and so on.
-fn take_step(execution: &mut Execution, step: u64) -> Result<Vec<Event>, String> {
+fn run_step(execution: &mut Execution, step: u64) -> Result<Vec<Event>, String> {
     let turn = execution.advance(vec![completed(INSTANCE, 2 + 2 * step)], NOW_MS);
     if turn.worker_items.len() != 1 {
         return Err(format!("step {step}: {:?}", turn.result));
@@ -75,7 +75,7 @@ fn take_step(execution: &mut Execution, step: u64) -> Result<Vec<Event>, String>
     Ok(turn.events)
 }
 
-fn setup_of_chain() -> Setup {
+fn chain_setup() -> Setup {
     setup(|ctx| async move {
         loop {
             ctx.schedule_activity("Work", "{\"item\":1}").await?;
@@ -96,7 +96,7 @@ where
     }
 }
 
-fn begin(setup: Setup) -> Result<Execution, String> {
-    let begun = Execution::begin(setup, started(INSTANCE));
-    begun.map_err(|details| details.display_message())
+fn start_execution(setup: Setup) -> Result<Execution, String> {
+    let execution = Execution::begin(setup, started(INSTANCE));
+    execution.map_err(|details| details.display_message())
 }

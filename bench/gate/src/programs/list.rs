@@ -13,7 +13,7 @@ pub struct Program {
     pub many: u64,
     /// How often each is counted; the smallest count is used.
     pub rounds: u64,
-    /// Prepares, calls the function, and does the operation this often.
+    /// Prepares, calls the function, and repeats the operation this often.
     pub run: Run,
 }
 
@@ -29,12 +29,12 @@ pub const PROGRAMS: &[Program] = &[
     store("sqlite-activity", sqlite::activity),
 ];
 
-// One thread and no randomness: the same count each time.
+// One thread and no randomness: every run counts the same.
 const fn engine(name: &'static str, few: u64, many: u64, run: Run) -> Program {
     Program { name, few, many, rounds: 1, run }
 }
 
-// Random tokens and the switches between threads change a count by a percent or two.
+// Random tokens and thread switches change a count by one or two percent.
 const fn store(name: &'static str, run: Run) -> Program {
     Program { name, few: 50, many: sqlite::PREPARED, rounds: 3, run }
 }

@@ -12,72 +12,72 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::model::{NOW_MS, VERSION, activity as work, completed, scheduled, start, started};
 
-/// Operations that are prepared, however many of them are done. So few that SQLite does not yet
-/// move its log into the file, which it does at moments that depend on what came before.
+/// Operations that every run prepares. So few that SQLite runs no checkpoint, whose timing depends
+/// on earlier writes.
 pub(super) const PREPARED: u64 = 150;
 
 const LEASE: Duration = Duration::from_secs(30);
 const TURNS_PER_FETCH: usize = 50;
 
-/// First turns are committed: two events and one activity each.
+/// Commits first turns: two events and one activity each.
 pub(super) fn commit(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
-    let stand = Stand::new()?;
-    let turns = stand.leased_turns()?;
+    let fixture = Fixture::new()?;
+    let turns = fixture.leased_turns()?;
     ready();
-    for turn in turns.iter().take(at_most(count)) {
-        stand.commit(turn)?;
+    for turn in turns.iter().take(as_usize(count)) {
+        fixture.commit(turn)?;
     }
     Ok(())
 }
 
-/// Turns are fetched, each with a history of two events.
+/// Fetches turns, each with a history of two events.
 pub(super) fn fetch(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
-    let stand = Stand::new()?;
-    for turn in &stand.leased_turns()? {
-        stand.commit(turn)?;
+    let fixture = Fixture::new()?;
+    for turn in &fixture.leased_turns()? {
+        fixture.commit(turn)?;
         let message = completed(&turn.item.instance, 2);
-        stand.run(|store| async move { store.enqueue_for_orchestrator(message, None).await })?;
+        fixture.run(|store| async move { store.enqueue_for_orchestrator(message, None).await })?;
     }
     ready();
     for _ in 0..count {
-        if stand.fetch_turns(1)?.len() != 1 {
+        if fixture.fetch_turns(1)?.len() != 1 {
             return Err("no turn is ready".to_owned());
         }
     }
     Ok(())
 }
 
-/// Activities are fetched and their results stored.
+/// Fetches activities and stores their results.
 pub(super) fn activity(count: u64, ready: &mut dyn FnMut()) -> Result<(), String> {
-    let stand = Stand::new()?;
-    for turn in &stand.leased_turns()? {
-        stand.commit(turn)?;
+    let fixture = Fixture::new()?;
+    for turn in &fixture.leased_turns()? {
+        fixture.commit(turn)?;
     }
     ready();
     for _ in 0..count {
-        let fetched = stand.run(|store| async move {
+        let fetched = fixture.run(|store| async move {
             store.fetch_work_item(LEASE, Duration::ZERO, None, &TagFilter::DefaultOnly).await
         })?;
         let (item, token, _) = fetched.ok_or("no activity is ready")?;
         let result = completed(item.target_instance(), 2);
-        stand.run(|store| async move { store.ack_work_item(&token, Some(result)).await })?;
+        fixture.run(|store| async move { store.ack_work_item(&token, Some(result)).await })?;
     }
     Ok(())
 }
 
-/// A store in a file, with a clock that does not move, driven by one thread.
-struct Stand {
+/// A store in a file with a fixed clock, called from one thread.
+struct Fixture {
     runtime: Runtime,
     store: Arc<SqliteProvider>,
     _folder: TempDir,
 }
 
-impl Stand {
+impl Fixture {
     fn new() -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
         let runtime = Builder::new_current_thread().enable_time().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
-        // The level of durability changes no instruction of ours, but how long the disk takes.
+        // The durability level changes the time that the disk takes, not the instructions of ours.
         let url = format!("sqlite:{}", folder.path().join("gate.db").display());
         let builder = SqliteProvider::builder(&url)
             .with_clock(Arc::new(ManualClock::new(NOW_MS)))
@@ -107,7 +107,7 @@ impl Stand {
             self.run(|store| async move { store.enqueue_for_orchestrator(message, None).await })?;
         }
         let mut turns = Vec::new();
-        while turns.len() < at_most(PREPARED) {
+        while turns.len() < as_usize(PREPARED) {
             let more = self.fetch_turns(TURNS_PER_FETCH)?;
             if more.is_empty() {
                 return Err("a turn is missing".to_owned());
@@ -143,6 +143,6 @@ impl Stand {
     }
 }
 
-fn at_most(count: u64) -> usize {
+fn as_usize(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX)
 }

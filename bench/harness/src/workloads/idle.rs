@@ -1,18 +1,18 @@
-//! What a node costs that has nothing to do, and what an instance costs that waits.
+//! The cost of an idle node and of a waiting instance.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::crowd::start_all;
+use super::many::start_all;
 use crate::usage::Usage;
 use crate::{Engine, Failure, Job, Opener, Sample};
 
-/// Time for a node to come to rest, and time that is measured.
+/// Time for a node to become idle before the measurement, and length of the measurement.
 const SETTLE: Duration = Duration::from_secs(3);
 const MEASURED: Duration = Duration::from_secs(8);
 
-/// Instances are run until they wait.
+/// Runs instances until they wait.
 pub(super) async fn prepare(
     opener: &dyn Opener,
     folder: &Path,
@@ -24,12 +24,12 @@ pub(super) async fn prepare(
         return Err(failure);
     }
     for number in 0..waiting {
-        engine.quiet(&format!("w-{number}")).await?;
+        engine.wait_until_idle(&format!("w-{number}")).await?;
     }
     engine.stop().await
 }
 
-/// A node is opened on a store with this many waiting instances and left alone.
+/// Measures an idle node on a store with this many waiting instances.
 pub(super) async fn idle(
     opener: &dyn Opener,
     folder: &Path,
@@ -39,9 +39,9 @@ pub(super) async fn idle(
     tokio::time::sleep(SETTLE).await;
     let before = Usage::now();
     let statements = engine.statements();
-    let begun = Instant::now();
+    let started = Instant::now();
     tokio::time::sleep(MEASURED).await;
-    let elapsed = begun.elapsed().as_secs_f64();
+    let elapsed = started.elapsed().as_secs_f64();
     let after = Usage::now();
     let statements_after = engine.statements();
     engine.stop().await?;
@@ -60,21 +60,21 @@ pub(super) async fn idle(
     Ok(sample)
 }
 
-/// Memory for each instance of the last quarter: by then caches of the store have filled, if there
-/// are enough instances.
+/// Memory per instance, measured over the last quarter of the instances: with enough instances the
+/// caches of the store are full by then.
 pub(super) async fn memory(engine: &Arc<dyn Engine>, job: Job, size: u64) -> Sample {
     let measured = size / 4;
-    let begun = Instant::now();
+    let started = Instant::now();
     let first = start_all(engine, job, size - measured, 0).await;
-    let resident = rest(engine, size - measured).await;
+    let resident = resident_when_idle(engine, size - measured).await;
     let second = start_all(engine, job, measured, size - measured).await;
-    let resident_after = rest(engine, size).await;
+    let resident_after = resident_when_idle(engine, size).await;
     let mut failures = first.failures;
     failures.extend(second.failures);
     let growth = resident_after as f64 - resident as f64;
     Sample {
         count: size,
-        seconds: begun.elapsed().as_secs_f64(),
+        seconds: started.elapsed().as_secs_f64(),
         failed: failures.len() as u64,
         failure: failures.into_iter().next(),
         ..Sample::default()
@@ -83,10 +83,10 @@ pub(super) async fn memory(engine: &Arc<dyn Engine>, job: Job, size: u64) -> Sam
     .with("resident_bytes", resident_after as f64)
 }
 
-async fn rest(engine: &Arc<dyn Engine>, started: u64) -> u64 {
-    let mut quiet = Ok(());
+async fn resident_when_idle(engine: &Arc<dyn Engine>, started: u64) -> u64 {
+    let mut idle = Ok(());
     for number in 0..started {
-        quiet = quiet.and(engine.quiet(&format!("w-{number}")).await);
+        idle = idle.and(engine.wait_until_idle(&format!("w-{number}")).await);
     }
     tokio::time::sleep(SETTLE).await;
     Usage::now().resident_bytes

@@ -1,7 +1,7 @@
-//! How each workload is run and timed.
+//! Runs and times each workload.
 
-mod crowd;
 mod idle;
+mod many;
 mod messages;
 mod restart;
 mod run;

@@ -1,16 +1,16 @@
-//! An instance goes on after its engine was closed and opened again.
+//! An instance resumes after its engine was stopped and started again.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::crowd::checked;
+use super::many::check_result;
 use crate::job::SIGNAL;
 use crate::{Engine, Failure, Job, Opener, Sample};
 
 const ID: &str = "replayed";
 
-/// An instance is run until it waits.
+/// Runs an instance until it waits.
 pub(super) async fn prepare(
     opener: &dyn Opener,
     folder: &Path,
@@ -18,29 +18,29 @@ pub(super) async fn prepare(
 ) -> Result<(), Failure> {
     let engine = opener.open(folder).await?;
     engine.start(ID, &Job::ChainThenWait { steps: events / 2 }).await?;
-    engine.quiet(ID).await?;
+    engine.wait_until_idle(ID).await?;
     engine.stop().await
 }
 
-/// The clock runs from the opening of the store to the end of the instance.
+/// The time runs from the opening of the store until the instance completes.
 pub(super) async fn cold_replay(
     opener: &dyn Opener,
     folder: &Path,
     events: u64,
 ) -> Result<Sample, Failure> {
     let job = Job::ChainThenWait { steps: events / 2 };
-    let begun = Instant::now();
+    let started = Instant::now();
     let engine: Arc<dyn Engine> = opener.open(folder).await?.into();
-    let opened = begun.elapsed();
+    let opened = started.elapsed();
     engine.signal(ID, SIGNAL).await?;
-    let ended = checked(&*engine, ID, &job).await;
-    let elapsed = begun.elapsed();
+    let checked = check_result(&*engine, ID, &job).await;
+    let elapsed = started.elapsed();
     engine.stop().await?;
     Ok(Sample {
         count: events,
         seconds: elapsed.as_secs_f64(),
-        failed: u64::from(ended.is_err()),
-        failure: ended.err(),
+        failed: u64::from(checked.is_err()),
+        failure: checked.err(),
         ..Sample::default()
     }
     .with("open_ms", milliseconds(opened)))

@@ -3,11 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{crowd, idle, messages, restart, single};
+use super::{idle, many, messages, restart, single};
 use crate::usage::{folder_bytes, process_cpu_seconds};
 use crate::{Case, Engine, Failure, Job, Opener, Sample, Workload};
 
-/// Makes what the case finds in the store. Nothing of the engine is left when it is run.
+/// Prepares the store for the case with an engine that is stopped before the case runs.
 ///
 /// # Errors
 /// When the engine cannot be started or stopped, or an instance fails.
@@ -41,17 +41,17 @@ pub async fn run(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sampl
     Ok(sample.with("store_bytes", folder_bytes(folder) as f64))
 }
 
-/// One workflow that is not timed: what an engine does once after it was opened is not its speed.
+/// Runs one workflow that is not timed, so that one-time work of the engine is not measured.
 async fn warm_up(opener: &dyn Opener, engine: &dyn Engine) -> Result<(), Failure> {
     let job = Job::Chain { steps: 1 };
-    if opener.can(&job) {
+    if opener.supports(&job) {
         engine.start(WARM_UP, &job).await?;
         engine.finish(WARM_UP).await?;
     }
     Ok(())
 }
 
-/// Id of the workflow that comes first.
+/// Id of the untimed workflow.
 const WARM_UP: &str = "warm-up";
 
 async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result<Sample, Failure> {
@@ -61,9 +61,9 @@ async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result
     warm_up(opener, engine.as_ref()).await?;
     let statements = engine.statements();
     let mut sample = match case.workload {
-        Workload::Small50 => crowd::workflows(&engine, job, size, 50).await,
-        Workload::Small500 => crowd::workflows(&engine, job, size, 500).await,
-        Workload::Latency => crowd::workflows(&engine, job, size, 1).await,
+        Workload::Small50 => many::workflows(&engine, job, size, 50).await,
+        Workload::Small500 => many::workflows(&engine, job, size, 500).await,
+        Workload::Latency => many::workflows(&engine, job, size, 1).await,
         Workload::Chain | Workload::FanOut | Workload::Waits | Workload::Loop => {
             single::one(&engine, job, size).await
         }
@@ -71,7 +71,7 @@ async fn on_one_engine(opener: &dyn Opener, folder: &Path, case: Case) -> Result
         Workload::Tree => single::one(&engine, job, size + size * size).await,
         Workload::Timers => messages::timers(&engine, size).await,
         Workload::Events => messages::events(&engine, size).await,
-        Workload::Burst => crowd::burst(&engine, job, size).await,
+        Workload::Burst => many::burst(&engine, job, size).await,
         Workload::Memory => idle::memory(&engine, job, size).await,
         Workload::ColdReplay | Workload::Idle => Sample::default(),
     };

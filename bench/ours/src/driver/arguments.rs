@@ -1,4 +1,4 @@
-//! What the user asks for.
+//! The command line of the driver.
 
 use std::path::PathBuf;
 
@@ -12,16 +12,16 @@ bench [options]                 run everything and compare: under 15 minutes, an
                                 minutes of building
   --quick                       the main rows on SQLite, under 3 minutes once all is built;
                                 with --store postgres the main rows there
-  --only chain,latency          cases or workloads whose name begins so; also growth
-  --engines ours,durare         engines; ours of the same store is always among them
+  --only chain,latency          cases or workloads by prefix of the name; also growth
+  --engines ours,durare         engines; ours on the same store is always included
   --store sqlite                the store: sqlite, postgres, for which a server is started, or both
-  --rounds N                    rounds of each case, however long they take
-  --json PATH                   where the figures go
+  --rounds N                    rounds of each case, without a time limit
+  --json PATH                   the file for the figures
   --strict                      a missed target fails the command
 bench run --engine E --workload W --size N      one run, printed as a line of JSON
 bench list                                      names of engines and workloads";
 
-/// The choices.
+/// The choices of the user.
 #[derive(Debug)]
 pub(crate) struct Arguments {
     pub(crate) quick: bool,
@@ -56,11 +56,12 @@ impl Arguments {
     fn check(&self) -> Result<(), String> {
         let (Some(stores), Some(engines)) = (&self.stores, &self.engines) else { return Ok(()) };
         let elsewhere = engines.iter().find(|engine| !stores.contains(&Store::of(engine)));
-        elsewhere.map_or(Ok(()), |engine| Err(format!("{engine} is not on the store")))
+        elsewhere
+            .map_or(Ok(()), |engine| Err(format!("{engine} does not run on the selected store")))
     }
 
-    /// Whether a store is wanted, as far as the user says.
-    pub(crate) fn asks_for(&self, store: Store) -> Option<bool> {
+    /// Whether the user selects or excludes a store; `None` without a choice.
+    pub(crate) fn selects(&self, store: Store) -> Option<bool> {
         if let Some(stores) = &self.stores {
             return Some(stores.contains(&store));
         }
@@ -78,10 +79,10 @@ impl Arguments {
         [store.ours().to_owned()].into_iter().chain(others.cloned()).collect()
     }
 
-    /// Whether a case of this name is wanted.
-    pub(crate) fn wants(&self, name: &str) -> bool {
+    /// Whether the user selects a case of this name.
+    pub(crate) fn selects_case(&self, name: &str) -> bool {
         let Some(only) = &self.only else { return true };
-        only.iter().any(|wanted| name.starts_with(wanted.as_str()))
+        only.iter().any(|prefix| name.starts_with(prefix.as_str()))
     }
 }
 
@@ -106,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn ours_is_always_among_the_engines() {
+    fn ours_is_always_one_of_the_engines() {
         let arguments = read("--engines durare,dbos").unwrap();
         assert_eq!(arguments.engines_on(Store::Sqlite), ["ours", "durare"]);
         assert_eq!(arguments.engines_on(Store::Postgres), ["ours-pg", "dbos"]);
@@ -116,10 +117,10 @@ mod tests {
     #[test]
     fn a_choice_of_engines_is_a_choice_of_stores() {
         let arguments = read("--engines ours,durare").unwrap();
-        assert_eq!(arguments.asks_for(Store::Sqlite), Some(true));
-        assert_eq!(arguments.asks_for(Store::Postgres), Some(false));
-        assert_eq!(read("--store both").unwrap().asks_for(Store::Postgres), Some(true));
-        assert_eq!(read("--quick").unwrap().asks_for(Store::Postgres), None);
+        assert_eq!(arguments.selects(Store::Sqlite), Some(true));
+        assert_eq!(arguments.selects(Store::Postgres), Some(false));
+        assert_eq!(read("--store both").unwrap().selects(Store::Postgres), Some(true));
+        assert_eq!(read("--quick").unwrap().selects(Store::Postgres), None);
     }
 
     #[test]

@@ -1,20 +1,20 @@
-//! How many rounds each row gets: a busy machine gives fewer, and not a longer run.
+//! How many rounds each row gets: a busy machine runs fewer rounds instead of longer.
 
 use std::time::Duration;
 
 use super::plan::Row;
 use super::stores::Store;
 
-/// What the rounds of a store may take.
+/// Time for the rounds of a store.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Budget {
-    /// What the user wants, however long it takes.
+    /// Rounds that the user requested; they have no time limit.
     rounds: Option<usize>,
     time: Duration,
 }
 
 impl Budget {
-    /// That of a store.
+    /// The budget of a store.
     pub(crate) fn of(store: Store, quick: bool, rounds: Option<usize>) -> Self {
         let seconds = match (store, quick) {
             (Store::Sqlite, false) => 570,
@@ -24,16 +24,16 @@ impl Budget {
         Self { rounds, time: Duration::from_secs(seconds) }
     }
 
-    /// Runs rounds while there is time: first one of each row, then the others of the main rows in
-    /// turn, then the rest. `run` says what a round took. The answer is the rows that there was no
-    /// time for.
+    /// Runs rounds while time is left: first one of each row, then the others of the main rows in
+    /// turn, then the rest. `run` returns the duration of a round. Returns the rows without any
+    /// round.
     pub(crate) fn spend(
         self,
         rows: &[&'static Row],
         mut run: impl FnMut(&Row, usize) -> Duration,
     ) -> Vec<&'static str> {
         let mut left = self.time;
-        // What the last round of each row took: the next will take as long.
+        // The duration of the last round of each row estimates the next one.
         let mut last = vec![Duration::ZERO; rows.len()];
         let mut left_out = Vec::new();
         for (at, round) in self.order(rows) {
@@ -48,7 +48,7 @@ impl Budget {
         left_out
     }
 
-    // Which row has which round.
+    // Pairs of row and round in the order of execution.
     fn order(self, rows: &[&Row]) -> Vec<(usize, usize)> {
         let rounds = |(at, row)| (0..self.rounds_of(row)).map(move |round| (at, round));
         let mut order: Vec<_> = rows.iter().copied().enumerate().flat_map(rounds).collect();
@@ -68,7 +68,7 @@ mod tests {
 
     const QUICK: u64 = 140;
 
-    // Every round takes so long. What all take, how often each row is run, how many rows are not.
+    // Every round takes `seconds`. Returns the total, the rounds of each row and the rows left out.
     fn spent(seconds: u64, rounds: Option<usize>) -> (u64, Vec<usize>, usize) {
         let rows: Vec<&Row> = ROWS.iter().filter(|row| row.quick.is_some()).collect();
         let mut runs = Vec::new();
@@ -81,12 +81,12 @@ mod tests {
     }
 
     #[test]
-    fn a_quiet_machine_runs_every_round() {
+    fn an_idle_machine_runs_every_round() {
         assert_eq!(spent(1, None), (29, vec![5, 5, 5, 5, 3, 5, 1], 0));
     }
 
     #[test]
-    fn a_busy_machine_runs_fewer_rounds_and_the_main_rows_have_them() {
+    fn a_busy_machine_runs_fewer_rounds_and_prefers_the_main_rows() {
         // small-50, latency, chain-100, chain-1000, chain-10000, fan-out-1000, idle-0
         let (all, rounds, left_out) = spent(11, None);
         assert!(all <= QUICK, "{all}");
@@ -94,15 +94,15 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_no_time_for_is_left_out() {
-        // Nobody knows before the first round of a row how long it takes.
+    fn rows_without_time_are_left_out() {
+        // The duration of a row is unknown before its first round.
         let (all, rounds, left_out) = spent(50, None);
         assert!(all <= QUICK + 50, "{all}");
         assert_eq!((rounds.iter().sum::<usize>(), left_out), (3, 4));
     }
 
     #[test]
-    fn rounds_that_were_asked_for_are_run() {
+    fn requested_rounds_always_run() {
         assert_eq!(spent(100, Some(2)), (1400, vec![2; 7], 0));
     }
 }

@@ -10,9 +10,9 @@ use super::stores::Store;
 pub(crate) struct Figures {
     pub(crate) cells: Vec<Cell>,
     pub(crate) growth: Vec<Growth>,
-    /// Runs that gave no sample, and what was said.
+    /// Errors of the runs without a sample.
     pub(crate) broken: Vec<String>,
-    /// Rows that there was no time for.
+    /// Rows left out for lack of time.
     pub(crate) left_out: Vec<String>,
 }
 
@@ -24,14 +24,14 @@ pub(crate) struct Cell {
     pub(crate) samples: Vec<Sample>,
 }
 
-/// How a cost grows.
+/// Growth of a cost.
 #[derive(Debug, Serialize)]
 pub(crate) struct Growth {
-    /// Against what.
+    /// What grows.
     pub(crate) against: &'static str,
     /// On which store.
     pub(crate) store: Store,
-    /// How many of these, and milliseconds for one unit of work.
+    /// Its size, and milliseconds for one unit of work.
     pub(crate) points: Vec<(f64, f64)>,
     /// Exponent of the power law through the points.
     pub(crate) exponent: f64,
@@ -88,7 +88,7 @@ impl Cell {
         (!values.is_empty()).then(|| stats::median(&values))
     }
 
-    /// What the row is about: a rate, or a time in milliseconds, or a share of a core.
+    /// The main figure of the row: a rate, a time in milliseconds, or a share of a core.
     pub(crate) fn headline(&self) -> f64 {
         match Workload::named(&self.samples[0].workload) {
             Ok(Workload::Latency) => self.figure("p50_ms").unwrap_or(0.0),
@@ -124,7 +124,7 @@ impl Cell {
     }
 
     fn values(&self, of: impl Fn(&Sample) -> Option<f64>) -> Vec<f64> {
-        // A run that failed says nothing about how long the work takes.
+        // A failed run does not measure how long the work takes.
         self.samples.iter().filter(|sample| sample.failed == 0).filter_map(of).collect()
     }
 }

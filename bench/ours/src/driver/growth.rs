@@ -1,4 +1,4 @@
-//! What a unit of work costs as something else grows.
+//! How the cost of a unit of work grows with the size of something else.
 
 use std::time::{Duration, Instant};
 
@@ -6,11 +6,11 @@ use bench_harness::{Case, Workload, stats};
 
 use super::arguments::Arguments;
 use super::figures::{Figures, Growth};
-use super::programs::{Place, Programs};
+use super::programs::{Programs, RunOptions};
 use super::seeded::Seed;
 use super::stores::Store;
 
-/// What the cost is held against.
+/// What grows.
 const HISTORY: &str = "history length";
 const WAITING: &str = "waiting instances";
 pub(crate) const FINISHED: &str = "finished instances";
@@ -20,21 +20,21 @@ const NODES: &str = "nodes on one store";
 const WORKFLOWS: u64 = 500;
 const ROUNDS: usize = 3;
 
-/// Time for all of them; filling the stores and a first round take what they take.
+/// Time limit of all measurements. Filling the stores and the first round are not limited.
 const TIME: Duration = Duration::from_secs(2 * 60);
 
-/// A row and an engine in it, for so many of what the cost is held against.
+/// How many of what grows, and the row and the engine that measure it.
 type Point = (f64, &'static str, &'static str);
 
-/// Takes what the rows of a store tell, and measures the rest.
+/// Derives growth from the rows of a store and measures the rest.
 pub(crate) fn run(store: Store, arguments: &Arguments, programs: &Programs, figures: &mut Figures) {
     let ours = store.ours();
     let chains =
         [(100.0, "chain-100", ours), (1e3, "chain-1000", ours), (1e4, "chain-10000", ours)];
     figures.growth.extend(from_rows(HISTORY, store, &chains, figures));
     match store {
-        Store::Sqlite if arguments.quick || !arguments.wants("growth") => {}
-        // Stores have to be filled first, which takes longer than a quick run may.
+        Store::Sqlite if arguments.quick || !arguments.selects_case("growth") => {}
+        // Filling the stores takes longer than a quick run allows.
         Store::Sqlite => measure(programs, figures),
         Store::Postgres => {
             let nodes = [(1.0, "small-50", ours), (2.0, "small-50", "ours-pg-2-nodes")];
@@ -69,7 +69,7 @@ fn measure(programs: &Programs, figures: &mut Figures) {
     }
 }
 
-// The store is made once and used for all rounds: a round adds little to what it holds.
+// All rounds use the same store: a round adds few rows to it.
 fn seeded(
     programs: &Programs,
     kind: &str,
@@ -84,8 +84,8 @@ fn seeded(
     }
     let points = medians(&stores, until, |seed, round| {
         let prefix = Some(format!("r{round}"));
-        let place = Place { folder: Some(seed.folder().to_owned()), prefix };
-        once(programs, Store::Sqlite.ours(), &place)
+        let options = RunOptions { folder: Some(seed.folder().to_owned()), prefix };
+        once(programs, Store::Sqlite.ours(), &options)
     });
     Ok(Growth::new(against, Store::Sqlite, points?))
 }
@@ -94,11 +94,11 @@ fn nodes(programs: &Programs, until: Instant) -> Result<Growth, String> {
     eprintln!("bench: growth against {NODES}");
     let engines = [(1.0, "ours"), (2.0, "ours-2-nodes"), (4.0, "ours-4-nodes")];
     let points =
-        medians(&engines, until, |engine, _round| once(programs, engine, &Place::default()));
+        medians(&engines, until, |engine, _round| once(programs, engine, &RunOptions::default()));
     Ok(Growth::new(NODES, Store::Sqlite, points?))
 }
 
-// In turn, so that a busy moment of the machine meets all points alike.
+// Measures the points in turn, so that a busy moment of the machine affects all points alike.
 fn medians<T>(
     points: &[(f64, T)],
     until: Instant,
@@ -118,9 +118,9 @@ fn medians<T>(
 }
 
 /// Milliseconds for one workflow.
-fn once(programs: &Programs, engine: &str, place: &Place) -> Result<f64, String> {
+fn once(programs: &Programs, engine: &str, options: &RunOptions) -> Result<f64, String> {
     let case = Case { workload: Workload::Small50, size: WORKFLOWS };
-    let sample = programs.run(engine, case, place)?;
+    let sample = programs.run(engine, case, options)?;
     if let Some(failure) = sample.failure {
         return Err(failure);
     }

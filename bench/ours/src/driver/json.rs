@@ -1,4 +1,4 @@
-//! The figures as a file for machines.
+//! Writes the figures as JSON.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Runs all engines in turn, several times, and says how they compare.
+//! Runs all engines in turn, several times, and compares them.
 
 mod arguments;
 mod budget;

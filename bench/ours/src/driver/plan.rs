@@ -1,4 +1,4 @@
-//! Which cases are run, how large, and how often.
+//! The cases, their sizes and their rounds.
 
 use bench_harness::Workload;
 
@@ -11,9 +11,9 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     /// The workload.
     pub(crate) workload: Workload,
-    /// Size for this project and for peers of its kind.
+    /// Size for this project and for peers without a size of their own.
     pub(crate) size: u64,
-    /// Size for durare; `None` where it would take too long or cannot.
+    /// Size for durare; `None` where it would take too long or lacks the feature.
     pub(crate) durare: Option<u64>,
     /// Size for 0.1.32, which runs about ten steps in a second.
     pub(crate) legacy: Option<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Row {
     pub(crate) rounds: usize,
     /// Size in a quick run; `None` leaves the row out.
     pub(crate) quick: Option<u64>,
-    /// Whether a quick run leaves the peers out: no target of the row is about them.
+    /// Whether a quick run leaves the peers out, because no target compares them in this row.
     quick_alone: bool,
 }
 
@@ -51,13 +51,13 @@ pub(crate) const ROWS: &[Row] = &[
     row("memory-4000", Workload::Memory, 4_000).durare(400).rounds(1),
 ];
 
-/// Rows with targets beside the peers.
+/// Rows whose targets compare this project with peers.
 const MAIN_ROWS: &[&str] = &["small-50", "latency", "chain-1000", "fan-out-1000"];
 
-/// Rows that the floor is written for.
+/// Rows that the floor implements.
 pub(crate) const FLOOR_ROWS: &[&str] = &["small-50", "chain-1000", "fan-out-1000"];
 
-/// Rows that are run on every store, not on SQLite alone.
+/// Rows that run on every store, not only on SQLite.
 pub(crate) const STORE_ROWS: &[&str] = &[
     "small-50",
     "latency",
@@ -104,31 +104,31 @@ impl Row {
         self
     }
 
-    /// Size for an engine; `None` if the engine does not take part.
+    /// Size for an engine; `None` if the row leaves the engine out.
     pub(crate) fn size_for(&self, engine: &str, quick: bool) -> Option<u64> {
         let size = match engine {
             _ if engine.starts_with("durare") => self.durare?,
             _ if engine.starts_with("duroxide-0.1") => self.legacy?,
-            // Its chain is as long as the comparison needs; only ours goes further.
+            // The comparison ends at this size; only ours runs larger ones.
             "dbos" if self.size > 1000 => return None,
             _ => self.size,
         };
         if !quick {
             return Some(size);
         }
-        // The slowest of all, at its slowest setting, says nothing that the other does not.
+        // A quick run measures 0.1.32 with its defaults only.
         if engine.ends_with("-10ms") || self.quick_alone && !is_one_node_of_ours(engine) {
             return None;
         }
         Some(size.min(self.quick?))
     }
 
-    /// Whether the row has targets beside the peers.
+    /// Whether targets of the row compare this project with peers.
     pub(crate) fn is_main(&self) -> bool {
         MAIN_ROWS.contains(&self.name)
     }
 
-    /// Whether the row is run on a store.
+    /// Whether the row runs on a store.
     pub(crate) fn is_on(&self, store: Store) -> bool {
         match store {
             Store::Sqlite => true,
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quick_run_has_ours_alone_where_no_target_is_about_peers() {
+    fn a_quick_run_has_only_ours_where_no_target_compares_peers() {
         let size = |engine| named("chain-10000").size_for(engine, true);
         assert_eq!((size("ours"), size("ours-pg")), (Some(10_000), Some(10_000)));
         assert_eq!((size("durare"), size("ours-pg-2-nodes")), (None, None));

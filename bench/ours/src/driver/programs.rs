@@ -1,4 +1,4 @@
-//! Which program holds an engine, and how a run of it is started.
+//! Finds the program of an engine and runs it.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,10 +11,10 @@ use super::arguments::Arguments;
 use super::stores::Store;
 use crate::{engines, floor};
 
-/// A run that takes longer is ended and counted as failed.
+/// A run that takes longer is killed and counts as failed.
 const RUN_MAX: Duration = Duration::from_secs(240);
 const RUN_MAX_QUICK: Duration = Duration::from_secs(30);
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const PRIORITY: &str = "-5";
 
 /// The programs of all engines.
@@ -22,32 +22,32 @@ const PRIORITY: &str = "-5";
 pub(crate) struct Programs {
     ours: PathBuf,
     peers: Option<PathBuf>,
-    /// Whether runs may go before other processes of the machine.
-    first: bool,
-    /// What a run may take.
+    /// Whether runs get a higher priority than other processes of the machine.
+    raises_priority: bool,
+    /// Longest duration of a run.
     run_max: Duration,
-    /// The PostgreSQL server, which goes when this is dropped.
+    /// The PostgreSQL server, which stops when this is dropped.
     server: Option<Server>,
 }
 
-/// What one run needs beside the case.
+/// Settings of one run besides the case.
 #[derive(Debug, Default, Clone)]
-pub(crate) struct Place {
-    /// A store that exists; a new one otherwise.
+pub(crate) struct RunOptions {
+    /// Folder of an existing store; `None` creates a new store.
     pub(crate) folder: Option<PathBuf>,
-    /// Beginning of the ids of instances, so that a store can be used again.
+    /// Prefix of all instance ids, so that several runs can share a store.
     pub(crate) prefix: Option<String>,
 }
 
 impl Programs {
-    /// Finds them; builds the peers if one of the engines is among them.
+    /// Finds the programs; builds the peers if an engine needs them.
     pub(crate) fn find(arguments: &Arguments, stores: &[Store]) -> Result<Self, String> {
         let ours = std::env::current_exe().map_err(|error| error.to_string())?;
         let mut engines = stores.iter().flat_map(|store| arguments.engines_on(*store));
         let needs_peers = engines.any(|engine| !is_ours(&engine));
         let peers = if needs_peers { Some(build_peers(&ours)?) } else { None };
         let run_max = if arguments.quick { RUN_MAX_QUICK } else { RUN_MAX };
-        Ok(Self { ours, peers, first: may_go_first(), run_max, server: None })
+        Ok(Self { ours, peers, raises_priority: can_raise_priority(), run_max, server: None })
     }
 
     /// Starts the PostgreSQL server. Commits wait for the disk: `fsync` and `synchronous_commit`
@@ -59,16 +59,21 @@ impl Programs {
     }
 
     /// Runs one case once in a process of its own.
-    pub(crate) fn run(&self, engine: &str, case: Case, place: &Place) -> Result<Sample, String> {
+    pub(crate) fn run(
+        &self,
+        engine: &str,
+        case: Case,
+        options: &RunOptions,
+    ) -> Result<Sample, String> {
         let program = if is_ours(engine) { Some(&self.ours) } else { self.peers.as_ref() };
         let program = program.ok_or_else(|| format!("no program for {engine}"))?;
         let mut command = self.command(program);
         command.args(["run", "--engine", engine, "--workload", case.workload.name()]);
         command.args(["--size", &case.size.to_string()]);
-        if let Some(folder) = &place.folder {
+        if let Some(folder) = &options.folder {
             command.arg("--folder").arg(folder);
         }
-        if let Some(prefix) = &place.prefix {
+        if let Some(prefix) = &options.prefix {
             command.args(["--prefix", prefix]);
         }
         let line = output(command, self.run_max)?;
@@ -76,15 +81,16 @@ impl Programs {
     }
 
     /// Runs another command of this program and returns what it prints.
-    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String, String> {
+    pub(crate) fn run_command(&self, arguments: &[&str]) -> Result<String, String> {
         let mut command = self.command(&self.ours);
         command.args(arguments);
         output(command, RUN_MAX)
     }
 
     fn command(&self, program: &Path) -> Command {
-        let mut command = Command::new(if self.first { Path::new("nice") } else { program });
-        if self.first {
+        let mut command =
+            Command::new(if self.raises_priority { Path::new("nice") } else { program });
+        if self.raises_priority {
             command.args(["-n", PRIORITY]).arg(program);
         }
         if let Some(server) = &self.server {
@@ -94,7 +100,7 @@ impl Programs {
     }
 }
 
-/// Where results go: the folder `bench` in the target folder of the project.
+/// The folder of the results: `bench` in the target folder of the project.
 pub(crate) fn target_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/bench")
 }
@@ -104,7 +110,7 @@ fn is_ours(engine: &str) -> bool {
         || engines::ALL.iter().any(|opener| opener.name() == engine)
 }
 
-// Beside this program, so that one folder holds what was built.
+// Builds into the folder of this program.
 fn build_peers(ours: &Path) -> Result<PathBuf, String> {
     let release = ours.parent().ok_or("this program is in no folder")?;
     let target = release.parent().ok_or("this program is in no target folder")?;
@@ -112,7 +118,7 @@ fn build_peers(ours: &Path) -> Result<PathBuf, String> {
     eprintln!("bench: building the peers");
     let cargo = std::env::var("CARGO").unwrap_or_else(|_unset| "cargo".to_owned());
     let mut command = Command::new(cargo);
-    // Build scripts that look at what cargo says about this package would run again and again.
+    // Without them, build scripts that read these variables would run at every build.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         if name.starts_with("CARGO_MANIFEST_") || name.starts_with("CARGO_PKG_") {
@@ -132,15 +138,15 @@ fn build_peers(ours: &Path) -> Result<PathBuf, String> {
     Ok(release.join("bench-peers"))
 }
 
-fn may_go_first() -> bool {
+fn can_raise_priority() -> bool {
     let probe = Command::new("nice").args(["-n", PRIORITY, "true"]).stderr(Stdio::piped()).output();
     probe.is_ok_and(|output| output.status.success() && output.stderr.is_empty())
 }
 
-// Both streams go to files: a program that says much must not wait for us to read it.
+// Both streams go to files: a full pipe would block a program that prints much.
 fn output(mut command: Command, run_max: Duration) -> Result<String, String> {
-    let said = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let (stdout, stderr) = (said.path().join("stdout"), said.path().join("stderr"));
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let (stdout, stderr) = (folder.path().join("stdout"), folder.path().join("stderr"));
     let file = |path: &Path| std::fs::File::create(path).map_err(|error| error.to_string());
     let mut child = command
         .stdin(Stdio::null())
@@ -152,21 +158,21 @@ fn output(mut command: Command, run_max: Duration) -> Result<String, String> {
     let path = if status.success() { stdout } else { stderr };
     let text = std::fs::read(path).map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&text);
-    let last = text.lines().next_back().unwrap_or("ended without a word").to_owned();
+    let last = text.lines().next_back().unwrap_or("exited without output").to_owned();
     if status.success() { Ok(last) } else { Err(last) }
 }
 
 fn wait(child: &mut Child, run_max: Duration) -> Result<ExitStatus, String> {
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             return Ok(status);
         }
-        if begun.elapsed() > run_max {
+        if started.elapsed() > run_max {
             child.kill().map_err(|error| error.to_string())?;
             child.wait().map_err(|error| error.to_string())?;
-            return Err(format!("no end in {run_max:?}"));
+            return Err(format!("killed after {run_max:?}"));
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }

@@ -1,4 +1,4 @@
-//! The whole run: measure, print, judge.
+//! The whole run: measures, prints and checks the targets.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -26,17 +26,17 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
     let arguments = Arguments::read(arguments)?;
     let stores: Vec<Store> =
         Store::ALL.iter().copied().filter(|store| is_measured(*store, &arguments)).collect();
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut programs = Programs::find(&arguments, &stores)?;
-    eprintln!("bench: everything is built after {:.0} s", begun.elapsed().as_secs_f64());
+    eprintln!("bench: everything is built after {:.0} s", started.elapsed().as_secs_f64());
 
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut figures = Figures::default();
     for store in &stores {
         measure(*store, &arguments, &mut programs, &mut figures);
     }
     let targets: Vec<Target> = stores.iter().flat_map(|store| targets(*store, &figures)).collect();
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
 
     println!("{}", table::rows(&figures));
     println!("{}", table::details(&figures));
@@ -51,8 +51,8 @@ fn run(arguments: Vec<String>) -> Result<(), String> {
 }
 
 fn is_measured(store: Store, arguments: &Arguments) -> bool {
-    if let Some(asked) = arguments.asks_for(store) {
-        return asked;
+    if let Some(selected) = arguments.selects(store) {
+        return selected;
     }
     let why = match store {
         Store::Sqlite => return true,
@@ -60,14 +60,14 @@ fn is_measured(store: Store, arguments: &Arguments) -> bool {
         Store::Postgres if duroxide_pg_server::find().is_none() => "its server is not installed",
         Store::Postgres => return true,
     };
-    eprintln!("bench: {} is left out: {why}; --store {} asks for it", store.title(), store.name());
+    eprintln!("bench: {} is left out: {why}; --store {} includes it", store.title(), store.name());
     false
 }
 
 fn measure(store: Store, arguments: &Arguments, programs: &mut Programs, figures: &mut Figures) {
     let has_rows = !rows_on(store, arguments).is_empty();
     if store == Store::Postgres && has_rows {
-        // Only now: a server beside it would disturb what is measured on another store.
+        // Started last: a running server would disturb the measurements on another store.
         if let Err(reason) = programs.start_server() {
             figures.broken.push(format!("{} of ours: {reason}", store.title()));
             return;
@@ -77,7 +77,7 @@ fn measure(store: Store, arguments: &Arguments, programs: &mut Programs, figures
     growth::run(store, arguments, programs, figures);
 }
 
-// A peer that fails is shown; that we fail is an error.
+// A failing peer is reported; a failure of this project is an error.
 fn judge(arguments: &Arguments, figures: &Figures, targets: &[Target]) -> Result<(), String> {
     for row in &figures.left_out {
         eprintln!("bench: no time was left for {row}");

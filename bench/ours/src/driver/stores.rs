@@ -4,17 +4,17 @@ use serde::Serialize;
 
 use crate::floor;
 
-/// Where engines keep what they know.
+/// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Store {
     /// A file.
     Sqlite,
-    /// A server, which is started for the run.
+    /// A server that the driver starts.
     Postgres,
 }
 
-/// The peer that has no version in its name.
+/// The peer without a suffix in its name.
 const DBOS: &str = "dbos";
 
 impl Store {
@@ -29,7 +29,7 @@ impl Store {
         }
     }
 
-    /// Name for people.
+    /// Name in tables and messages.
     pub(crate) fn title(self) -> &'static str {
         match self {
             Self::Sqlite => "SQLite",
@@ -45,7 +45,7 @@ impl Store {
         }
     }
 
-    /// The rows without an engine.
+    /// The floor of the store.
     pub(crate) fn floor(self) -> &'static str {
         match self {
             Self::Sqlite => floor::SQLITE,
@@ -53,7 +53,7 @@ impl Store {
         }
     }
 
-    /// The engines that are compared if nobody chooses: ours first.
+    /// The engines that are compared by default, ours first.
     pub(crate) fn engines(self) -> &'static [&'static str] {
         match self {
             Self::Sqlite => &["ours", "durare", "duroxide-0.1.32", "duroxide-0.1.32-10ms"],

@@ -1,11 +1,11 @@
-//! The figures as tables in Markdown.
+//! Formats the figures as Markdown tables.
 
 use super::figures::{Cell, Figures, Growth};
 use super::plan::{ROWS, STORE_ROWS};
 use super::rounds::COUNTING;
 use super::stores::Store;
 
-/// One column for each engine, stores beside each other, for the rows that all stores have.
+/// One column for each engine on each store, for the rows that all stores have.
 pub(crate) fn columns(figures: &Figures) -> String {
     let engines = compared(figures);
     let titles: Vec<String> = engines.iter().map(|engine| format!(" {engine} |")).collect();
@@ -23,7 +23,7 @@ pub(crate) fn columns(figures: &Figures) -> String {
     text
 }
 
-// Ours that counts statements is there for its counts.
+// The engine that counts statements is not compared.
 fn compared(figures: &Figures) -> Vec<&str> {
     let mut engines: Vec<&str> = Vec::new();
     for cell in &figures.cells {
@@ -79,7 +79,7 @@ fn comparison(figures: &Figures, cell: &Cell) -> String {
     format!("{}×", readable(if more_is_better { ratio } else { 1.0 / ratio }))
 }
 
-/// Further figures that the main table has no room for.
+/// Figures that the main table leaves out.
 pub(crate) fn details(figures: &Figures) -> String {
     let mut text = String::from("| workload | engine | figure | value |\n|---|---|---|---|\n");
     for row in ROWS {
@@ -120,7 +120,7 @@ pub(crate) fn growth(figures: &Figures) -> String {
     text
 }
 
-/// Three digits that matter.
+/// Three significant digits.
 pub(crate) fn readable(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),

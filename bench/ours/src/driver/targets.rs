@@ -1,4 +1,4 @@
-//! What must be reached, and whether it is.
+//! The targets and whether the run meets them.
 
 use serde::Serialize;
 
@@ -19,21 +19,21 @@ pub(crate) struct Target {
     measured: Option<f64>,
 }
 
-/// A limit from below or above.
+/// A lower or upper limit.
 #[derive(Debug, Clone, Copy, Serialize)]
 enum Bound {
     AtLeast(f64),
     AtMost(f64),
 }
 
-/// What is asked of ours beside one peer, in the main rows.
+/// The targets of ours against one peer in the main rows.
 struct Peer {
     engine: &'static str,
     name: &'static str,
     small: f64,
     latency: f64,
     chain: f64,
-    /// `None` where nothing is asked.
+    /// `None` without a target.
     fan_out: Option<f64>,
 }
 
@@ -68,7 +68,7 @@ const POSTGRES_PEERS: &[Peer] = &[
     Peer { engine: "dbos", name: "dbos", small: 1.5, latency: 1.0, chain: 1.0, fan_out: None },
 ];
 
-/// A row with targets beside the peers, its title, and what is asked of it.
+/// A row whose targets compare ours with peers, its title, and its bound.
 type Compared = (&'static str, &'static str, fn(&Peer) -> Option<Bound>);
 
 const COMPARED: &[Compared] = &[
@@ -81,10 +81,10 @@ const COMPARED: &[Compared] = &[
 /// A second node on the same cores.
 const TWO_NODES: &str = "ours-pg-2-nodes";
 
-/// What of the floor is asked.
+/// The target for the share of the floor.
 const FLOOR_SHARE: f64 = 0.4;
 
-/// Memory below this is none: less than an id.
+/// Memory below this counts as none: it is less than an id.
 const BYTES_NONE: f64 = 16.0;
 
 /// The targets on a store.
@@ -99,11 +99,11 @@ pub(crate) fn targets(store: Store, figures: &Figures) -> Vec<Target> {
         .collect()
 }
 
-/// Name, bound, and what was measured.
+/// Name, bound and measured value.
 type Found = (String, Bound, Option<f64>);
 
 fn on_sqlite(figures: &Figures) -> Vec<Found> {
-    let mut all = beside(figures, Store::Sqlite, SQLITE_PEERS);
+    let mut all = against_peers(figures, Store::Sqlite, SQLITE_PEERS);
     let name = "5-step with 1,000,000 finished / with ten".to_owned();
     all.push((name, Bound::AtMost(1.3), figures.growth(FINISHED).and_then(Growth::factor)));
     for row in ["idle-0", "idle-100000"] {
@@ -115,8 +115,8 @@ fn on_sqlite(figures: &Figures) -> Vec<Found> {
 }
 
 fn on_postgres(figures: &Figures) -> Vec<Found> {
-    let mut all = beside(figures, Store::Postgres, POSTGRES_PEERS);
-    // Where the cores are busy a second node has nothing to add; where they wait it has.
+    let mut all = against_peers(figures, Store::Postgres, POSTGRES_PEERS);
+    // A second node adds throughput only where the first leaves cores idle.
     let never_less = FLOOR_ROWS.iter().map(|row| (*row, Bound::AtLeast(1.0)));
     for (row, bound) in never_less.chain([("waits-2000", Bound::AtLeast(1.2))]) {
         let one = figures.cell(row, Store::Postgres.ours());
@@ -127,8 +127,8 @@ fn on_postgres(figures: &Figures) -> Vec<Found> {
     all
 }
 
-// What is asked on every store.
-fn beside(figures: &Figures, store: Store, peers: &[Peer]) -> Vec<Found> {
+// The targets that every store has.
+fn against_peers(figures: &Figures, store: Store, peers: &[Peer]) -> Vec<Found> {
     let ours = |row, engine| quotient(figures.cell(row, store.ours())?, figures.cell(row, engine)?);
     let mut all = Vec::new();
     for (row, title, bound) in COMPARED {
@@ -161,7 +161,7 @@ fn quotient(one: &Cell, other: &Cell) -> Option<f64> {
     (one > 0.0 && other > 0.0).then(|| one / other)
 }
 
-// Growth from 100,000 to 400,000: a page cache with a bound is full in both.
+// Growth from 100,000 to 400,000 instances: the bounded page cache is full in both.
 fn evicted(figures: &Figures) -> Option<f64> {
     let resident = |row| figures.cell(row, "ours").and_then(|cell| cell.figure("resident_bytes"));
     Some((resident("idle-400000")? - resident("idle-100000")?) / 300_000.0)
@@ -173,7 +173,7 @@ fn long_chain(figures: &Figures, store: Store) -> Option<f64> {
 }
 
 impl Target {
-    /// Whether it is reached; `None` if it was not measured.
+    /// Whether the target is met; `None` if the run did not measure it.
     pub(crate) fn met(&self) -> Option<bool> {
         let measured = self.measured?;
         Some(match self.bound {
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn more_is_better_but_for_latency() {
+    fn more_is_better_except_for_latency() {
         let figures = figures(&[
             ("small-50", Workload::Small50, "ours-pg", 900.0),
             ("small-50", Workload::Small50, "dbos", 600.0),

@@ -6,7 +6,7 @@ use super::{postgres, sqlite};
 
 /// The floor of one store.
 pub(crate) struct Floor {
-    /// Name beside the engines.
+    /// Name in the list of engines.
     pub(crate) name: &'static str,
     /// Writes the rows of a case.
     pub(crate) sample: fn(Case) -> Result<Sample, String>,

@@ -1,10 +1,10 @@
-//! What the floors of all stores share: what goes into one transaction, texts, and the sample.
+//! Shared by the floors of all stores: batch sizes, texts and the sample.
 
 use bench_harness::{Case, Sample};
 
 /// Workflows that share a transaction in `small-50`, which has this many at a time.
 pub(super) const AT_ONCE: usize = 50;
-/// Completions of a fan-out that share a transaction: as many as a node takes at once.
+/// Completions of a fan-out that share a transaction: as many as a node fetches at once.
 pub(super) const COMPLETIONS: usize = 1024;
 /// Steps of a workflow in `small-50`.
 pub(super) const STEPS: u32 = 5;
@@ -29,7 +29,7 @@ pub(super) fn single() -> [String; 1] {
     ["single".to_owned()]
 }
 
-/// What a floor took for a case.
+/// The sample of a case.
 pub(super) fn sample(floor: &str, durability: &str, case: Case, seconds: f64) -> Sample {
     Sample {
         engine: floor.to_owned(),

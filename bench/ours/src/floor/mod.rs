@@ -1,8 +1,8 @@
 //! The floor: the rows of a workload written straight to the store, without an engine.
 //!
-//! The same tables and indexes, made by the provider; the same texts, taken from an instance that
-//! was run for real; the same durability; as few transactions as the workload allows. What a queue
-//! only needs to be taken from it, such as leases on instances, is left out.
+//! It uses the tables and indexes of the provider, texts of a real instance, the same durability,
+//! and as few transactions as the workload allows. It leaves out the writes that only serve to
+//! claim work, such as leases on instances.
 
 mod all;
 mod batches;

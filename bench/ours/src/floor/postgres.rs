@@ -13,7 +13,7 @@ use super::postgres_rows::Rows;
 use crate::postgres::OursPostgres;
 use crate::template;
 
-/// Name beside the engines.
+/// Name in the list of engines.
 pub(crate) const NAME: &str = "floor-pg";
 
 /// Writes the rows of a case.
@@ -33,7 +33,7 @@ async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
     let client = connect(&schema(folder)).await.map_err(text)?;
     let rows = Rows::read(client).await.map_err(text)?;
     let size = i64::try_from(case.size).map_err(|error| error.to_string())?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let written = match case.workload {
         Workload::Small50 => small(&rows, case.size).await,
         Workload::Chain => chain(&rows, &batches::single(), size).await,
@@ -41,7 +41,7 @@ async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
         other => return Err(format!("no floor for {}", other.name())),
     };
     written.map_err(text)?;
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     match rows.left().await.map_err(text)? {
         0 => Ok(seconds),
         left => Err(format!("the floor left {left} rows behind")),
@@ -56,7 +56,7 @@ async fn connect(schema: &str) -> Result<Client, String> {
     Ok(client)
 }
 
-// Everything that 50 instances do at the same time shares a transaction.
+// All writes that 50 instances make at the same time share a transaction.
 async fn small(rows: &Rows, count: u64) -> Result<(), Error> {
     for ids in batches::ids(count).chunks(AT_ONCE) {
         chain(rows, ids, STEPS.into()).await?;

@@ -6,7 +6,7 @@ use tokio_postgres::{Client, Error, Statement};
 use super::batches::{NOW_MS, WORK};
 use crate::template;
 
-// A start is stored by its first turn; activities are leased by the commit that schedules them.
+// The first turn stores the start; the commit that schedules an activity also leases it.
 const FIRST_TURN: &str = "WITH instance AS (
     INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
         current_execution_id, created_at, updated_at, incarnation)
@@ -70,7 +70,7 @@ const LEFT: &str = "SELECT (SELECT count(*) FROM worker_queue)
     + (SELECT count(*) FROM orchestrator_queue)
     + (SELECT count(*) FROM executions WHERE status <> 'Completed')";
 
-/// A connection, its statements, and texts from an instance that was run for real.
+/// A connection, its statements, and the texts of a real instance.
 pub(super) struct Rows {
     client: Client,
     first_turn: Statement,
@@ -105,14 +105,14 @@ impl Rows {
         })
     }
 
-    /// Instances are started by their first turns, which schedule `calls` activities each; the
-    /// answer is their rows.
+    /// Starts instances with their first turns, which schedule `calls` activities each; returns the
+    /// rows of the activities.
     pub(super) async fn first_turn(&self, ids: &[String], calls: i64) -> Result<Vec<i64>, Error> {
         let (started, scheduled) = (&self.text_started, &self.text_scheduled);
         self.work(&self.first_turn, &[&ids, &NOW_MS, &calls, started, scheduled, &WORK]).await
     }
 
-    /// Turns in the middle of a chain: one activity has ended, the next begins.
+    /// Turns in the middle of a chain: one activity has completed, the next starts.
     pub(super) async fn step(
         &self,
         ids: &[String],
@@ -124,14 +124,14 @@ impl Rows {
         self.work(&self.step, &[&ids, &NOW_MS, &work, &event, completed, scheduled, &WORK]).await
     }
 
-    /// Activities of one instance have ended; the answer is the next event.
+    /// Completes activities of one instance; returns the id of the next event.
     pub(super) async fn completed(&self, id: &str, work: &[i64], event: i64) -> Result<i64, Error> {
         let parameters: Parameters<'_> = &[&id, &NOW_MS, &work, &event, &self.text_completed];
         self.client.execute(&self.completed, parameters).await?;
         Ok(event + i64::try_from(work.len()).unwrap_or(i64::MAX))
     }
 
-    /// The last turns: these activities have ended with this event, and so have the workflows.
+    /// The last turns: these activities have completed with this event, and so have the workflows.
     pub(super) async fn last_turn(
         &self,
         ids: &[String],
@@ -143,7 +143,7 @@ impl Rows {
         self.client.execute(&self.last_turn, parameters).await.map(drop)
     }
 
-    /// Rows in the queues, and instances that have not ended.
+    /// Counts rows in the queues and instances that have not completed.
     pub(super) async fn left(&self) -> Result<i64, Error> {
         self.client.query_one(LEFT, &[]).await?.try_get(0)
     }

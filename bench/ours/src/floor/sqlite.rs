@@ -9,7 +9,7 @@ use super::batches::{self, AT_ONCE, COMPLETIONS, STEPS};
 use super::sqlite_rows::{Ended, Rows};
 use crate::template;
 
-/// Name beside the engines.
+/// Name in the list of engines.
 pub(crate) const NAME: &str = "floor";
 
 /// Writes the rows of a case.
@@ -22,20 +22,20 @@ pub(super) fn sample(case: Case) -> Result<Sample, String> {
 }
 
 fn write(conn: &mut Connection, case: Case) -> rusqlite::Result<f64> {
-    // What the provider sets on its writing connection.
+    // The settings of the provider's writing connection.
     conn.execute_batch(
         "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -64000;",
     )?;
     conn.set_prepared_statement_cache_capacity(64);
     let rows = Rows::read(conn)?;
-    let begun = Instant::now();
+    let started = Instant::now();
     match case.workload {
         Workload::Small50 => small(conn, &rows, case.size)?,
         Workload::Chain => chain(conn, &rows, &batches::single(), case.size)?,
         Workload::FanOut => fan_out(conn, &rows, case.size)?,
         other => return Err(unknown(other)),
     }
-    let seconds = begun.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     rows.check(conn)?;
     Ok(seconds)
 }
@@ -44,7 +44,7 @@ fn unknown(workload: Workload) -> rusqlite::Error {
     rusqlite::Error::InvalidParameterName(format!("no floor for {}", workload.name()))
 }
 
-// Everything that 50 instances do at the same time shares a transaction.
+// All writes that 50 instances make at the same time share a transaction.
 fn small(conn: &mut Connection, rows: &Rows, count: u64) -> rusqlite::Result<()> {
     batches::ids(count).chunks(AT_ONCE).try_for_each(|ids| chain(conn, rows, ids, STEPS.into()))
 }
@@ -100,7 +100,7 @@ mod tests {
         rows.map(Result::unwrap).collect()
     }
 
-    // History of an instance that was run, and of one that the floor wrote beside it.
+    // History of an instance that the engine ran, and of one that the floor wrote.
     fn both(job: Job, write: impl Fn(&mut Connection, &Rows), id: &str) -> (Events, Events) {
         let folder = tempfile::tempdir().unwrap();
         let mut conn = Connection::open(template::run(folder.path(), job).unwrap()).unwrap();

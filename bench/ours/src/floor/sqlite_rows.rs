@@ -7,7 +7,7 @@ use crate::template;
 
 const LEASE_MS: i64 = 30_000;
 
-/// Texts of the rows, from an instance that was run for real.
+/// Texts of the rows, read from a real instance.
 #[derive(Debug)]
 pub(super) struct Rows {
     started: String,
@@ -16,12 +16,12 @@ pub(super) struct Rows {
     ended: String,
 }
 
-/// An activity that has ended, and the event that says so.
+/// A completed activity and its completion event.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ended {
     /// The event that scheduled it.
     pub(super) call: u64,
-    /// The event of its end.
+    /// Its completion event.
     pub(super) event: u64,
 }
 
@@ -43,7 +43,7 @@ impl Rows {
         })
     }
 
-    /// The start is accepted.
+    /// Enqueues the start.
     pub(super) fn start(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
         conn.prepare_cached(
             "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at)
@@ -53,7 +53,7 @@ impl Rows {
         Ok(())
     }
 
-    /// The first turn schedules `calls` activities, leased by the commit that schedules them.
+    /// The first turn schedules `calls` activities; its commit also leases them.
     pub(super) fn first_turn(
         &self,
         conn: &Connection,
@@ -84,14 +84,14 @@ impl Rows {
         Ok(())
     }
 
-    /// A turn in the middle of a chain: one activity has ended, the next begins.
+    /// A turn in the middle of a chain: one activity has completed, the next starts.
     pub(super) fn step(&self, conn: &Connection, id: &str, step: u64) -> rusqlite::Result<()> {
         self.completed(conn, id, Ended { call: step * 2, event: step * 2 + 1 })?;
         self.scheduled(conn, id, step * 2 + 2)?;
         self.touch(conn, id)
     }
 
-    /// The last turn: this activity has ended with this event, and so has the workflow.
+    /// The last turn: this activity has completed with this event, and so has the workflow.
     pub(super) fn last_turn(
         &self,
         conn: &Connection,
@@ -108,14 +108,14 @@ impl Rows {
         self.touch(conn, id)
     }
 
-    /// Every turn says when it was.
+    /// Every turn updates the time of the instance.
     pub(super) fn touch(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
         conn.prepare_cached("UPDATE instances SET updated_at = ?2 WHERE instance_id = ?1")?
             .execute(params![id, NOW_MS])?;
         Ok(())
     }
 
-    /// An activity has ended: it leaves the queue, and history says so.
+    /// Completes an activity: deletes it from the queue and appends the event.
     pub(super) fn completed(
         &self,
         conn: &Connection,
@@ -165,7 +165,7 @@ impl Rows {
         Ok(())
     }
 
-    /// Nothing is left in the queues, and every instance has ended.
+    /// Checks that the queues are empty and every instance has completed.
     pub(super) fn check(&self, conn: &Connection) -> rusqlite::Result<()> {
         let left: i64 = conn.query_row(
             "SELECT (SELECT count(*) FROM worker_queue) + (SELECT count(*) FROM orchestrator_queue)
@@ -181,7 +181,7 @@ fn to_db(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-// As long as the tokens of the provider.
+// Of the same length as the tokens of the provider.
 fn token(id: &str, call: u64) -> String {
     format!("lock_{id:-<20}{call:016}")
 }

@@ -1,4 +1,4 @@
-//! Many instances, a number of them at a time.
+//! Many instances, with a bounded number of them at a time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use crate::job::SIGNAL;
 use crate::stats::quantile;
 use crate::{Engine, Failure, Job, Sample};
 
-/// An instance that has not ended by then is lost.
-pub(super) const PATIENCE: Duration = Duration::from_secs(120);
+/// An instance that has not completed within this time counts as lost.
+pub(super) const FINISH_MAX: Duration = Duration::from_secs(120);
 
-/// Callers at work when the number of instances is not bounded by the workload.
+/// Concurrent callers where the workload sets no bound.
 const CALLERS: u64 = 64;
 
 /// Starts `count` instances and waits for each, `at_once` at a time.
@@ -22,77 +22,78 @@ pub(super) async fn workflows(
     count: u64,
     at_once: u64,
 ) -> Sample {
-    let begun = Instant::now();
-    let outcome = each(count, at_once, |number| {
+    let started = Instant::now();
+    let outcome = run_each(count, at_once, |number| {
         let engine = Arc::clone(engine);
         async move {
             let id = format!("w-{number}");
             engine.start(&id, &job).await?;
-            checked(&*engine, &id, &job).await
+            check_result(&*engine, &id, &job).await
         }
     })
     .await;
-    outcome.sample(count, begun.elapsed())
+    outcome.sample(count, started.elapsed())
 }
 
-/// Starts `count` instances without waiting for them; the clock stops when all are accepted.
+/// Starts `count` instances without waiting for them; the time ends when all are accepted.
 pub(super) async fn burst(engine: &Arc<dyn Engine>, job: Job, count: u64) -> Sample {
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut outcome = start_all(engine, job, count, 0).await;
-    let elapsed = begun.elapsed();
+    let elapsed = started.elapsed();
     let ends = finish_all(engine, job, count).await;
-    let drained = begun.elapsed();
+    let drained = started.elapsed();
     outcome.failures.extend(ends.failures);
     outcome.sample(count, elapsed).with("seconds_until_all_ended", drained.as_secs_f64())
 }
 
-/// Starts the instances with these numbers.
+/// Starts `count` instances, numbered from `first`.
 pub(super) async fn start_all(
     engine: &Arc<dyn Engine>,
     job: Job,
     count: u64,
     first: u64,
 ) -> Outcome {
-    each(count, CALLERS, |number| {
+    run_each(count, CALLERS, |number| {
         let engine = Arc::clone(engine);
         async move { engine.start(&format!("w-{}", first + number), &job).await }
     })
     .await
 }
 
-/// Sends each waiting instance its number and checks how it ends.
+/// Signals each waiting instance and checks its result.
 pub(super) async fn finish_all(engine: &Arc<dyn Engine>, job: Job, count: u64) -> Outcome {
-    each(count, CALLERS, |number| {
+    run_each(count, CALLERS, |number| {
         let engine = Arc::clone(engine);
         async move {
             let id = format!("w-{number}");
             engine.signal(&id, SIGNAL).await?;
-            checked(&*engine, &id, &job).await
+            check_result(&*engine, &id, &job).await
         }
     })
     .await
 }
 
-/// Waits for an instance and compares its result with the one that must come out.
-pub(super) async fn checked(engine: &dyn Engine, id: &str, job: &Job) -> Result<(), Failure> {
-    let ended = tokio::time::timeout(PATIENCE, engine.finish(id)).await;
-    let result = ended.map_err(|_late| format!("{id} is lost: no end in {PATIENCE:?}"))??;
+/// Waits for an instance and compares its result with the expected one.
+pub(super) async fn check_result(engine: &dyn Engine, id: &str, job: &Job) -> Result<(), Failure> {
+    let finished = tokio::time::timeout(FINISH_MAX, engine.finish(id)).await;
+    let result = finished
+        .map_err(|_late| format!("{id} is lost: not completed within {FINISH_MAX:?}"))??;
     if result != job.result() {
         return Err(format!("{id}: {result} instead of {}", job.result()));
     }
     Ok(())
 }
 
-/// What became of many calls.
+/// The outcome of many calls.
 pub(super) struct Outcome {
-    /// How long each took, in seconds.
+    /// Durations of the successful calls in seconds.
     pub(super) latencies: Vec<f64>,
-    /// What went wrong.
+    /// Errors of the other calls.
     pub(super) failures: Vec<Failure>,
 }
 
 impl Outcome {
-    /// Turns it into a sample.
+    /// The sample of these calls.
     pub(super) fn sample(self, count: u64, elapsed: Duration) -> Sample {
         let sample = Sample {
             count,
@@ -110,7 +111,7 @@ impl Outcome {
 }
 
 /// Calls `act` for each number below `count`, `at_once` at a time.
-pub(super) async fn each<F>(count: u64, at_once: u64, act: impl Fn(u64) -> F) -> Outcome
+pub(super) async fn run_each<F>(count: u64, at_once: u64, act: impl Fn(u64) -> F) -> Outcome
 where
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
@@ -122,8 +123,8 @@ where
             let call = act(next);
             next += 1;
             running.spawn(async move {
-                let begun = Instant::now();
-                (call.await, begun.elapsed())
+                let started = Instant::now();
+                (call.await, started.elapsed())
             });
         }
         match running.join_next().await {
