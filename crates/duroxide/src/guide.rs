@@ -1,5 +1,9 @@
 //! The guides. Every example in them compiles as a doc test.
 
+// The first definition of a link counts: those below replace the definitions at the end of the
+// guides, which are paths in the repository.
+
+#[doc = "[Versions]: crate::guide::versions\n\n"]
 #[doc = include_str!("../docs/orchestrations.md")]
 pub mod orchestrations {}
 
@@ -9,12 +13,17 @@ pub mod activities {}
 #[doc = include_str!("../docs/events.md")]
 pub mod events {}
 
+#[doc = "[retries]: crate::guide::activities#retries\n\n"]
 #[doc = include_str!("../docs/timers.md")]
 pub mod timers {}
 
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
+#[cfg_attr(
+    feature = "provider-test",
+    doc = "[Testing a provider]: crate::guide::provider_testing\n\n"
+)]
 #[doc = include_str!("../docs/provider-guide.md")]
 pub mod provider_guide {}
 
@@ -23,5 +32,6 @@ pub mod provider_guide {}
 pub mod postgres {}
 
 #[cfg(feature = "provider-test")]
+#[doc = "[the contract]: crate::guide::provider_guide\n\n"]
 #[doc = include_str!("../docs/provider-testing.md")]
 pub mod provider_testing {}
