@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 
 use crate::user::{self, User};
 
-// The first argument is the folder, the rest is the server's command line. The server is asked to
-// stop fast, and the folder goes when it has. Whoever reads the server's id never finds half of it.
+// The first argument is the folder, the rest is the server's command line. The script asks the
+// server to stop fast and then removes the folder. A reader never finds a partly written server id.
 const KEEP: &str = r#"
 folder=$1
 shift

@@ -1,4 +1,5 @@
-//! A throw-away PostgreSQL server: its own folder, a free loopback port, gone when nobody holds it.
+//! A throw-away PostgreSQL server with its own folder and a free loopback port; dropping it stops
+//! it.
 //!
 //! It runs as an unprivileged user when we are root, because the server refuses anything else. A
 //! small keeper process waits for the end of its standard input, which comes when the owner drops

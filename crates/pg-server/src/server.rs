@@ -149,7 +149,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The end of its input tells the keeper to clean up.
+        // The keeper cleans up when its input is closed.
         drop(self.keeper.stdin.take());
         if let Err(error) = self.keeper.wait() {
             eprintln!("the keeper of a test server cannot be waited for: {error}");

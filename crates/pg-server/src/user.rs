@@ -22,7 +22,7 @@ pub(crate) struct User {
 /// Whom to run as; `None` means as ourselves.
 ///
 /// # Errors
-/// When we are root and there is nobody else.
+/// When this process runs as root and the system has no unprivileged user.
 pub(crate) fn choose() -> Result<Option<User>, String> {
     if !is_root() {
         return Ok(None);

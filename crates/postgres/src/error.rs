@@ -46,8 +46,8 @@ pub enum PostgresError {
     },
     /// The tables are missing or older, and this node must not create them.
     #[error(
-        "schema '{schema}' is at version {found} of {known}: have `duroxide-pg schema` run by \
-         someone who may, or open it with migrations"
+        "schema '{schema}' is at version {found} of {known}: run `duroxide-pg schema` as \
+         a role with the privileges, or open it with migrations"
     )]
     OlderSchema {
         /// The schema.
@@ -59,8 +59,8 @@ pub enum PostgresError {
     },
     /// The functions of this build are missing, and this node must not install them.
     #[error(
-        "schema '{schema}' lacks version {version} of the functions: have `duroxide-pg functions` \
-         run by someone who may, or open it with migrations"
+        "schema '{schema}' lacks version {version} of the functions: run `duroxide-pg functions` \
+         as a role with the privileges, or open it with migrations"
     )]
     MissingFunctions {
         /// The schema.

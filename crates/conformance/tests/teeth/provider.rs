@@ -329,8 +329,8 @@ impl Provider for FaultyProvider {
         &self,
         instance: &str,
     ) -> Result<Vec<ActivityProgress>, ProviderError> {
-        let told = self.inner.read_activity_progress(instance).await?;
-        Ok(if self.has(Fault::ProgressHidden) { Vec::new() } else { told })
+        let progress = self.inner.read_activity_progress(instance).await?;
+        Ok(if self.has(Fault::ProgressHidden) { Vec::new() } else { progress })
     }
 
     async fn announce_worker(

@@ -40,7 +40,7 @@ impl Client {
     }
 }
 
-/// The status as the public API tells it.
+/// The status as the public API returns it.
 pub(super) fn status_of(status: InstanceStatus) -> Result<OrchestrationStatus, ClientError> {
     let InstanceStatus { outcome, custom_status, custom_status_version } = status;
     match outcome {

@@ -12,11 +12,11 @@ use crate::providers::{LiveWorker, ProviderAdmin, WaitingWork, WaitingWorkQuery}
 pub struct UnservedWork {
     /// The activity.
     pub work: WaitingWork,
-    /// Why nobody takes it.
+    /// Why no live worker claims it.
     pub reason: UnservedReason,
 }
 
-/// Why no live worker takes an activity.
+/// Why no live worker claims an activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum UnservedReason {
@@ -66,7 +66,7 @@ impl Client {
             let tags = admin.list_waiting_tags(after.as_deref(), UNSERVED_SCAN_PAGE).await?;
             after = tags.last().cloned().flatten();
             for tag in tags {
-                found.look_at(admin, &workers, tag).await?;
+                found.add_unserved(admin, &workers, tag).await?;
             }
             if after.is_none() {
                 break;
@@ -86,8 +86,8 @@ impl Unserved {
         self.work.len() < self.limit
     }
 
-    /// Adds what nobody serves among the waiting activities of one tag.
-    async fn look_at(
+    /// Adds the waiting activities of one tag that no live worker serves.
+    async fn add_unserved(
         &mut self,
         admin: &dyn ProviderAdmin,
         workers: &[LiveWorker],

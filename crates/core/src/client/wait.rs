@@ -1,4 +1,4 @@
-//! Waiting for an instance: woken by the provider where it can tell, asking again where not.
+//! Waits for an instance: notified by a provider that can notify, polling any other.
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ impl Client {
     }
 
     /// Waits for a custom status above `last_seen_version`, or for the end of the instance.
-    /// `poll_interval` matters only for a provider that cannot tell of changes.
+    /// `poll_interval` matters only for a provider that cannot notify of changes.
     ///
     /// # Examples
     ///
@@ -155,12 +155,12 @@ impl Wait {
         }
     }
 
-    /// The caller's own pause, for a provider that cannot tell of changes.
+    /// The caller's poll interval, for a provider that cannot notify of changes.
     pub(super) fn with_pause(self, pause: Duration) -> Self {
         Self { pauses: Pauses::even(pause), ..self }
     }
 
-    /// Ends when it is worth to look again. The last look is taken at the deadline; waiting after
+    /// Returns when the caller should poll again. The last poll is at the deadline; waiting after
     /// that is the timeout.
     pub(super) async fn for_change(&mut self) -> Result<(), ClientError> {
         let remaining = self.remaining();
@@ -170,7 +170,7 @@ impl Wait {
         match &mut self.watch {
             Some(watch) => {
                 let pause = remaining.min(CLIENT_WATCH_SAFETY_INTERVAL);
-                // Both a change and the end of the pause are reasons to look.
+                // Both a change and the end of the pause are reasons to poll.
                 timeout(pause, watch.changed()).await.unwrap_or_default();
             }
             None => sleep(self.pauses.next().min(remaining)).await,
@@ -178,7 +178,7 @@ impl Wait {
         Ok(())
     }
 
-    /// How the instance ended, if the change has told.
+    /// How the instance completed, if the change reported it.
     fn ending(&self) -> Option<InstanceStatus> {
         self.watch.as_ref()?.ending()
     }
@@ -189,7 +189,7 @@ impl Wait {
     }
 }
 
-/// Lengths of the pauses between two questions to a provider that cannot tell of changes.
+/// Pauses between two polls of a provider that cannot notify of changes.
 struct Pauses {
     next: Duration,
     longest: Duration,

@@ -172,8 +172,8 @@ pub trait ProviderAdmin: Any + Send + Sync {
         Err(not_supported("list_live_workers"))
     }
 
-    /// Tags of activities that nobody has leased, ascending, `None` for those without a tag first,
-    /// `limit` at the most. Only tags behind `after`, if it is given.
+    /// Tags of activities that no worker has leased, ascending, `None` for those without a tag
+    /// first, at most `limit`. Only tags behind `after`, if it is given.
     async fn list_waiting_tags(
         &self,
         after: Option<&str>,
@@ -186,7 +186,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
         Err(not_supported("list_waiting_tags"))
     }
 
-    /// Activities that nobody has leased, whether they are visible or not, oldest first.
+    /// Activities that no worker has leased, whether they are visible or not, oldest first.
     async fn list_waiting_work(
         &self,
         query: WaitingWorkQuery,

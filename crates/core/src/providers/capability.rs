@@ -35,7 +35,7 @@ impl SemverRange {
     }
 }
 
-/// What a dispatcher can replay. A provider hands out only executions that fit.
+/// What a dispatcher can replay. A provider returns only executions that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DispatcherCapabilityFilter {
     /// Ranges; an execution fits if any of them contains its pin. None at all fits nothing.

@@ -1,4 +1,4 @@
-//! A provider in memory for unit tests: it keeps what it is given and answers as it was told.
+//! A provider in memory for unit tests: it keeps its input and returns what the test configures.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -37,7 +37,7 @@ pub(crate) struct FakeState {
     pub(crate) custom_status_error: Option<ProviderError>,
 }
 
-/// The fake. Without a hub it cannot tell of changes.
+/// The fake. Without a hub it cannot notify of changes.
 pub(crate) struct FakeProvider {
     state: Mutex<FakeState>,
     hub: Option<ChangeHub>,
@@ -50,12 +50,12 @@ pub(crate) struct FakeProvider {
 pub(crate) const FAKE_NOW_MS: u64 = 1_700_000_000_000;
 
 impl FakeProvider {
-    /// One that tells of changes.
+    /// A fake that notifies of changes.
     pub(crate) fn watching() -> Arc<Self> {
         Arc::new(Self::new(Some(ChangeHub::default())))
     }
 
-    /// One that has to be asked again and again.
+    /// A fake that clients must poll.
     pub(crate) fn without_watch() -> Arc<Self> {
         Arc::new(Self::new(None))
     }
@@ -70,11 +70,11 @@ impl FakeProvider {
         self.state.lock().unwrap()
     }
 
-    /// Records an event of the first execution and tells of it.
+    /// Records an event of the first execution and notifies of it.
     pub(crate) fn record(&self, instance: &str, kind: EventKind) {
         let event = Event::new(instance, 1, None, kind);
         self.state().histories.entry(instance.to_owned()).or_default().push(event);
-        self.tell(instance);
+        self.notify(instance);
     }
 
     pub(crate) fn record_start(&self, instance: &str) {
@@ -100,16 +100,16 @@ impl FakeProvider {
     pub(crate) fn set_custom_status(&self, instance: &str, text: &str, version: u64) {
         let status = (Some(text.to_owned()), version);
         self.state().custom_status.insert(instance.to_owned(), status);
-        self.tell(instance);
+        self.notify(instance);
     }
 
     pub(crate) fn set_value(&self, instance: &str, key: &str, value: &str) {
         let address = (instance.to_owned(), key.to_owned());
         self.state().values.insert(address, value.to_owned());
-        self.tell(instance);
+        self.notify(instance);
     }
 
-    fn tell(&self, instance: &str) {
+    fn notify(&self, instance: &str) {
         if let Some(hub) = &self.hub {
             hub.notify(ChangeScope::Instance(instance));
         }

@@ -7,7 +7,7 @@ use duroxide::providers::{Provider, WorkItem};
 use duroxide::runtime::RuntimeOptions;
 use duroxide::{ErrorDetails, EventKind, OrchestrationContext};
 
-use crate::faulty::{Faulty, GIVEN_BACK};
+use crate::faulty::{Faulty, RELEASED};
 use crate::support::{
     DEFAULT_MODE, Database, Mode, Node, activities, count, eventually, in_every_mode, kinds,
     memory, orchestrations, short_backoff,
@@ -183,7 +183,7 @@ async fn a_child_with_an_undecodable_history_fails_its_parent() {
     file.execute("UPDATE history SET event_data = '{' WHERE instance_id = 'child'");
     node.client.raise_event("child", "Go", "").await.unwrap();
     let node = Node::on(&store, options, registry(), activities()).await;
-    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(RELEASED) == 1).await;
     clock.advance(Duration::from_secs(1));
     let text = node.failure_text("parent").await;
     assert!(

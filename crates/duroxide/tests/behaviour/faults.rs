@@ -8,7 +8,7 @@ use duroxide::runtime::RuntimeOptions;
 use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext};
 use tokio::sync::Notify;
 
-use crate::faulty::{Faulty, GIVEN_BACK};
+use crate::faulty::{Faulty, RELEASED};
 use crate::support::{
     DEFAULT_MODE, Journal, Mode, Node, activities, eventually, in_every_mode, memory,
     memory_with_clock, orchestrations,
@@ -86,7 +86,7 @@ async fn a_failed_abandon_is_retried(mode: Mode) {
     faulty.hiccup("abandon_orchestration_item", 2);
     node.start_instance("order", "Work", "here").await;
     node.start_instance("unknown", "Missing", "").await;
-    eventually(|| faulty.calls(GIVEN_BACK) == 2).await;
+    eventually(|| faulty.calls(RELEASED) == 2).await;
     assert_eq!(faulty.calls("abandon_work_item"), 3);
     assert_eq!(faulty.calls("abandon_orchestration_item"), 3);
     node.runtime.clone().shutdown(None).await;
@@ -130,7 +130,7 @@ async fn a_turn_that_cannot_be_committed_is_redelivered() {
     faulty.hiccup("commit_turn", 8);
     assert_eq!(node.run("again", "Echo", "in the end").await, "in the end");
     assert_eq!(faulty.calls("commit_turn"), 9);
-    assert!(faulty.calls(GIVEN_BACK) >= 1, "abandoned after the first six");
+    assert!(faulty.calls(RELEASED) >= 1, "abandoned after the first six");
     assert_eq!(node.stop_and_count().await.orch_completions, 1);
 }
 
@@ -145,7 +145,7 @@ async fn a_refused_result_runs_the_activity_again() {
     let node = Node::on(&store, DEFAULT_MODE.options(), registry, recorded_work(&journal)).await;
     faulty.fail("ack_work_item", 1, ProviderError::permanent("ack_work_item", "refused"));
     node.start_instance("order", "Work", "again").await;
-    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(RELEASED) == 1).await;
     clock.advance(Duration::from_millis(100));
     assert_eq!(node.output("order").await, "again");
     assert_eq!(journal.unread(), ["again", "again"]);

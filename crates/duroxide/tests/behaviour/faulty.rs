@@ -1,23 +1,23 @@
-//! A store that fails when it is told to.
+//! A store that fails where a test requests it.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use duroxide::Event;
 use duroxide::providers::{
     ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter, FetchFilter,
     FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
     ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError, TurnCommit, TurnFetch,
     WorkFetch, WorkItem,
 };
-use duroxide::{Event, SystemStats};
 use tokio::sync::Semaphore;
 
 type Res<T> = Result<T, ProviderError>;
 
-/// Counts turns that were given back and are hidden now.
-pub(crate) const GIVEN_BACK: &str = "given back";
+/// Counts turns that were released and are hidden now.
+pub(crate) const RELEASED: &str = "released";
 
 /// Fails a direct turn after it was committed.
 pub(crate) const DIRECT_ANSWER: &str = "answer to a direct turn";
@@ -101,12 +101,12 @@ impl Faulty {
         self.state.lock().unwrap().refused_instance = Some(instance.to_owned());
     }
 
-    /// Hands out executions that the caller cannot replay.
+    /// Returns executions that the caller cannot replay.
     pub(crate) fn ignore_filter(&self) {
         self.state.lock().unwrap().ignores_filter = true;
     }
 
-    /// Tells nobody of changes.
+    /// Notifies no watcher of changes.
     pub(crate) fn never_tell(&self) {
         self.state.lock().unwrap().watches = false;
     }
@@ -177,7 +177,7 @@ impl Provider for Faulty {
     ) -> Res<()> {
         self.enter("abandon_orchestration_item")?;
         self.inner.abandon_orchestration_item(token, delay, ignore_attempt).await?;
-        self.enter(GIVEN_BACK)
+        self.enter(RELEASED)
     }
 
     async fn read(&self, instance: &str) -> Res<Vec<Event>> {
@@ -218,7 +218,7 @@ impl Provider for Faulty {
     ) -> Res<()> {
         self.enter("abandon_work_item")?;
         self.inner.abandon_work_item(token, delay, ignore_attempt).await?;
-        self.enter(GIVEN_BACK)
+        self.enter(RELEASED)
     }
 
     async fn renew_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {

@@ -12,7 +12,7 @@ use duroxide::{
 };
 use semver::Version;
 
-use crate::faulty::{Faulty, GIVEN_BACK};
+use crate::faulty::{Faulty, RELEASED};
 use crate::support::{
     DEFAULT_MODE, Database, Mode, Node, activities, count, eventually, in_every_mode, kinds,
     memory, memory_with_clock, orchestrations, short_backoff,
@@ -167,7 +167,7 @@ async fn an_unregistered_orchestration_waits_for_a_node_with_its_handler() {
     let store: Arc<dyn Provider> = faulty.clone();
     let without = Node::on(&store, DEFAULT_MODE.options(), orchestrations(), activities()).await;
     without.start_instance("waits", "V", "").await;
-    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(RELEASED) == 1).await;
     without.stop().await;
     let with = Node::on(&store, DEFAULT_MODE.options(), three_versions(), activities()).await;
     clock.advance(SECOND);
@@ -271,7 +271,7 @@ async fn an_incompatible_execution_that_is_fetched_anyway_becomes_poison() {
     let node = Node::on(&store, options, registry, activities()).await;
     node.client.raise_event("future", "Go", "on").await.unwrap();
     for abandoned in 1..=2 {
-        eventually(|| faulty.calls(GIVEN_BACK) == abandoned).await;
+        eventually(|| faulty.calls(RELEASED) == abandoned).await;
         assert_eq!(kinds(&node.history("future").await).len(), 2, "no code ran");
         clock.advance(SECOND);
     }
@@ -295,7 +295,7 @@ async fn an_undecodable_history_is_abandoned_and_becomes_poison() {
     let node = Node::on(&store, options, registry, activities()).await;
     node.client.raise_event("broken", "Go", "on").await.unwrap();
     for abandoned in 1..=2 {
-        eventually(|| faulty.calls(GIVEN_BACK) == abandoned).await;
+        eventually(|| faulty.calls(RELEASED) == abandoned).await;
         clock.advance(SECOND);
     }
     match node.failure("broken").await {
@@ -334,7 +334,7 @@ async fn a_wide_range_drains_executions_that_no_other_node_claims() {
     usual.stop().await;
     let wide = RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..options };
     let wide = Node::on(&store, wide, registry(), activities()).await;
-    eventually(|| faulty.calls(GIVEN_BACK) == 1).await;
+    eventually(|| faulty.calls(RELEASED) == 1).await;
     clock.advance(SECOND);
     let text = wide.failure_text("future").await;
     assert!(text.contains("history deserialization failed after 2 attempts (max 1)"), "{text}");

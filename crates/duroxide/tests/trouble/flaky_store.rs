@@ -15,15 +15,15 @@ use duroxide::providers::{
 };
 use duroxide::{Event, SystemStats};
 
-/// What may be done to a call.
+/// A fault of a call.
 #[derive(Debug, Clone, Copy)]
 enum Fault {
     None,
-    /// Fails without having been done; may be tried again.
+    /// Fails without an effect; the caller may retry.
     Busy,
-    /// Is done, but the answer is lost.
+    /// Takes effect, but the response is lost.
     Lost,
-    /// Fails without having been done, for good.
+    /// Fails without an effect; a retry fails too.
     Refused,
 }
 
@@ -77,7 +77,7 @@ impl FlakyStore {
         self.injected.load(Ordering::SeqCst)
     }
 
-    /// Events of history that were handed out with turns.
+    /// History events that were returned with turns.
     pub(crate) fn events_read(&self) -> usize {
         self.events_read.load(Ordering::SeqCst)
     }

@@ -14,7 +14,7 @@ pub enum SslMode {
     Prefer,
     /// Always encrypted. Asks who the server is only if a root certificate is given.
     Require,
-    /// Encrypted, and the server's certificate is signed by somebody we trust.
+    /// Encrypted, and a trusted authority has signed the server's certificate.
     VerifyCa,
     /// As before, and made out to the host that we connect to.
     VerifyFull,

@@ -1,4 +1,4 @@
-//! Schemas for the suite, under a clock that only moves when told to.
+//! Schemas for the suite, with a clock that only the test moves.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

@@ -98,9 +98,9 @@ async fn it_migrates_and_verifies_with_the_url_of_the_environment() {
     let store = Store::live();
     let up_to_date = format!("schema '{}' is up to date\n", store.schema);
     for command in ["migrate", "migrate", "verify"] {
-        let mut told = program();
-        told.args([command, "--schema", &store.schema]).env("DATABASE_URL", &store.url);
-        assert_eq!(printed(told.output().unwrap()), up_to_date, "{command}");
+        let mut command_line = program();
+        command_line.args([command, "--schema", &store.schema]).env("DATABASE_URL", &store.url);
+        assert_eq!(printed(command_line.output().unwrap()), up_to_date, "{command}");
     }
     let node = store.builder().with_migrations(Migrations::Verify).open().await.unwrap();
     create(&node, "a").await;

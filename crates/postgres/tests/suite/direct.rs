@@ -74,7 +74,7 @@ async fn a_message_or_a_lease_comes_first() {
     let held = turn(&*node).await;
     assert_eq!(node.commit_direct_turn(Arc::clone(&turn_ahead)).await.unwrap(), None);
     node.abandon_orchestration_item(&held.lock_token, Some(LEASE), true).await.unwrap();
-    assert!(node.commit_direct_turn(turn_ahead).await.unwrap().is_some(), "nobody is ahead now");
+    assert!(node.commit_direct_turn(turn_ahead).await.unwrap().is_some(), "no turn is ahead now");
 }
 
 #[tokio::test]

@@ -38,9 +38,9 @@ async fn until_blocked(sql: &Sql) {
 
 /// A message of the other node, which wakes the fetches of this one.
 async fn send_and_poll(nodes: &[Arc<PostgresProvider>; 2], sql: &Sql, instance: &str) {
-    let mut told = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
+    let mut watch = nodes[0].watch(ChangeScope::OrchestratorQueue).unwrap();
     nodes[1].enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
-    timeout(PATIENCE, told.changed()).await.expect("the node hears of it");
+    timeout(PATIENCE, watch.changed()).await.expect("the node is notified");
     polled_in_vain(&nodes[0], sql).await;
 }
 
@@ -91,12 +91,12 @@ async fn a_change_is_polled_for_although_a_start_came_too() {
     for round in 2..40 {
         let new = format!("new-{round}");
         let waiting = fetch(&nodes[0]);
-        let (sent, told) = tokio::join!(
+        let (enqueued, signalled) = tokio::join!(
             nodes[0].enqueue_for_orchestrator(start(&new), None),
             nodes[1].enqueue_for_orchestrator(signal("old", "1"), None),
         );
-        sent.unwrap();
-        told.unwrap();
+        enqueued.unwrap();
+        signalled.unwrap();
         let mut turns = waiting.await.unwrap();
         while turns.len() < 2 {
             let more = fetch(&nodes[0]).await.unwrap();

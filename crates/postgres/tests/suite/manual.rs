@@ -133,5 +133,5 @@ async fn every_monitoring_query_of_the_manual_finds_what_it_is_for() {
     let attempts = reader.query(&queries[2], &[]).await.unwrap();
     assert_eq!(attempts.len(), 2, "a turn and an activity were taken twice");
     let overdue = reader.query(&queries[3], &[]).await.unwrap();
-    assert_eq!(overdue.len(), 2, "a turn and an activity wait for somebody");
+    assert_eq!(overdue.len(), 2, "a turn and an activity wait for a worker");
 }

@@ -119,7 +119,7 @@ async fn until_events(node: &dyn Provider, wanted: usize) {
 }
 
 /// The worst case: what is stored has as many events as the node holds, and others. Only the
-/// statement of the manual tells them apart.
+/// statement of the manual distinguishes them.
 #[tokio::test]
 async fn a_node_that_ran_through_a_restore_drops_its_cache() {
     let store = Store::live();

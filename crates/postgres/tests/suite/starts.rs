@@ -145,7 +145,7 @@ async fn a_start_whose_caller_went_away_did_not_happen() {
     let turns = tokio::select! {
         biased;
         turns = fetch => turns.unwrap(),
-        _ = node.enqueue_for_orchestrator(start("a"), None) => panic!("nobody has committed"),
+        _ = node.enqueue_for_orchestrator(start("a"), None) => panic!("no turn has been committed"),
     };
     let refused = node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await;
     assert!(refused.unwrap_err().message.contains("Invalid lock token"));
@@ -182,7 +182,7 @@ async fn a_second_start_is_a_message_for_what_exists() {
     let (node, other) = (store.node().await, store.node().await);
     create(&*other, "a").await;
     start_and(&*node, "a", async |turn| {
-        assert!(turn.item.history.is_empty(), "nobody has looked");
+        assert!(turn.item.history.is_empty(), "no fetch has read it");
         let refused = node.store_turn(commit(&turn.lock_token, vec![started("a")])).await;
         assert!(refused.unwrap_err().message.contains("Invalid lock token"));
     })
@@ -270,7 +270,7 @@ async fn surplus_starts_are_left_to_the_next_fetch() {
         let next = node.fetch_orchestration_items(patient(2)).await.unwrap();
         assert!(!next.is_empty(), "a start is left");
         for turn in next {
-            assert!(seen.insert(turn.item.instance), "handed out twice");
+            assert!(seen.insert(turn.item.instance), "leased twice");
         }
     }
 }
@@ -300,14 +300,14 @@ async fn a_dropped_fetch_keeps_no_lease() {
         let fetch = tokio::time::timeout(limit, node.fetch_orchestration_items(patient(4)));
         let (fetched, ()) = tokio::join!(fetch, send(&*node, &instance));
         for turn in fetched.map(Result::unwrap).unwrap_or_default() {
-            assert!(seen.insert(turn.item.instance), "handed out twice");
+            assert!(seen.insert(turn.item.instance), "leased twice");
         }
     }
     let begun = tokio::time::Instant::now();
     while seen.len() < INSTANCES {
         for turn in node.fetch_orchestration_items(patient(64)).await.unwrap() {
             assert_eq!(turn.attempt_count, 1);
-            assert!(seen.insert(turn.item.instance), "handed out twice");
+            assert!(seen.insert(turn.item.instance), "leased twice");
         }
         assert!(begun.elapsed() < LEASE, "{} of {INSTANCES} came in time", seen.len());
     }

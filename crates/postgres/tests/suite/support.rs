@@ -24,7 +24,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Under a clock that only moves when told to.
+    /// With a clock that only the test moves.
     pub(crate) fn new() -> Self {
         let clock = Arc::new(ManualClock::new(BEGIN_MS));
         Self { clock: Some(clock), ..Self::live() }

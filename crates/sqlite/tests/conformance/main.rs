@@ -25,5 +25,5 @@ async fn the_whole_suite_passes_and_lists_what_it_skips() {
     let report = duroxide_conformance::run_all_validations(&factory::MemoryFactory::new()).await;
     report.assert_passed();
     let skipped = report.outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Passed);
-    assert!(skipped.count() > 0, "nobody can reach into a database in memory");
+    assert!(skipped.count() > 0, "a test cannot open a database in memory a second time");
 }

@@ -58,7 +58,7 @@ async fn a_running_instance_completes_after_the_migration() {
     let provider = &*store.provider;
     let filter = DispatcherCapabilityFilter::default_for_current_build();
     let fetched = provider.fetch_orchestration_item(LEASE, NOW, Some(&filter)).await.unwrap();
-    let (item, token, attempt) = fetched.expect("the given back completion is fetchable");
+    let (item, token, attempt) = fetched.expect("the released completion is fetchable");
     assert_eq!((item.instance.as_str(), attempt), ("order", 3));
     assert_eq!(item.messages.len(), 1, "the timer is not due yet");
     assert_eq!(item.kv_snapshot.len(), 3);

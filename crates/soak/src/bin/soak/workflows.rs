@@ -36,8 +36,8 @@ pub(crate) fn activities(effects: &Effects) -> ActivityRegistry {
         })
         .register("Patient", |ctx: ActivityContext, _input: String| async move {
             match tokio::time::timeout(PATIENT_MAX, ctx.cancelled()).await {
-                Ok(()) => Err("nobody wants this".to_owned()),
-                Err(_elapsed) => Ok("nobody came".to_owned()),
+                Ok(()) => Err("cancelled".to_owned()),
+                Err(_elapsed) => Ok("not cancelled".to_owned()),
             }
         })
         .register("Fail", |_ctx: ActivityContext, input: String| async move {
