@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
     ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics, WaitingWork,

@@ -323,9 +323,10 @@ impl Provider for Faulty {
     // As without a decorator: the status is read in two calls, either of which may fail.
     async fn read_status(&self, instance: &str) -> Res<InstanceStatus> {
         let outcome = self.read_outcome(instance).await?;
-        let custom_status = match &outcome {
-            InstanceOutcome::NotFound => Ok(None),
-            _recorded => self.get_custom_status(instance, 0).await,
+        let custom_status = if outcome == InstanceOutcome::NotFound {
+            Ok(None)
+        } else {
+            self.get_custom_status(instance, 0).await
         };
         Ok(InstanceStatus::new(outcome, custom_status))
     }
