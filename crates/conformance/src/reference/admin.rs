@@ -110,11 +110,7 @@ impl ProviderAdmin for MemoryProvider {
             let mut total = DeleteInstanceResult::default();
             // Each root with its tree is deleted as a whole; they do not depend on each other.
             for root in retention::deletable_roots(store, &filter) {
-                let deleted = retention::delete_if_finished(store, &root)?;
-                total.instances_deleted += deleted.instances_deleted;
-                total.executions_deleted += deleted.executions_deleted;
-                total.events_deleted += deleted.events_deleted;
-                total.queue_messages_deleted += deleted.queue_messages_deleted;
+                total += retention::delete_if_finished(store, &root)?;
             }
             Ok(total)
         })
@@ -138,10 +134,7 @@ impl ProviderAdmin for MemoryProvider {
         self.change("prune_executions_bulk", |store, _now| {
             let mut total = PruneResult::default();
             for instance in retention::prunable_instances(store, &filter) {
-                let pruned = retention::prune(store, &instance, &options)?;
-                total.instances_processed += pruned.instances_processed;
-                total.executions_deleted += pruned.executions_deleted;
-                total.events_deleted += pruned.events_deleted;
+                total += retention::prune(store, &instance, &options)?;
             }
             Ok(total)
         })

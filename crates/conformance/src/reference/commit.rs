@@ -5,8 +5,8 @@
 //! lease.
 
 use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::kit::last_custom_status;
 use duroxide_core::providers::{CommittedTurn, ExecutionMetadata, TurnCommit};
-use duroxide_core::{Event, EventKind};
 
 use super::orchestrator_queue::NewMessage;
 use super::refusal::Refusal;
@@ -104,7 +104,7 @@ fn write_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnComm
     stored.current_execution = stored.current_execution.max(commit.execution_id);
     stored.updated_at = now;
     if let Some(status) = last_custom_status(&commit.history_delta) {
-        stored.custom_status = status;
+        stored.custom_status = status.map(str::to_owned);
         stored.custom_status_version += 1;
     }
     Some(stored.incarnation)
@@ -131,14 +131,6 @@ fn create_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCom
     };
     store.records.entry(instance.to_owned()).or_default().instance = Some(created);
     orchestrator_queue::unpark(store, instance);
-}
-
-/// The last status that the events set. Several in one commit count once.
-fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
-    events.iter().rev().find_map(|event| {
-        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
-        Some(status.clone())
-    })
 }
 
 /// Stores the metadata of the execution. Fields that the commit does not set stay unchanged.

@@ -4,10 +4,10 @@
 //! finds nothing has leased nothing and counted nothing.
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages, to_db};
 use duroxide_core::providers::{
     FetchFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
 };
-use duroxide_core::{Event, EventKind};
 
 use super::store::{Message, Store, TurnLock};
 use super::{history, orchestrator_queue, turn_lock};
@@ -41,7 +41,7 @@ pub(crate) fn fetch_turns(
             break;
         }
         if fits(store, &instance, request.filter) {
-            turns.extend(take_turn(store, now, request, &instance));
+            turns.extend(lease_turn(store, now, request, &instance));
         }
     }
     turns
@@ -79,21 +79,21 @@ fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
     pin.is_none_or(|pin| filter.allows_pin(pin))
 }
 
-fn take_turn(
+fn lease_turn(
     store: &mut Store,
     now: u64,
     request: &TurnRequest<'_>,
     instance: &str,
 ) -> Option<FetchedTurn> {
     let Some(identity) = identify(store, now, instance) else {
-        orchestrator_queue::set_aside(store, now, instance);
+        orchestrator_queue::park_or_drop(store, now, instance);
         return None;
     };
     let mark = request.known.and_then(|known| known.mark(instance));
     let token = store.new_token();
     let until = now.saturating_add(request.lock_for);
     let lock = TurnLock { instance: instance.to_owned(), token: token.clone(), until };
-    turn_lock::take(store, lock);
+    turn_lock::insert(store, lock);
     let (messages, attempt_count) = tag_messages(store, now, instance, &token);
     let (item, history_after) = read_turn(store, instance, identity, mark);
     let item = OrchestrationItem { messages, ..item };
@@ -112,41 +112,21 @@ fn identify(store: &Store, now: u64, instance: &str) -> Option<Identity> {
     }
     let seeded = store.records.get(instance).and_then(|it| it.last_seeded_execution());
     if let Some(execution_id) = seeded {
-        return Some(identity_from_history(store, instance, execution_id));
+        let first = history::first_text(store, instance);
+        return Some(new_identity(StartedOrchestration::from_first_event(first), execution_id));
     }
     let numbers = orchestrator_queue::ready(store, instance, now);
-    numbers.iter().find_map(|number| identity_from_message(&store.messages[number].text))
+    let mut items = numbers
+        .iter()
+        .filter_map(|number| orchestrator_queue::decode(&store.messages[number].text));
+    let started = items.find_map(|item| StartedOrchestration::from_message(&item))?;
+    Some(new_identity(started, INITIAL_EXECUTION_ID))
 }
 
-/// History without an instance comes from seeding.
-fn identity_from_history(store: &Store, instance: &str, execution_id: u64) -> Identity {
-    let (name, version) = match history::start_event(store, instance) {
-        Ok(Some(Event { kind: EventKind::OrchestrationStarted { name, version, .. }, .. })) => {
-            (name, version)
-        }
-        Ok(_) | Err(_) => unnamed(),
-    };
+/// An instance that is not stored yet: seeded with history, or about to be started.
+fn new_identity(started: StartedOrchestration, execution_id: u64) -> Identity {
+    let StartedOrchestration { name, version } = started;
     Identity { name, version, execution_id, incarnation: None }
-}
-
-fn identity_from_message(text: &str) -> Option<Identity> {
-    let (WorkItem::StartOrchestration { orchestration, version, .. }
-    | WorkItem::ContinueAsNew { orchestration, version, .. }) = orchestrator_queue::decode(text)?
-    else {
-        return None;
-    };
-    Some(Identity {
-        name: orchestration,
-        version: version.unwrap_or_else(|| UNKNOWN.to_owned()),
-        execution_id: INITIAL_EXECUTION_ID,
-        incarnation: None,
-    })
-}
-
-const UNKNOWN: &str = "unknown";
-
-fn unnamed() -> (String, String) {
-    (UNKNOWN.to_owned(), UNKNOWN.to_owned())
 }
 
 /// Tags and counts every visible message of the instance and returns the highest count.
@@ -154,20 +134,16 @@ fn unnamed() -> (String, String) {
 /// A message that cannot be decoded is tagged and counted like the others but omitted from the
 /// turn; the commit removes it with them.
 fn tag_messages(store: &mut Store, now: u64, instance: &str, token: &str) -> (Vec<WorkItem>, u32) {
-    let mut items = Vec::new();
+    let mut rows = Vec::new();
     let mut attempt_count = 0;
     for number in orchestrator_queue::ready(store, instance, now) {
         let Some(message) = store.messages.get_mut(&number) else { continue };
         message.turn = Some(token.to_owned());
         message.attempt_count += 1;
         attempt_count = attempt_count.max(message.attempt_count);
-        let item = orchestrator_queue::decode(&message.text);
-        if item.is_none() {
-            tracing::error!(instance, number, "a message cannot be read and is left out");
-        }
-        items.extend(item);
+        rows.push((to_db(number), message.text.clone()));
     }
-    (items, attempt_count)
+    (decode_messages(instance, &rows), attempt_count)
 }
 
 /// The history of the current execution, without the part that the caller holds, and the values of
@@ -185,10 +161,10 @@ fn read_turn(
     let held = mark.filter(|mark| is_held(mark, &identity)).map(|mark| mark.event_id);
     let held = held.filter(|held| stored.iter().any(|(id, _)| id == held)).unwrap_or(0);
     let wanted = stored.into_iter().filter(|(id, _)| *id > held);
-    let decoded: Result<Vec<_>, _> = wanted.map(|(_, event)| history::decode(event)).collect();
-    let (history, history_error, history_after) = match decoded {
+    let texts: Vec<&str> = wanted.map(|(_, event)| event.text.as_str()).collect();
+    let (history, history_error, history_after) = match decode_history(&texts) {
         Ok(events) => (events, None, held),
-        Err(refusal) => (Vec::new(), Some(refusal.reason), 0),
+        Err(error) => (Vec::new(), Some(error.to_string()), 0),
     };
     let values = store.records.get(instance).map(|record| record.values.snapshot());
     let item = OrchestrationItem {

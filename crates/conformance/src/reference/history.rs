@@ -1,35 +1,19 @@
 //! Reading and appending events.
 
+use duroxide_core::Event;
+use duroxide_core::providers::kit::{EncodedEvent, decode_event, decode_start_event};
 use duroxide_core::providers::{InstanceOutcome, ProviderErrorKind};
-use duroxide_core::{Event, EventKind};
 
 use super::refusal::Refusal;
 use super::store::{Store, StoredEvent};
 
 /// Events in their stored form, with their ids.
-///
-/// The runtime numbers events from 1. Zero marks an event without a number.
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
-    events
-        .iter()
-        .map(|event| {
-            if event.event_id == 0 {
-                return Err(Refusal::new(
-                    ProviderErrorKind::Other,
-                    "Failed to append history: event_id 0 is no position",
-                ));
-            }
-            let text = to_json(event)?;
-            Ok((event.event_id, StoredEvent { event_type: event.kind.type_tag(), text }))
-        })
-        .collect()
-}
-
-/// The stored form of an event or a message.
-pub(crate) fn to_json(value: &impl serde::Serialize) -> Result<String, Refusal> {
-    serde_json::to_string(value).map_err(|error| {
-        Refusal::new(ProviderErrorKind::Undecodable, format!("Serialization error: {error}"))
-    })
+    let encode = |event| {
+        let EncodedEvent { event_id, event_type, text, .. } = EncodedEvent::encode(event)?;
+        Ok((event_id, StoredEvent { event_type, text }))
+    };
+    events.iter().map(encode).collect()
 }
 
 /// Refuses events if one is already stored or given twice. History is append-only: a stored event
@@ -87,16 +71,8 @@ pub(crate) fn read(
     instance: &str,
     execution_id: u64,
 ) -> Result<Vec<Event>, Refusal> {
-    stored(store, instance, execution_id).into_iter().map(|(_, event)| decode(event)).collect()
-}
-
-pub(crate) fn decode(event: &StoredEvent) -> Result<Event, Refusal> {
-    serde_json::from_str(&event.text).map_err(|error| {
-        Refusal::new(
-            ProviderErrorKind::Undecodable,
-            format!("history deserialization failed: {error}"),
-        )
-    })
+    let events = stored(store, instance, execution_id).into_iter();
+    events.map(|(_, event)| Ok(decode_event(&event.text)?)).collect()
 }
 
 /// The outcome of the latest execution. Only the deciding event is decoded, so that an instance
@@ -108,7 +84,7 @@ pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, 
         matches!(event.event_type, "OrchestrationCompleted" | "OrchestrationFailed")
     });
     if let Some((_, event)) = ended {
-        return Ok(InstanceOutcome::Ended(Box::new(decode(event)?)));
+        return Ok(InstanceOutcome::Ended(Box::new(decode_event(&event.text)?)));
     }
     let started = start_event(store, instance)?.is_some();
     Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
@@ -116,8 +92,11 @@ pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, 
 
 /// The start event of the latest execution, which is its first event.
 pub(crate) fn start_event(store: &Store, instance: &str) -> Result<Option<Event>, Refusal> {
+    Ok(decode_start_event(first_text(store, instance))?)
+}
+
+/// The text of the first event of the latest execution.
+pub(crate) fn first_text<'a>(store: &'a Store, instance: &str) -> Option<&'a str> {
     let events = stored(store, instance, store.latest_execution(instance));
-    let Some((_, first)) = events.first() else { return Ok(None) };
-    let first = decode(first)?;
-    Ok(matches!(first.kind, EventKind::OrchestrationStarted { .. }).then_some(first))
+    events.first().map(|(_, event)| event.text.as_str())
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
@@ -150,15 +151,13 @@ pub(crate) fn parked(store: &Store, limit: usize) -> Vec<ParkedMessage> {
     let parked = store.messages.values().filter(|message| message.parked).take(limit);
     parked
         .map(|message| {
-            ParkedMessage::new(message.instance.clone(), kind(&message.text), message.enqueued_at)
+            ParkedMessage::new(
+                message.instance.clone(),
+                message_variant(&message.text),
+                message.enqueued_at,
+            )
         })
         .collect()
-}
-
-/// The variant of a message, which is the only key of its JSON form.
-fn kind(text: &str) -> String {
-    let value = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(text).ok();
-    value.and_then(|object| object.keys().next().cloned()).unwrap_or("unreadable".to_owned())
 }
 
 /// Custom status and its version, if the version is newer than what the caller has seen.

@@ -3,6 +3,8 @@
 //! The snapshot of a turn contains only the values of finished executions, because replay repeats
 //! the writes of the running one: a value of the running execution in the snapshot would be applied
 //! twice. Clients see both layers merged.
+//!
+//! The kit's `kv_changes` is not used here, so that the differential test checks both.
 
 use std::collections::{BTreeMap, HashMap};
 

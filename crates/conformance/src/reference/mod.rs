@@ -4,6 +4,9 @@
 //! everything, then makes its changes, so that a refused operation changes nothing. Read `store`
 //! first, then `fetch` and `commit`.
 //!
+//! Rows and waits come from the provider kit, as in any backend. Where a rule decides what is
+//! stored, the code here is its own, so that comparing a backend with it finds mistakes of both.
+//!
 //! ```
 //! use duroxide_conformance::reference::MemoryProvider;
 //! use duroxide_core::providers::Provider;

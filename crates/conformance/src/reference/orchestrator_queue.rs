@@ -1,8 +1,8 @@
 //! Messages for orchestrations: enqueueing, and what happens to those of unknown instances.
 
-use duroxide_core::providers::{ProviderErrorKind, WorkItem};
+use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
 
-use super::history::to_json;
 use super::refusal::Refusal;
 use super::store::{Message, Store};
 
@@ -19,31 +19,20 @@ pub(crate) struct NewMessage {
 impl NewMessage {
     /// Encodes a message. An activity belongs to the other queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, Refusal> {
-        if is_activity(item) {
-            return Err(Refusal::new(
-                ProviderErrorKind::Other,
-                "Invalid work item type: ActivityExecute goes to the worker queue",
-            ));
-        }
-        let due = if let WorkItem::TimerFired { fire_at_ms, .. } = item {
-            Some(*fire_at_ms)
-        } else {
-            None
-        };
-        Ok(Self {
-            // Results of children go to the parent that waits for them.
-            instance: item.target_instance().to_owned(),
-            text: to_json(item)?,
-            due,
-            is_start: item.is_start(),
-        })
+        Ok(EncodedMessage::encode_message(item)?.into())
+    }
+
+    /// Encodes the message that completes an activity.
+    pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, Refusal> {
+        Ok(EncodedMessage::encode_completion(item)?.into())
     }
 
     /// Encodes the messages of a commit. An activity among them is discarded.
     pub(crate) fn encode_all<'a>(
         items: impl Iterator<Item = &'a WorkItem>,
     ) -> Result<Vec<Self>, Refusal> {
-        items.filter(|item| !is_activity(item)).map(Self::encode).collect()
+        let encoded = items.filter_map(|item| EncodedMessage::encode(item).transpose());
+        encoded.map(|message| Ok(message?.into())).collect()
     }
 
     /// When a commit makes it visible: a timer when it is due, anything else at once.
@@ -52,8 +41,15 @@ impl NewMessage {
     }
 }
 
-fn is_activity(item: &WorkItem) -> bool {
-    matches!(item, WorkItem::ActivityExecute { .. })
+impl From<EncodedMessage<'_>> for NewMessage {
+    fn from(message: EncodedMessage<'_>) -> Self {
+        Self {
+            instance: message.instance.to_owned(),
+            text: message.text,
+            due: message.due_ms,
+            is_start: message.kind == MessageKind::Start,
+        }
+    }
 }
 
 /// Adds a message. It never creates an instance: only the first commit does.
@@ -98,7 +94,10 @@ pub(crate) fn decode(text: &str) -> Option<WorkItem> {
 
 /// Parks or drops messages of an unknown instance without a start, so that they block no other
 /// instance and fetches do not read them again. Nothing counts as an attempt.
-pub(crate) fn set_aside(store: &mut Store, now: u64, instance: &str) {
+///
+/// The rule reads the messages, not the kit's `MessageKind`, so that the differential test checks
+/// both.
+pub(crate) fn park_or_drop(store: &mut Store, now: u64, instance: &str) {
     let numbers = ready(store, instance, now);
     if let Some(visible_at) = hidden_start(store, instance, now) {
         // The start was abandoned with a delay, so the messages wait until it is visible again.

@@ -1,10 +1,10 @@
 //! Progress of running activities.
 
-use duroxide_core::providers::{ActivityProgress, WorkItem};
+use duroxide_core::providers::ActivityProgress;
+use duroxide_core::providers::kit::activity_name;
 
-use super::orchestrator_queue;
 use super::refusal::Refusal;
-use super::store::{Progress, Store, Work};
+use super::store::{Progress, Store};
 use super::worker_queue;
 
 /// Stores a report under a live lease, in place of the previous one.
@@ -29,7 +29,7 @@ pub(crate) fn read(store: &Store, instance: &str) -> Vec<ActivityProgress> {
         .filter_map(|work| {
             let report = work.progress.as_ref()?;
             let progress = ActivityProgress::new(work.execution_id, work.activity_id)
-                .with_activity_name(work.name())
+                .with_activity_name(activity_name(&work.text))
                 .with_attempt(report.attempt)
                 .with_progress(report.text.clone())
                 .with_updated_at_ms(report.updated_at);
@@ -38,14 +38,4 @@ pub(crate) fn read(store: &Store, instance: &str) -> Vec<ActivityProgress> {
         .collect();
     reports.sort_unstable_by_key(|report| (report.execution_id, report.activity_id));
     reports
-}
-
-impl Work {
-    /// The registered name, or nothing if the text cannot be read.
-    pub(crate) fn name(&self) -> String {
-        match orchestrator_queue::decode(&self.text) {
-            Some(WorkItem::ActivityExecute { name, .. }) => name,
-            _not_an_activity => String::new(),
-        }
-    }
 }

@@ -17,12 +17,12 @@ use duroxide_core::providers::{
 use duroxide_core::{Event, SystemStats};
 
 use super::fetch::{self, TurnRequest};
-use super::fetch_wait::{self, Look};
+use super::fetch_wait::{self, Polled};
 use super::orchestrator_queue::{self, NewMessage};
 use super::refusal::Refusal;
 use super::sessions::{self, Renewal};
 use super::store::Store;
-use super::turn_lock::{self, GiveBack};
+use super::turn_lock::{self, Abandonment};
 use super::worker_queue::{self, NewWork, WorkRequest};
 use super::{commit, direct_turn, history, inspect, progress, start_limits, workers};
 
@@ -73,17 +73,17 @@ impl MemoryProvider {
         self.clock.as_ref()
     }
 
-    /// Runs one operation and notifies waiters. A needless wake-up costs a poll; a missing one
-    /// would leave a waiter asleep.
+    /// Runs one operation and notifies every waiter. The kit's `Changes` would spare needless
+    /// polls; without it no rule of this provider can forget a waiter.
     pub(crate) fn change<T>(
         &self,
         operation: &str,
         run: impl FnOnce(&mut Store, u64) -> Result<T, Refusal>,
     ) -> Result<T, ProviderError> {
-        let answer = run(&mut self.store(), self.clock.now_ms());
-        let answer = answer.map_err(|refusal| refusal.during(operation))?;
+        let result = run(&mut self.store(), self.clock.now_ms());
+        let changed = result.map_err(|refusal| refusal.during(operation))?;
         self.hub.notify_all();
-        Ok(answer)
+        Ok(changed)
     }
 
     async fn fetch_turns(&self, request: TurnFetch<'_>) -> Vec<FetchedTurn> {
@@ -96,12 +96,12 @@ impl MemoryProvider {
             filter: request.filter,
             known: request.known.as_deref(),
         };
-        let look = || {
+        let poll = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
             let found = fetch::fetch_turns(&mut store, now, &turns);
-            Look { found, next_due: fetch::next_due(&store, now) }
+            Polled { found, next_due: fetch::next_due(&store, now) }
         };
-        fetch_wait::fetch(self, ChangeScope::OrchestratorQueue, request.poll_timeout, look).await
+        fetch_wait::fetch(self, ChangeScope::OrchestratorQueue, request.poll_timeout, poll).await
     }
 
     async fn fetch_work(&self, request: WorkFetch<'_>) -> Vec<FetchedWork> {
@@ -113,12 +113,12 @@ impl MemoryProvider {
             lock_for: millis(request.lock_timeout),
             tag_filter: &request.filter.tags,
         };
-        let look = || {
+        let poll = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
             let found = worker_queue::fetch_work(&mut store, now, &work);
-            Look { found, next_due: worker_queue::next_due(&store, now) }
+            Polled { found, next_due: worker_queue::next_due(&store, now) }
         };
-        fetch_wait::fetch(self, ChangeScope::WorkerQueue, request.poll_timeout, look).await
+        fetch_wait::fetch(self, ChangeScope::WorkerQueue, request.poll_timeout, poll).await
     }
 }
 
@@ -172,7 +172,7 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        let how = Abandonment { delay: delay.map(millis), ignore_attempt };
         self.change("abandon_orchestration_item", |store, now| {
             turn_lock::abandon(store, now, lock_token, how)
         })
@@ -239,7 +239,7 @@ impl Provider for MemoryProvider {
         completion: Option<WorkItem>,
     ) -> Result<(), ProviderError> {
         self.change("ack_work_item", |store, now| {
-            let message = completion.as_ref().map(worker_queue::encode_completion).transpose()?;
+            let message = completion.as_ref().map(NewMessage::encode_completion).transpose()?;
             worker_queue::finish(store, now, token, message)
         })
     }
@@ -281,7 +281,7 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        let how = Abandonment { delay: delay.map(millis), ignore_attempt };
         self.change("abandon_work_item", |store, now| worker_queue::abandon(store, now, token, how))
     }
 
@@ -404,12 +404,12 @@ impl Provider for MemoryProvider {
             return Ok(Vec::new());
         }
         let (work_max, lock_for) = (request.work_max, millis(request.lock_timeout));
-        let look = || {
+        let poll = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
             let found = start_limits::fetch_overdue(&mut store, now, work_max, lock_for);
-            Look { found, next_due: start_limits::next_due(&store, now) }
+            Polled { found, next_due: start_limits::next_due(&store, now) }
         };
-        Ok(fetch_wait::fetch(self, ChangeScope::StartLimits, request.poll_timeout, look).await)
+        Ok(fetch_wait::fetch(self, ChangeScope::StartLimits, request.poll_timeout, poll).await)
     }
 
     async fn return_unstarted_work_item(
@@ -418,7 +418,7 @@ impl Provider for MemoryProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        let how = GiveBack { delay: delay.map(millis), ignore_attempt };
+        let how = Abandonment { delay: delay.map(millis), ignore_attempt };
         self.change("return_unstarted_work_item", |store, now| {
             worker_queue::return_unstarted(store, now, token, how)
         })

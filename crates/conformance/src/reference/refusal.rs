@@ -1,5 +1,6 @@
 //! Why an operation of this provider fails: its arguments are invalid, or its lease is lost.
 
+use duroxide_core::providers::kit::RowError;
 use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 
 /// Why an operation was refused. Nothing was changed.
@@ -18,5 +19,11 @@ impl Refusal {
     /// backend that can be busy or unreachable returns `retryable` then, and only then.
     pub(crate) fn during(self, operation: &str) -> ProviderError {
         ProviderError::permanent(operation, self.reason).with_kind(self.kind)
+    }
+}
+
+impl From<RowError> for Refusal {
+    fn from(error: RowError) -> Self {
+        Self::new(error.kind(), error.to_string())
     }
 }

@@ -17,15 +17,15 @@ impl Work {
     }
 
     /// Counts a lease as its start, unless the limit has expired.
-    pub(crate) fn begin(&mut self, now: u64) {
+    pub(crate) fn count_start(&mut self, now: u64) {
         if self.starting {
             self.start_by = None;
         }
         self.starting = self.start_by.is_some_and(|start_by| now < start_by);
     }
 
-    /// Ends a lease that may count as its start.
-    pub(crate) fn end_start(&mut self) {
+    /// Satisfies the limit if the lease that ends now counts as the start.
+    pub(crate) fn satisfy_limit(&mut self) {
         if self.starting {
             self.start_by = None;
             self.starting = false;

@@ -13,7 +13,7 @@ pub(crate) fn is_held(store: &Store, instance: &str, now: u64) -> bool {
 }
 
 /// Leases an instance without a live lease, in place of an expired one.
-pub(crate) fn take(store: &mut Store, lock: TurnLock) {
+pub(crate) fn insert(store: &mut Store, lock: TurnLock) {
     match store.turn_locks.iter_mut().find(|other| other.instance == lock.instance) {
         Some(expired) => *expired = lock,
         None => store.turn_locks.push(lock),
@@ -50,7 +50,7 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
 
 /// How a turn or an activity is abandoned.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GiveBack {
+pub(crate) struct Abandonment {
     /// Hides it for this long. Without a delay it stays as visible as it was.
     pub(crate) delay: Option<u64>,
     /// Undoes the attempt, as if it had not been fetched.
@@ -66,7 +66,7 @@ pub(crate) fn abandon(
     store: &mut Store,
     now: u64,
     token: &str,
-    how: GiveBack,
+    how: Abandonment,
 ) -> Result<(), Refusal> {
     find(store, token)?;
     remove(store, token);

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
+use duroxide_core::providers::kit::activity_name;
+use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
 
 use super::store::{Store, Work};
 
@@ -29,12 +30,7 @@ pub(crate) fn work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<Wai
 }
 
 fn listed(position: u64, work: &Work) -> WaitingWork {
-    let activity = ScheduledActivityIdentifier {
-        instance: work.instance.clone(),
-        execution_id: work.execution_id,
-        activity_id: work.activity_id,
-    };
-    WaitingWork::new(activity, work.name())
+    WaitingWork::new(work.identifier(), activity_name(&work.text))
         .with_position(position)
         .with_tag(work.tag.clone())
         .with_session_id(work.session.clone())

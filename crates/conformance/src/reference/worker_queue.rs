@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use duroxide_core::clock::millis;
+use duroxide_core::providers::kit::{EncodedActivity, decode_activity, to_db};
 use duroxide_core::providers::{
     FetchedWork, LeasedWork, ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier,
     SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 
-use super::history::to_json;
 use super::orchestrator_queue::{self, NewMessage};
 use super::refusal::Refusal;
 use super::sessions;
 use super::store::{Store, Work, WorkLock};
-use super::turn_lock::GiveBack;
+use super::turn_lock::Abandonment;
 
 /// An activity in its stored form, and how long it may wait for a worker.
 #[derive(Debug)]
@@ -27,20 +27,14 @@ pub(crate) struct NewWork {
 impl NewWork {
     /// Encodes an activity. Nothing else goes to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, Refusal> {
-        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
-        else {
-            return Err(Refusal::new(
-                ProviderErrorKind::Other,
-                "Invalid work item type: only ActivityExecute goes to the worker queue",
-            ));
-        };
+        let activity = EncodedActivity::encode(item)?;
         let work = Work {
-            instance: instance.clone(),
-            execution_id: *execution_id,
-            activity_id: *id,
-            session: session_id.clone(),
-            tag: tag.clone(),
-            text: to_json(item)?,
+            instance: activity.instance.to_owned(),
+            execution_id: activity.execution_id,
+            activity_id: activity.activity_id,
+            session: activity.session_id.map(str::to_owned),
+            tag: activity.tag.map(str::to_owned),
+            text: activity.text,
             visible_at: 0,
             attempt_count: 0,
             lock: None,
@@ -70,6 +64,14 @@ impl Work {
         self.instance == activity.instance
             && self.execution_id == activity.execution_id
             && self.activity_id == activity.activity_id
+    }
+
+    pub(crate) fn identifier(&self) -> ScheduledActivityIdentifier {
+        ScheduledActivityIdentifier {
+            instance: self.instance.clone(),
+            execution_id: self.execution_id,
+            activity_id: self.activity_id,
+        }
     }
 
     fn is_held_by(&self, token: &str) -> bool {
@@ -126,7 +128,7 @@ pub(crate) fn fetch_work(
         let oldest = eligible
             .filter(|(_, work)| work.visible_at <= now && !work.is_leased(now))
             .filter(|(_, work)| request.tag_filter.matches(work.tag.as_deref()))
-            .find(|(_, work)| may_take(store, now, work, owner))
+            .find(|(_, work)| may_run(store, now, work, owner))
             .map(|(number, _)| *number);
         let Some(number) = oldest else { continue };
         let until = now.saturating_add(request.lock_for);
@@ -138,13 +140,13 @@ pub(crate) fn fetch_work(
 
 /// Whether a slot may run an activity. Any slot may run one without a session. One with a session
 /// needs a slot with an owner, and no other owner may hold a live lease of the session.
-fn may_take(store: &Store, now: u64, work: &Work, owner: Option<&SessionFetchConfig>) -> bool {
+fn may_run(store: &Store, now: u64, work: &Work, owner: Option<&SessionFetchConfig>) -> bool {
     let Some(session) = &work.session else { return true };
     owner.is_some_and(|owner| sessions::is_free_for(store, now, session, &owner.owner_id))
 }
 
-/// Leases one activity and counts the attempt. One that cannot be decoded stays leased and is
-/// fetched again when the lease expires; it must not block later ones.
+/// Leases one activity and counts the attempt. One that cannot be decoded gets a name that no
+/// worker has registered, so that it fails and does not block later ones.
 ///
 /// The lease counts as its start, unless the limit has expired.
 pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Option<FetchedWork> {
@@ -152,10 +154,11 @@ pub(crate) fn lease(store: &mut Store, now: u64, number: u64, until: u64) -> Opt
     let work = store.work.get_mut(&number)?;
     work.lock = Some(WorkLock { token: token.clone(), until });
     work.attempt_count += 1;
-    work.begin(now);
+    work.count_start(now);
     let start_by = work.start_by.filter(|_| work.is_overdue(now));
+    let item = decode_activity(to_db(number), work.text.clone(), Some(work.identifier()))?;
     Some(
-        FetchedWork::new(orchestrator_queue::decode(&work.text)?, token, work.attempt_count)
+        FetchedWork::new(item, token, work.attempt_count)
             .with_progress(work.progress.as_ref().map(|progress| progress.text.clone()))
             .with_overdue(
                 start_by.map(|by| Duration::from_millis(by.saturating_sub(work.enqueued_at))),
@@ -192,17 +195,6 @@ pub(crate) fn finish(
     Ok(())
 }
 
-/// Encodes the completion of an activity.
-pub(crate) fn encode_completion(item: &WorkItem) -> Result<NewMessage, Refusal> {
-    if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-        return NewMessage::encode(item);
-    }
-    Err(Refusal::new(
-        ProviderErrorKind::Other,
-        "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
-    ))
-}
-
 /// Extends a live lease, counted from now. A refusal informs the worker that the activity was
 /// cancelled or that another worker leased it.
 pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
@@ -226,12 +218,12 @@ pub(crate) fn abandon(
     store: &mut Store,
     now: u64,
     token: &str,
-    how: GiveBack,
+    how: Abandonment,
 ) -> Result<(), Refusal> {
     let held = store.work.values_mut().find(|work| work.is_held_by(token));
     let work = held.ok_or_else(lost_lease)?;
     work.lock = None;
-    work.end_start();
+    work.satisfy_limit();
     if let Some(delay) = how.delay {
         work.visible_at = now.saturating_add(delay);
     }
@@ -246,7 +238,7 @@ pub(crate) fn return_unstarted(
     store: &mut Store,
     now: u64,
     token: &str,
-    how: GiveBack,
+    how: Abandonment,
 ) -> Result<(), Refusal> {
     if let Some(work) = store.work.values_mut().find(|work| work.is_held_by(token)) {
         work.starting = false;
