@@ -1,7 +1,8 @@
 //! Every public path, signature, field and variant that programs written for duroxide 0.1.x use.
 //!
 //! Compiling this file is the test: a missing or different item does not compile. Most functions
-//! are therefore never called. Deliberate differences are in COMPAT.md.
+//! are therefore never called. Deliberate differences are in COMPAT.md. `provider_kit` names what
+//! is newer: the parts that a provider outside this repository builds on.
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
 
@@ -13,6 +14,7 @@ mod derives;
 mod model;
 mod observability;
 mod provider_data;
+mod provider_kit;
 mod provider_traits;
 mod registry;
 mod root;

@@ -37,8 +37,7 @@ impl LongPoll {
     }
 
     /// Waits for a change, or for `due`: the time at which something becomes fetchable although
-    /// nothing changes. Returns true if the caller polls again, false at the end of the poll
-    /// timeout.
+    /// nothing changes. Returns true if the caller polls again, false after the poll timeout.
     pub async fn wait(&mut self, clock: &dyn Clock, due: Option<u64>) -> bool {
         let now = Instant::now();
         if now >= self.deadline {
@@ -69,7 +68,7 @@ impl LongPoll {
         &mut self.changes
     }
 
-    /// Gives the watch away.
+    /// Returns the watch, for the next fetch.
     pub fn into_changes(self) -> ChangeWatch {
         self.changes
     }

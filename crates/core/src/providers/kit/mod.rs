@@ -1,20 +1,21 @@
-//! Parts that every storage provider needs and that have one right answer.
+//! Parts that every storage provider needs and writes alike.
 //!
 //! The bundled providers use them, and a provider of your own can too. None of them knows a
 //! database: they turn values of the contract into the columns of a row and back, and wait.
 //!
-//! | part | what it does |
-//! |---|---|
-//! | [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`] | the columns of
-//! a row, and what may go into which queue | | [`decode_event`], [`decode_history`],
-//! [`decode_messages`], [`decode_activity`] | rows back into values, and what happens to a row that
-//! cannot be decoded | | [`kv_changes`], [`last_custom_status`], [`ends_execution`] | what the
-//! events of a commit change besides the history |
-//! | [`StartedOrchestration`] | what an instance runs that is not stored yet |
-//! | [`LongPoll`] | the wait between two polls of a fetch |
-//! | [`Changes`] | what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it
-//! is durable |
-//! | [`to_db`], [`from_db`], [`count_from_db`] | unsigned numbers in signed columns |
+//! - [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`]: the columns of a
+//!   row, and what may go into which queue.
+//! - [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`]: rows back into
+//!   values, and what happens to a row that cannot be decoded.
+//! - [`kv_changes`], [`last_custom_status`], [`ends_execution`]: what the events of a commit change
+//!   besides the history.
+//! - [`StartedOrchestration`]: what an instance runs that is not stored yet.
+//! - [`LongPoll`]: the wait between two polls of a fetch.
+//! - [`Changes`]: what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it
+//!   is durable.
+//! - [`to_db`], [`from_db`], [`count_from_db`]: unsigned numbers in signed columns.
+//! - `+=` on [`DeleteInstanceResult`](super::DeleteInstanceResult) and
+//!   [`PruneResult`](super::PruneResult): totals of operations on many instances.
 //!
 //! A fetch of a provider, in outline:
 //!
