@@ -16,7 +16,7 @@ async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let builder = SqliteProvider::builder(&url(&folder)).with_synchronous(level);
     let provider = Arc::new(builder.open().await.unwrap());
-    let begun = Instant::now();
+    let start_time = Instant::now();
     let mut handles = Vec::new();
     for task in 0..tasks {
         let provider = Arc::clone(&provider);
@@ -39,7 +39,7 @@ async fn cycles(level: Synchronous, tasks: usize, per_task: usize) -> Duration {
     for handle in handles {
         handle.await.unwrap();
     }
-    begun.elapsed()
+    start_time.elapsed()
 }
 
 async fn cycles_of_start_turn_activity() {
@@ -81,18 +81,18 @@ async fn measure_fetches(label: &str, provider: &SqliteProvider) {
         let instance = format!("x-{label}-{number}");
         provider.enqueue_for_orchestrator(start(&instance), None).await.unwrap();
     }
-    let begun = Instant::now();
+    let start_time = Instant::now();
     for _ in 0..1000 {
         let turn = turn(provider).await;
         let events = vec![started(&turn.item.instance, 1)];
         provider.store_turn(commit(&turn.lock_token, events)).await.unwrap();
     }
-    println!("fetch and commit {label}: {:?}", begun.elapsed() / 1000);
-    let begun = Instant::now();
+    println!("fetch and commit {label}: {:?}", start_time.elapsed() / 1000);
+    let start_time = Instant::now();
     for _ in 0..1000 {
         assert!(try_turn(provider).await.is_none());
     }
-    println!("empty fetch {label}: {:?}", begun.elapsed() / 1000);
+    println!("empty fetch {label}: {:?}", start_time.elapsed() / 1000);
 }
 
 async fn idle_cost() {

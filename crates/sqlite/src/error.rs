@@ -11,10 +11,10 @@ use rusqlite::ErrorCode;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SqliteError {
-    /// The URL is not understood.
+    /// The URL is invalid.
     #[error("cannot use database url '{url}': {reason}")]
     InvalidUrl {
-        /// What was given.
+        /// The URL as the caller passed it.
         url: String,
         /// What is wrong with it.
         reason: String,
@@ -24,13 +24,13 @@ pub enum SqliteError {
     CannotOpen {
         /// The file.
         path: PathBuf,
-        /// What to do.
+        /// What the user can do.
         hint: String,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: Option<rusqlite::Error>,
     },
-    /// The file or its folder may not be written.
+    /// The process may not write the file or its folder.
     #[error(
         "database '{}' is read-only: give this process write permission on the file and on its \
          folder (SQLite keeps its log beside the file)",
@@ -39,19 +39,19 @@ pub enum SqliteError {
     ReadOnly {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
-    /// The file is something else.
+    /// The file is not a database.
     #[error(
-        "'{}' is not a SQLite database: check the path, or move the file away to begin a new one",
+        "'{}' is not a SQLite database: check the path, or move the file away to start a new one",
         path.display()
     )]
     NotADatabase {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
@@ -64,11 +64,11 @@ pub enum SqliteError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
-    /// A newer release has changed the tables.
+    /// A newer release has migrated the tables.
     #[error(
         "database '{}' has schema version {found}, this build knows versions up to {known}: \
          upgrade this program",
@@ -79,10 +79,10 @@ pub enum SqliteError {
         path: PathBuf,
         /// Its version.
         found: i64,
-        /// Our newest version.
+        /// The newest version that this build knows.
         known: i64,
     },
-    /// The tables are neither ours nor those of a known release.
+    /// No known release created these tables.
     #[error("database '{}' has tables that no known release made: {reason}", path.display())]
     UnknownSchema {
         /// The file.
@@ -90,12 +90,12 @@ pub enum SqliteError {
         /// What was found.
         reason: String,
     },
-    /// There is no room left.
+    /// The disk is full.
     #[error("no space left for database '{}': free space and try again", path.display())]
     DiskFull {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
@@ -107,7 +107,7 @@ pub enum SqliteError {
     Locked {
         /// The file.
         path: PathBuf,
-        /// What SQLite said, if it failed rather than gave up.
+        /// The error of SQLite; `None` if the provider stopped waiting for the lock.
         #[source]
         source: Option<rusqlite::Error>,
     },
@@ -117,19 +117,19 @@ pub enum SqliteError {
     /// The provider has stopped.
     #[error("the storage thread has stopped")]
     Closed,
-    /// Anything else.
+    /// Any other error of SQLite.
     #[error("database '{}' failed", path.display())]
     Storage {
         /// The file.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
 }
 
 impl SqliteError {
-    /// Names what SQLite reported about `path`.
+    /// Classifies an error of SQLite about `path`.
     pub(crate) fn about(path: &std::path::Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
@@ -154,22 +154,22 @@ impl SqliteError {
 /// Why a job on a connection failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
-    /// SQLite refused.
+    /// SQLite failed.
     #[error(transparent)]
     Storage(Arc<rusqlite::Error>),
     /// A value cannot become a row, or a row a value.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// A stored row holds something else than we wrote; the text says which.
+    /// A stored row does not contain what this crate wrote; the text names the row.
     #[error("Deserialization error: {0}")]
     Damaged(String),
-    /// The request makes no sense or comes too late; trying again does not help.
+    /// The request is invalid or its lease is lost; a retry fails too.
     #[error("{1}")]
     Refused(ProviderErrorKind, String),
-    /// The storage is not available now; nothing was changed.
+    /// The storage is not available now; the job changed nothing.
     #[error("{0}")]
     Unavailable(String),
-    /// A bug in this crate; nothing was changed.
+    /// A bug in this crate; the job changed nothing.
     #[error("{0}")]
     Broken(String),
 }
@@ -180,7 +180,7 @@ impl JobError {
         Self::Refused(kind, message.into())
     }
 
-    /// The error of the contract, for the operation that failed.
+    /// The error of the contract for the operation that failed.
     pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
         match self {
             Self::Storage(error) => classify(operation, error).with_source(error.clone()),
@@ -196,8 +196,8 @@ impl JobError {
         }
     }
 
-    /// Whether a stored value cannot be read, which concerns only its instance. A damaged file
-    /// or a failing disk is something else.
+    /// Whether a stored value cannot be decoded, which concerns only its instance. A damaged file
+    /// and a failing disk concern all instances and do not count.
     pub(crate) fn is_damage(&self) -> bool {
         match self {
             Self::Storage(error) => is_conversion(error),
@@ -213,9 +213,9 @@ impl From<rusqlite::Error> for JobError {
     }
 }
 
-/// Turns a job's failure into an error of the contract.
+/// Converts the failure of a job into an error of the contract.
 pub(crate) trait During<T> {
-    /// Names the operation and decides whether trying again may help.
+    /// Names the operation and decides whether a retry may succeed.
     fn during(self, operation: &'static str) -> Result<T, ProviderError>;
 }
 
@@ -252,13 +252,13 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
             ErrorCode::TooBig => permanent(Kind::TooLarge, "Value too large"),
             _ => retryable(Kind::Unavailable, "Storage error"),
         },
-        // It will be the same next time.
+        // A retry reads the same value.
         _ if is_conversion(error) => permanent(Kind::Undecodable, "Deserialization error"),
         _ => retryable(Kind::Other, "Storage error"),
     }
 }
 
-/// Whether a column holds another type than we wrote.
+/// Whether a column contains another type than this crate wrote.
 fn is_conversion(error: &rusqlite::Error) -> bool {
     use rusqlite::Error;
     matches!(
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_locked_database_is_worth_another_try() {
+    fn a_locked_database_is_retryable() {
         let error = failure(rusqlite::ffi::SQLITE_BUSY).during("ack");
         assert!(error.is_retryable());
         assert!(error.message.starts_with("Database locked: "), "{error}");
@@ -288,14 +288,14 @@ mod tests {
     }
 
     #[test]
-    fn a_constraint_violation_stays() {
+    fn a_constraint_violation_is_permanent() {
         let error = failure(rusqlite::ffi::SQLITE_CONSTRAINT).during("ack");
         assert!(!error.is_retryable());
         assert!(error.message.starts_with("Constraint violation: "), "{error}");
     }
 
     #[test]
-    fn only_a_value_that_cannot_be_read_is_damage() {
+    fn only_an_undecodable_value_is_damage() {
         for code in [rusqlite::ffi::SQLITE_BUSY, rusqlite::ffi::SQLITE_CORRUPT] {
             assert!(!failure(code).is_damage());
         }
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_passes_and_a_damaged_file_does_not() {
+    fn a_full_disk_is_retryable_and_a_damaged_file_is_not() {
         assert!(failure(rusqlite::ffi::SQLITE_FULL).during("ack").is_retryable());
         assert!(failure(rusqlite::ffi::SQLITE_IOERR).during("ack").is_retryable());
         assert!(!failure(rusqlite::ffi::SQLITE_CORRUPT).during("ack").is_retryable());

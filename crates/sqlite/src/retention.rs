@@ -14,7 +14,8 @@ use crate::read::inspect;
 use crate::schema::number::to_db;
 use crate::write::writer::Tx;
 
-/// Deletes a root instance with its tree.
+/// Deletes a root instance with its tree. A child cannot be deleted alone: its parent may wait for
+/// it.
 ///
 /// An id that was never an instance can be deleted if messages are parked for it.
 pub(crate) fn delete_root(
@@ -51,7 +52,7 @@ fn delete_parked(
     }))
 }
 
-/// Deletes exactly these instances, all or none.
+/// Deletes exactly these instances, all or none. Unknown ids are not an error.
 pub(crate) fn delete_listed(
     tx: &mut Tx<'_>,
     ids: &[String],
@@ -112,7 +113,7 @@ fn delete_one(
     result.queue_messages_deleted +=
         delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
     result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
-    // Without its lease a turn in flight cannot bring the instance back.
+    // Without its lease a turn in progress cannot recreate the instance.
     delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
     delete("DELETE FROM kv_store WHERE instance_id = ?1")?;
     delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
@@ -126,7 +127,7 @@ fn as_count(rows: usize) -> u64 {
     u64::try_from(rows).unwrap_or(u64::MAX)
 }
 
-/// Finished roots that a filter selects, oldest first.
+/// Completed roots that a filter selects, oldest first.
 pub(crate) fn deletable_roots(
     conn: &Connection,
     filter: &InstanceFilter,
@@ -139,7 +140,7 @@ pub(crate) fn deletable_roots(
     )
 }
 
-/// Instances that a filter selects, whatever their status.
+/// Instances that a filter selects, whatever their status, including children.
 pub(crate) fn prunable_instances(
     conn: &Connection,
     filter: &InstanceFilter,
@@ -182,7 +183,7 @@ fn select(
     Ok(selected)
 }
 
-/// Deletes a selected root unless it has gone or runs again since it was selected.
+/// Deletes a selected root with its tree, unless it was deleted since or one of its tree runs.
 pub(crate) fn delete_if_finished(
     tx: &mut Tx<'_>,
     root: &str,
@@ -190,15 +191,16 @@ pub(crate) fn delete_if_finished(
     let tree = inspect::tree(tx.conn, root)?;
     for id in &tree {
         let status = status(tx.conn, id)?;
-        let gone = status.is_none() && id == root;
-        if gone || status == Some(ExecutionStatus::Running) {
+        let is_deleted = status.is_none() && id == root;
+        if is_deleted || status == Some(ExecutionStatus::Running) {
             return Ok(DeleteInstanceResult::default());
         }
     }
     delete_listed(tx, &tree, false)
 }
 
-/// Deletes old executions of a known instance, never the current or a running one.
+/// Deletes old executions with their events, never the current or a running one. Values belong to
+/// the instance and stay.
 pub(crate) fn prune(
     tx: &mut Tx<'_>,
     instance: &str,
@@ -211,7 +213,7 @@ pub(crate) fn prune(
         .optional()?
         .ok_or_else(|| inspect::not_found(instance))?;
     let keep = i64::from(options.keep_last.unwrap_or(0));
-    let doomed: Vec<i64> = tx
+    let prunable: Vec<i64> = tx
         .conn
         .prepare_cached(
             "SELECT execution_id FROM executions
@@ -226,7 +228,7 @@ pub(crate) fn prune(
         })?
         .collect::<Result<_, _>>()?;
     let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
-    for execution_id in doomed {
+    for execution_id in prunable {
         for (sql, counter) in [
             (
                 "DELETE FROM history WHERE instance_id = ?1 AND execution_id = ?2",

@@ -1,10 +1,10 @@
-//! Where a database lives, read from a URL or a path.
+//! The location of a database, parsed from a URL or a path.
 
 use std::path::PathBuf;
 
 use crate::SqliteError;
 
-/// Where a database lives.
+/// The location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Location {
     /// In memory, private to one provider.
@@ -13,25 +13,25 @@ pub(crate) enum Location {
     File {
         /// The file.
         path: PathBuf,
-        /// What may be done with it.
+        /// How the provider opens it.
         mode: OpenMode,
     },
 }
 
-/// What may be done with a file.
+/// How the provider opens a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// Only read; it must exist.
+    /// For reading; it must exist.
     ReadOnly,
-    /// Read and written; it must exist.
+    /// For reading and writing; it must exist.
     ReadWrite,
-    /// Read and written, made if missing.
+    /// For reading and writing; the provider creates it if it is missing.
     Create,
 }
 
 const MEMORY: &str = ":memory:";
 
-/// Reads `sqlite:path`, `sqlite://path`, a bare path or `:memory:`, each with an optional `?mode=`.
+/// Parses `sqlite:path`, `sqlite://path`, a path or `:memory:`, each with an optional `?mode=`.
 pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_owned(), reason };
     let (rest, is_url) = match url.strip_prefix("sqlite:") {
@@ -53,7 +53,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
             ("mode", other) => {
                 return Err(invalid(format!("mode '{other}' is none of ro, rw, rwc, memory")));
             }
-            // A memory database has one connection here, so there is nothing to share.
+            // A database in memory has one connection, so both values mean the same.
             ("cache", "shared" | "private") => {}
             ("cache", other) => {
                 return Err(invalid(format!("cache '{other}' is neither shared nor private")));
@@ -66,17 +66,17 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     if memory {
         return Ok(Location::Memory);
     }
-    let path = if is_url { percent_decoded(path).map_err(invalid)? } else { path.to_owned() };
+    let path = if is_url { percent_decode(path).map_err(invalid)? } else { path.to_owned() };
     if path.is_empty() {
-        return Err(invalid(format!("it names no file: write sqlite:path or {MEMORY}")));
+        return Err(invalid(format!("it names no file: use sqlite:path or {MEMORY}")));
     }
     if path.contains('\0') {
-        return Err(invalid("a path cannot hold a zero byte".to_owned()));
+        return Err(invalid("a path cannot contain a zero byte".to_owned()));
     }
     Ok(Location::File { path: PathBuf::from(path), mode })
 }
 
-fn percent_decoded(text: &str) -> Result<String, String> {
+fn percent_decode(text: &str) -> Result<String, String> {
     if !text.contains('%') {
         return Ok(text.to_owned());
     }
@@ -95,7 +95,7 @@ fn percent_decoded(text: &str) -> Result<String, String> {
         bytes.push(value);
         rest = &rest[2..];
     }
-    String::from_utf8(bytes).map_err(|_| "the path is not UTF-8 once decoded".to_owned())
+    String::from_utf8(bytes).map_err(|_| "the decoded path is not UTF-8".to_owned())
 }
 
 #[cfg(test)]
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn the_mode_is_read() {
+    fn the_mode_decides_how_a_file_is_opened() {
         assert_eq!(parse("sqlite:a.db?mode=ro").unwrap(), file("a.db", OpenMode::ReadOnly));
         assert_eq!(parse("a.db?mode=rw").unwrap(), file("a.db", OpenMode::ReadWrite));
         assert_eq!(parse("a.db?mode=rwc&cache=shared").unwrap(), file("a.db", OpenMode::Create));
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_input_says_what_is_wrong() {
+    fn the_error_of_an_invalid_url_gives_the_reason() {
         for (url, reason) in [
             ("", "names no file"),
             ("sqlite:", "names no file"),

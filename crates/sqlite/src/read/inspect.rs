@@ -55,7 +55,7 @@ pub(crate) fn children(conn: &Connection, instance: &str) -> Result<Vec<String>,
     )
 }
 
-/// The parent of a known instance.
+/// The parent of an instance that exists.
 pub(crate) fn parent(conn: &Connection, instance: &str) -> Result<Option<String>, JobError> {
     conn.prepare_cached("SELECT parent_instance_id FROM instances WHERE instance_id = ?1")?
         .query_row([instance], |row| row.get(0))
@@ -143,7 +143,7 @@ pub(crate) fn execution_info(
     })
 }
 
-/// Totals over the store.
+/// Totals over the store. Instances are counted by the status of their current execution.
 pub(crate) fn system_metrics(conn: &Connection) -> Result<SystemMetrics, JobError> {
     Ok(conn
         .prepare_cached(
@@ -168,7 +168,8 @@ pub(crate) fn system_metrics(conn: &Connection) -> Result<SystemMetrics, JobErro
         })?)
 }
 
-/// Every row of the queues: leased, hidden and parked ones wait as well.
+/// Every row of the queues, including leased, hidden and parked ones. Timers are messages of the
+/// orchestrator queue; they have no separate queue.
 pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
     Ok(conn
         .prepare_cached(
@@ -198,7 +199,7 @@ pub(crate) fn version_spread(conn: &Connection) -> Result<BTreeMap<String, u64>,
         .collect::<Result<_, _>>()?)
 }
 
-/// Messages that wait for an instance that does not exist, oldest first.
+/// Messages that are parked for an unknown instance, oldest first.
 pub(crate) fn parked(conn: &Connection, limit: u32) -> Result<Vec<ParkedMessage>, JobError> {
     Ok(conn
         .prepare_cached(
@@ -233,7 +234,7 @@ pub(crate) fn custom_status(
         .optional()?)
 }
 
-/// Size of an instance.
+/// Size of an instance; history figures are those of its current execution.
 pub(crate) fn stats(conn: &Connection, instance: &str) -> Result<Option<SystemStats>, JobError> {
     let known = conn
         .prepare_cached("SELECT 1 FROM instances WHERE instance_id = ?1")?
@@ -269,6 +270,7 @@ pub(crate) fn stats(conn: &Connection, instance: &str) -> Result<Option<SystemSt
     }))
 }
 
+/// Queue messages that the execution was started with.
 fn carried_messages(conn: &Connection, instance: &str) -> Result<u64, JobError> {
     let start = history::start_event(conn, instance)?;
     let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) =
@@ -279,7 +281,7 @@ fn carried_messages(conn: &Connection, instance: &str) -> Result<u64, JobError> 
     Ok(carried.len().try_into().unwrap_or(u64::MAX))
 }
 
-/// Every table as text.
+/// Every table as text, for debugging.
 pub(crate) fn dump(conn: &Connection) -> Result<String, JobError> {
     let tables = strings(
         conn,

@@ -1,4 +1,4 @@
-//! Which calls wait for the disk, seen from outside the provider.
+//! Which calls wait for a flush, observed through the provider.
 
 use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ use crate::{SqliteProvider, Synchronous};
 const LEASE: Duration = Duration::from_secs(30);
 const LONG: Duration = Duration::from_secs(30);
 
-/// A disk that completes each flush as the test decides, once `is_held`.
+/// A disk. While `is_held`, each flush completes with the result that the test sends.
 #[derive(Clone)]
 struct Disk {
     flushing: mpsc::Sender<()>,
@@ -40,29 +40,29 @@ impl Log for Disk {
 struct Rig {
     provider: SqliteProvider,
     disk: Disk,
-    asked: mpsc::Receiver<()>,
+    started: mpsc::Receiver<()>,
     results: mpsc::Sender<io::Result<()>>,
     _folder: TempDir,
 }
 
 impl Rig {
     async fn open(synchronous: Synchronous) -> Self {
-        let (flushing, asked) = mpsc::channel();
-        let (results, coming) = mpsc::channel();
+        let (flushing, started) = mpsc::channel();
+        let (results, next_result) = mpsc::channel();
         let disk = Disk {
             flushing,
-            results: Arc::new(Mutex::new(coming)),
+            results: Arc::new(Mutex::new(next_result)),
             flushes: Arc::default(),
             is_held: Arc::default(),
         };
-        let theirs = disk.clone();
-        let open_log = OpenLog::with(move |_| Ok(Box::new(theirs.clone())));
+        let log = disk.clone();
+        let open_log = OpenLog::with(move |_| Ok(Box::new(log.clone())));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("store.db");
         let settings = Settings { synchronous, open_log, ..Settings::default() };
         let location = Location::File { path, mode: OpenMode::Create };
         let provider = SqliteProvider::open(location, settings).await.unwrap();
-        Self { provider, disk, asked, results, _folder: folder }
+        Self { provider, disk, started, results, _folder: folder }
     }
 
     fn hold(&self) {
@@ -79,7 +79,7 @@ impl Rig {
 
     /// Waits until a flush has started.
     fn wait_for_flush(&self) {
-        self.asked.recv_timeout(LONG).unwrap();
+        self.started.recv_timeout(LONG).unwrap();
     }
 
     fn flushes(&self) -> u32 {
@@ -99,7 +99,7 @@ fn activity(id: u64) -> WorkItem {
     }
 }
 
-/// Whether a future that was polled is still waiting.
+/// Polls a future and returns whether it is still pending.
 async fn is_pending<F: Future + Unpin>(future: &mut F) -> bool {
     std::future::poll_fn(|cx| {
         let polled = std::pin::Pin::new(&mut *future).poll(cx);
@@ -125,15 +125,15 @@ async fn a_write_returns_after_its_flush() {
 macro_rules! held_commit_of_two {
     ($rig:expr) => {{
         $rig.hold();
-        // A lone write occupies the writer, so that the next two come together.
-        let mut lone = Box::pin($rig.provider.enqueue_for_worker(activity(1)));
-        assert!(is_pending(&mut lone).await);
+        // The first write occupies the writer, so that the next two share a commit.
+        let mut first = Box::pin($rig.provider.enqueue_for_worker(activity(1)));
+        assert!(is_pending(&mut first).await);
         $rig.wait_for_flush();
         let mut one = Box::pin($rig.provider.enqueue_for_worker(activity(2)));
         let mut two = Box::pin($rig.provider.enqueue_for_worker(activity(3)));
         assert!(is_pending(&mut one).await && is_pending(&mut two).await);
         $rig.results.send(Ok(())).unwrap();
-        lone.await.unwrap();
+        first.await.unwrap();
         $rig.wait_for_flush();
         (one, two)
     }};
@@ -145,7 +145,7 @@ async fn a_read_returns_only_durable_data() {
     let (mut one, two) = held_commit_of_two!(rig);
     let mut read = Box::pin(rig.provider.get_queue_depths());
     let early = tokio::time::timeout(Duration::from_millis(50), &mut read).await;
-    assert!(early.is_err(), "it saw what may be lost");
+    assert!(early.is_err(), "the read returned data that a power loss erases");
     assert!(is_pending(&mut one).await);
     rig.release();
     assert_eq!(read.await.unwrap().worker_queue, 3);
@@ -160,7 +160,7 @@ async fn an_activity_does_not_start_before_its_schedule_is_durable() {
     let mut fetch =
         Box::pin(rig.provider.fetch_work_item(LEASE, LONG, None, &TagFilter::DefaultOnly));
     let early = tokio::time::timeout(Duration::from_millis(50), &mut fetch).await;
-    assert!(early.is_err(), "it would run something that may be lost");
+    assert!(early.is_err(), "the worker runs an activity that a power loss erases");
     rig.release();
     assert!(fetch.await.unwrap().is_some());
     one.await.unwrap();
@@ -168,7 +168,7 @@ async fn an_activity_does_not_start_before_its_schedule_is_durable() {
 }
 
 #[tokio::test]
-async fn a_fetch_that_is_dropped_while_it_waits_releases_its_lease() {
+async fn a_fetch_dropped_before_the_flush_releases_its_lease() {
     let rig = Rig::open(Synchronous::Full).await;
     let (one, two) = held_commit_of_two!(rig);
     let mut fetch =
@@ -181,22 +181,22 @@ async fn a_fetch_that_is_dropped_while_it_waits_releases_its_lease() {
     two.await.unwrap();
     for _ in 0..3 {
         let fetched = rig.provider.fetch_work_item(LEASE, LONG, None, &TagFilter::DefaultOnly);
-        let (_, _, attempts) = fetched.await.unwrap().expect("all three are free");
+        let (_, _, attempts) = fetched.await.unwrap().expect("none of the three is leased");
         assert_eq!(attempts, 1);
     }
 }
 
 #[tokio::test]
-async fn after_a_failed_flush_nothing_is_written() {
+async fn after_a_failed_flush_the_provider_refuses_writes() {
     let rig = Rig::open(Synchronous::Full).await;
     rig.hold();
     rig.results.send(Err(io::Error::other("disk on fire"))).unwrap();
     let error = rig.provider.enqueue_for_worker(activity(1)).await.unwrap_err();
-    assert!(!error.is_retryable(), "it may be stored: a second time would be once too often");
+    assert!(!error.is_retryable(), "the write may be stored: a retry could store it twice");
     assert!(error.message.contains("disk on fire"), "{error}");
     let error = rig.provider.enqueue_for_worker(activity(2)).await.unwrap_err();
     assert!(error.is_retryable() && error.message.contains("opened again"), "{error}");
-    assert_eq!(rig.provider.get_queue_depths().await.unwrap().worker_queue, 1, "reads go on");
+    assert_eq!(rig.provider.get_queue_depths().await.unwrap().worker_queue, 1, "reads still work");
     assert_eq!(rig.flushes(), 1);
 }
 
@@ -209,17 +209,17 @@ async fn without_full_durability_nothing_is_flushed() {
 }
 
 #[tokio::test]
-async fn leases_do_not_wait_and_jobs_of_one_commit_share_a_flush() {
+async fn leases_need_no_flush_and_jobs_of_one_commit_share_one() {
     let rig = Rig::open(Synchronous::Full).await;
     let (one, two) = held_commit_of_two!(rig);
     rig.release();
     one.await.unwrap();
     two.await.unwrap();
-    assert_eq!(rig.flushes(), 2, "one for the first, one for the two that came together");
+    assert_eq!(rig.flushes(), 2, "one for the first write, one for the two that share a commit");
     let fetched = rig.provider.fetch_work_item(LEASE, LONG, None, &TagFilter::DefaultOnly);
     let (_, token, _) = fetched.await.unwrap().unwrap();
     rig.provider.renew_work_item_lock(&token, LEASE).await.unwrap();
-    assert_eq!(rig.flushes(), 2, "neither the lease nor its renewal");
+    assert_eq!(rig.flushes(), 2, "neither the lease nor its renewal flushes");
 }
 
 #[tokio::test]

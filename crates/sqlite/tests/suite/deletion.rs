@@ -24,7 +24,7 @@ async fn a_tree_is_deleted_from_its_root_only() {
     assert_eq!(provider.list_children("root").await.unwrap(), ["child"]);
     assert_eq!(provider.get_parent_id("child").await.unwrap().as_deref(), Some("root"));
     assert_eq!(provider.get_instance_tree("root").await.unwrap().size(), 3);
-    assert!(provider.get_instance_tree("nobody").await.unwrap().is_root_only());
+    assert!(provider.get_instance_tree("unknown").await.unwrap().is_root_only());
     let error = provider.delete_instance("child", true).await.unwrap_err();
     assert!(error.message.contains("sub-orchestration"), "{error}");
     let deleted = provider.delete_instance("root", false).await.unwrap();
@@ -114,5 +114,5 @@ async fn pruning_never_deletes_the_current_execution() {
     let pruned = provider.prune_executions_bulk(every, PruneOptions::default()).await.unwrap();
     assert_eq!((pruned.instances_processed, pruned.executions_deleted), (1, 2));
     assert_eq!(provider.list_executions("a").await.unwrap(), [5]);
-    assert!(provider.prune_executions("nobody", PruneOptions::default()).await.is_err());
+    assert!(provider.prune_executions("unknown", PruneOptions::default()).await.is_err());
 }
