@@ -108,11 +108,7 @@ impl ProviderAdmin for PostgresProvider {
         // A transaction for each root, so that none is long.
         for root in roots {
             let deleted = retention::delete_if_finished(self.store(), &root).await;
-            let deleted = deleted.during(OPERATION)?;
-            total.instances_deleted += deleted.instances_deleted;
-            total.executions_deleted += deleted.executions_deleted;
-            total.events_deleted += deleted.events_deleted;
-            total.queue_messages_deleted += deleted.queue_messages_deleted;
+            total += deleted.during(OPERATION)?;
         }
         Ok(total)
     }
@@ -136,10 +132,7 @@ impl ProviderAdmin for PostgresProvider {
         let mut total = PruneResult::default();
         for instance in instances.during(OPERATION)? {
             let pruned = retention::prune(self.store(), &instance, &options).await;
-            let pruned = pruned.during(OPERATION)?;
-            total.instances_processed += pruned.instances_processed;
-            total.executions_deleted += pruned.executions_deleted;
-            total.events_deleted += pruned.events_deleted;
+            total += pruned.during(OPERATION)?;
         }
         Ok(total)
     }

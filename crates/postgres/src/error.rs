@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use deadpool_postgres::{PoolError, TimeoutType};
+use duroxide_core::providers::kit::RowError;
 use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use tokio_postgres::error::SqlState;
 
@@ -121,9 +122,9 @@ impl From<PoolError> for PostgresError {
 /// Why a job on a connection failed.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum JobError {
-    /// A value has no stored form.
-    #[error("Serialization error: {0}")]
-    Malformed(String),
+    /// A value cannot become a row, or a row a value.
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// The request is invalid or comes too late; a retry does not help.
     #[error("{1}")]
     Refused(ProviderErrorKind, String),
@@ -185,8 +186,7 @@ impl JobError {
             Self::Failed(failure) => {
                 failure.during(ProviderError::permanent(operation, &failure.message))
             }
-            Self::Malformed(_) => ProviderError::permanent(operation, self.to_string())
-                .with_kind(ProviderErrorKind::Undecodable),
+            Self::Row(error) => error.during(operation),
             Self::Refused(kind, message) => {
                 ProviderError::permanent(operation, message).with_kind(*kind)
             }
@@ -202,12 +202,6 @@ impl JobError {
     /// Whether it is unknown if the call ran.
     pub(crate) fn is_uncertain(&self) -> bool {
         matches!(self, Self::Uncertain(_))
-    }
-}
-
-impl From<serde_json::Error> for JobError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Malformed(error.to_string())
     }
 }
 

@@ -100,9 +100,6 @@ pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 /// Size of a tree of instances: a broken parent link must not cause an endless loop.
 pub(crate) const TREE_SIZE_MAX: i64 = 1_000_000;
 
-/// A wait is never longer than this, so that sums of times cannot overflow.
-pub(crate) const POLL_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
-
 /// Characters of a payload that a dump shows.
 pub(crate) const DUMP_TEXT_MAX: usize = 200;
 

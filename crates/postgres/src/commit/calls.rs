@@ -1,13 +1,14 @@
 //! The contract's commits.
 
 use duroxide_core::Event;
+use duroxide_core::providers::kit::EncodedEvent;
 use duroxide_core::providers::{CommittedTurn, DirectTurn, ProviderError, TurnCommit};
 
 use crate::PostgresProvider;
 use crate::commit::encoded::EncodedCommit;
 use crate::error::During;
 use crate::notify::change::Changes;
-use crate::read::history::{self, NewEvent};
+use crate::read::history;
 use crate::write::group::Work;
 
 /// Commits a fetched turn under its lease.
@@ -47,7 +48,7 @@ pub(crate) async fn append_events(
     new_events: &[Event],
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "append_with_execution";
-    let events = NewEvent::encode_all(new_events).during(OPERATION)?;
+    let events = EncodedEvent::encode_all(new_events).during(OPERATION)?;
     let store = provider.store();
     history::append(store, instance, execution_id, &events).await.during(OPERATION)?;
     let mut changes = Changes::default();

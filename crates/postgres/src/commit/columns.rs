@@ -1,12 +1,12 @@
 //! Commits as the arguments of `commit_turns`: one array for each column.
 
+use duroxide_core::providers::kit::KvChange;
 use uuid::Uuid;
 
 use crate::commit::encoded::{Direct, EncodedCommit};
 use crate::queues::worker_queue::WorkColumns;
-use crate::read::kv::KvChange;
 use crate::schema::call::Argument;
-use crate::schema::codes::KvOperation;
+use crate::schema::codes::{self, KvOperation};
 use crate::schema::number::{place, to_db};
 use crate::schema::stored_text::stored;
 
@@ -130,7 +130,7 @@ impl<'a> Columns<'a> {
         self.direct.push(commit.direct.as_ref());
         for event in &commit.events {
             self.event_turns.push(turn);
-            self.event_ids.push(event.event_id);
+            self.event_ids.push(to_db(event.event_id));
             self.event_types.push(event.event_type);
             self.event_texts.push(&event.text);
         }
@@ -152,7 +152,7 @@ impl<'a> Columns<'a> {
             self.message_instances.push(&message.instance);
             self.message_texts.push(&message.text);
             self.message_dues.push(message.due);
-            self.message_kinds.push(message.kind.code());
+            self.message_kinds.push(codes::message_kind(message.kind));
         }
     }
 
@@ -244,10 +244,11 @@ impl<'a> TurnColumns<'a> {
 }
 
 impl<'a> KvColumns<'a> {
-    fn push(&mut self, turn: i32, change: &'a KvChange) {
+    fn push(&mut self, turn: i32, change: &'a KvChange<String>) {
         let (operation, key, value, at) = match change {
-            KvChange::Set { key, value, at } => {
-                (KvOperation::Set, Some(key.as_str()), Some(value.as_str()), Some(*at))
+            KvChange::Set { key, value, updated_at_ms } => {
+                let at = Some(to_db(*updated_at_ms));
+                (KvOperation::Set, Some(key.as_str()), Some(value.as_str()), at)
             }
             KvChange::Clear { key } => (KvOperation::Clear, Some(key.as_str()), None, None),
             KvChange::ClearAll => (KvOperation::ClearAll, None, None, None),

@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use duroxide_core::model::ExecutionStatus;
+use duroxide_core::providers::kit::{
+    EncodedEvent, KvChange, ends_execution, kv_changes, last_custom_status,
+};
 use duroxide_core::providers::{
     AwaitedEnd, ChangeHub, CommittedTurn, DirectTurn, ExecutionMetadata, HistoryMark, LeasedWork,
     ScheduledActivityIdentifier, TurnCommit,
 };
-use duroxide_core::{Event, EventKind};
 use uuid::Uuid;
 
 use crate::commit::turn_commit::Committed;
@@ -18,8 +19,6 @@ use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::worker_queue::NewWork;
-use crate::read::history::NewEvent;
-use crate::read::kv::{self, KvChange};
 use crate::schema::codes::TurnResult;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored};
@@ -32,8 +31,8 @@ pub(crate) struct EncodedCommit {
     /// An earlier attempt may have succeeded: then this one changes nothing.
     pub(crate) again: bool,
     pub(crate) execution_id: i64,
-    pub(crate) events: Vec<NewEvent>,
-    pub(crate) kv: Vec<KvChange>,
+    pub(crate) events: Vec<EncodedEvent>,
+    pub(crate) kv: Vec<KvChange<String>>,
     /// The last status that the delta sets, if any.
     pub(crate) custom_status: Option<Option<String>>,
     pub(crate) work: Vec<NewWork>,
@@ -94,14 +93,6 @@ impl StoredMetadata {
     }
 }
 
-fn ends_execution(metadata: &ExecutionMetadata) -> bool {
-    metadata
-        .status
-        .as_deref()
-        .and_then(ExecutionStatus::parse)
-        .is_some_and(ExecutionStatus::is_terminal)
-}
-
 impl EncodedCommit {
     /// Encodes the commit of a fetched turn.
     pub(crate) fn encode(commit: &TurnCommit, hub: &ChangeHub) -> Result<Self, JobError> {
@@ -132,7 +123,7 @@ impl EncodedCommit {
             .messages()
             .filter_map(|item| NewMessage::encode(item).transpose())
             .collect::<Result<_, _>>()?;
-        let events = NewEvent::encode_all(&commit.history_delta)?;
+        let events = EncodedEvent::encode_all(&commit.history_delta)?;
         let token = token()?;
         let instance = from_stored(token.instance.clone());
         Ok(Self {
@@ -140,8 +131,9 @@ impl EncodedCommit {
             again: false,
             execution_id: to_db(commit.execution_id),
             events,
-            kv: kv::changes(&commit.history_delta),
-            custom_status: last_custom_status(&commit.history_delta),
+            kv: kv_changes(&commit.history_delta, stored).collect(),
+            custom_status: last_custom_status(&commit.history_delta)
+                .map(|status| status.map(stored)),
             work,
             messages,
             metadata: StoredMetadata::of(&commit.metadata),
@@ -185,13 +177,6 @@ impl EncodedCommit {
         let metadata = &self.metadata;
         self.direct.is_none() || metadata.status.is_some() || metadata.pin.is_some()
     }
-}
-
-fn last_custom_status(events: &[Event]) -> Option<Option<String>> {
-    events.iter().rev().find_map(|event| {
-        let EventKind::CustomStatusUpdated { status } = &event.kind else { return None };
-        Some(status.as_deref().map(stored))
-    })
 }
 
 /// A random number above zero, so that a reused instance id gets another one.

@@ -49,7 +49,7 @@ impl<'a> Step<'a> {
     ) -> Result<Committed, JobError> {
         let Self { commit, direct, finished } = self;
         let (metadata, mark) = (&commit.metadata, &direct.mark);
-        let ids: Vec<i64> = commit.events.iter().map(|event| event.event_id).collect();
+        let ids: Vec<i64> = commit.events.iter().map(|event| to_db(event.event_id)).collect();
         let types: Vec<&str> = commit.events.iter().map(|event| event.event_type).collect();
         let texts: Vec<&str> = commit.events.iter().map(|event| event.text.as_str()).collect();
         let work: Option<&NewWork> = commit.work.first();

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use deadpool_postgres::Object;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages};
 use duroxide_core::providers::{
     FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem, SemverRange,
     WorkItem,
 };
-use duroxide_core::{Event, EventKind};
 use futures_util::future::try_join_all;
 use tokio_postgres::Row;
 
@@ -307,21 +307,8 @@ pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
         StoredHistory::After(held, texts) => (texts, from_db(held)),
     };
     let instance = from_stored(turn.token.instance.clone());
-    let messages = turn.messages.iter().filter_map(|(id, text)| {
-        serde_json::from_str::<WorkItem>(text)
-            .inspect_err(|error| {
-                tracing::error!(
-                    target: "duroxide::providers::postgres",
-                    row = id,
-                    instance_id = %instance,
-                    %error,
-                    "could not decode a message of the orchestrator queue; skipping it"
-                );
-            })
-            .ok()
-    });
-    let messages: Vec<WorkItem> = messages.collect();
-    let (history, history_error) = match history::decode(&texts) {
+    let messages = decode_messages(&instance, &turn.messages);
+    let (history, history_error) = match decode_history(&texts) {
         Ok(events) => (events, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
@@ -352,24 +339,11 @@ fn identify(
     execution_id: Option<i64>,
     messages: &[WorkItem],
 ) -> (String, String) {
-    let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
-    if execution_id.is_some() {
-        let first = texts.first().and_then(|text| serde_json::from_str::<Event>(text).ok());
-        return match first.map(|event| event.kind) {
-            Some(EventKind::OrchestrationStarted { name, version, .. }) => (name, version),
-            _ => unknown(),
-        };
-    }
-    let started = messages.iter().find_map(|message| {
-        let (WorkItem::StartOrchestration { orchestration, version, .. }
-        | WorkItem::ContinueAsNew { orchestration, version, .. }) = message
-        else {
-            return None;
-        };
-        let version = version.clone().unwrap_or_else(|| UNKNOWN.to_owned());
-        Some((orchestration.clone(), version))
-    });
-    started.unwrap_or_else(unknown)
+    let started = match execution_id {
+        Some(_) => None,
+        None => messages.iter().find_map(StartedOrchestration::from_message),
+    };
+    let first = || StartedOrchestration::from_first_event(texts.first().map(String::as_str));
+    let started = started.unwrap_or_else(first);
+    (started.name, started.version)
 }
-
-const UNKNOWN: &str = "unknown";

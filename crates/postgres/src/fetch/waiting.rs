@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::clock::millis;
+use duroxide_core::providers::kit::{LongPoll, decode_activity};
 use duroxide_core::providers::{
     ChangeScope, ChangeWatch, FetchedTurn, FetchedWork, OverdueFetch, ProviderError, TurnFetch,
-    WorkFetch, WorkItem,
+    WorkFetch,
 };
 use tokio::time::Instant;
 
@@ -43,7 +44,7 @@ pub(crate) async fn fetch_turns(
     let mut polled_at = Instant::now();
     let mut batch = match store.empty_poll.take(&fetch) {
         Some(last) => {
-            wait.changes = last.changes;
+            wait.resume(last.changes);
             polled_at = last.polled_at;
             TurnBatch { next_due: last.due, ..TurnBatch::default() }
         }
@@ -62,7 +63,12 @@ pub(crate) async fn fetch_turns(
             if !batch.turns.is_empty() {
                 // No await from here on: the caller receives what the fetch claimed.
                 if room > 0 && !batch.unfinished {
-                    store.empty_poll.keep(&fetch, wait.changes, batch.next_due, polled_at);
+                    store.empty_poll.keep(
+                        &fetch,
+                        wait.long_poll.into_changes(),
+                        batch.next_due,
+                        polled_at,
+                    );
                 }
                 return Ok(batch.turns.into_iter().map(turns::decode_turn).collect());
             }
@@ -123,7 +129,7 @@ pub(crate) async fn fetch_work(
         });
         let batch = batch.await.during(operation)?;
         if !batch.work.is_empty() {
-            return Ok(batch.work.into_iter().map(decode_work).collect());
+            return Ok(batch.work.into_iter().filter_map(decode_work).collect());
         }
         // A commit announces no activity that it leases itself. If the holder of such a lease dies,
         // only a poll finds the activity: re-check after one lease.
@@ -155,7 +161,7 @@ pub(crate) async fn fetch_overdue(
         });
         let batch = batch.await.during("fetch_overdue_work")?;
         if !batch.work.is_empty() {
-            return Ok(batch.work.into_iter().map(decode_work).collect());
+            return Ok(batch.work.into_iter().filter_map(decode_work).collect());
         }
         if !wait.until(batch.next_due).await {
             return Ok(Vec::new());
@@ -163,21 +169,26 @@ pub(crate) async fn fetch_overdue(
     }
 }
 
+/// The wait of a fetch, and the reasons to poll without one.
 struct Wait<'a> {
     store: &'a Store,
-    changes: ChangeWatch,
-    deadline: Instant,
+    long_poll: LongPoll,
 }
 
 impl<'a> Wait<'a> {
     fn new(store: &'a Store, scope: ChangeScope<'_>, poll_timeout: Duration) -> Self {
-        let deadline = Instant::now() + poll_timeout.min(limits::POLL_TIMEOUT_MAX);
-        Self { store, changes: store.notifier.hub.watch(scope), deadline }
+        let long_poll = LongPoll::new(&store.notifier.hub, scope, poll_timeout);
+        Self { store, long_poll: long_poll.recheck_after(store.settings.safety_poll) }
+    }
+
+    /// Continues with the watch of an earlier poll.
+    fn resume(&mut self, changes: ChangeWatch) {
+        *self.long_poll.changes() = changes;
     }
 
     /// Whether there is a reason to poll before any wait.
     fn must_poll(&mut self, polled_at: Instant, due: Option<u64>) -> bool {
-        self.changes.take_change()
+        self.long_poll.changes().take_change()
             || self.is_due(due)
             || polled_at.elapsed() >= self.store.settings.safety_poll
     }
@@ -186,58 +197,21 @@ impl<'a> Wait<'a> {
         due.is_some_and(|due| due <= self.store.clock().now_ms())
     }
 
-    /// Waits for a change or for `due`; false if the caller's time is up.
+    /// Waits for a change or for `due`; false at the end of the poll timeout.
     async fn until(&mut self, due: Option<u64>) -> bool {
-        let now = Instant::now();
-        if now >= self.deadline {
-            return false;
-        }
-        let clock = self.store.clock();
-        let due = async {
-            match due {
-                Some(due) => clock.sleep_until(due).await,
-                None => std::future::pending().await,
-            }
-        };
-        let safety_poll = now + self.store.settings.safety_poll;
-        tokio::select! {
-            () = self.changes.changed() => true,
-            () = due => true,
-            () = tokio::time::sleep_until(self.deadline.min(safety_poll)) => {
-                Instant::now() < self.deadline
-            }
-        }
+        self.long_poll.wait(&*self.store.clock(), due).await
     }
 }
 
-/// Decodes an activity. One that cannot be decoded gets a name without a handler: it fails after
-/// the usual attempts, and its orchestration receives the failure.
-fn decode_work(work: RawWork) -> FetchedWork {
-    let item = match serde_json::from_str(&work.text) {
-        Ok(item) => item,
-        Err(error) => {
-            let row = work.token.row;
-            tracing::error!(
-                target: "duroxide::providers::postgres",
-                row,
-                %error,
-                "could not decode an activity of the worker queue; it will fail"
-            );
-            WorkItem::ActivityExecute {
-                instance: work.scheduled.instance,
-                execution_id: work.scheduled.execution_id,
-                id: work.scheduled.activity_id,
-                name: format!("unreadable activity (row {row}: {error})"),
-                input: work.text,
-                session_id: None,
-                tag: None,
-            }
-        }
-    };
-    FetchedWork::new(item, work.token.text(), work.attempt_count)
-        .with_slot(work.slot)
-        .with_progress(work.progress)
-        .with_overdue(work.overdue.map(Duration::from_millis))
+/// Every row names the activity that it holds, so none is left out.
+fn decode_work(work: RawWork) -> Option<FetchedWork> {
+    let item = decode_activity(work.token.row, work.text, Some(work.scheduled))?;
+    Some(
+        FetchedWork::new(item, work.token.text(), work.attempt_count)
+            .with_slot(work.slot)
+            .with_progress(work.progress)
+            .with_overdue(work.overdue.map(Duration::from_millis)),
+    )
 }
 
 /// A bug in a task of this crate.

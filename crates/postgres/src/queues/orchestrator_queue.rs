@@ -1,7 +1,8 @@
 //! Messages for orchestrations: enqueueing.
 
 use deadpool_postgres::Object;
-use duroxide_core::providers::{ProviderErrorKind, WorkItem};
+use duroxide_core::providers::WorkItem;
+use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
 use uuid::Uuid;
 
 use crate::connect::connection;
@@ -9,7 +10,7 @@ use crate::error::JobError;
 use crate::fast_path::starts::PendingStart;
 use crate::notify::change::Changes;
 use crate::schema::call::Argument;
-use crate::schema::codes::MessageKind;
+use crate::schema::codes;
 use crate::schema::number::to_db;
 use crate::schema::stored_text::stored;
 use crate::store::Store;
@@ -27,48 +28,26 @@ pub(crate) struct NewMessage {
 impl NewMessage {
     /// Encodes a message; `None` if it does not belong to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
-        let (due, kind) = match item {
-            WorkItem::ActivityExecute { .. } => return Ok(None),
-            WorkItem::TimerFired { fire_at_ms, .. } => {
-                (Some(to_db(*fire_at_ms)), MessageKind::Other)
-            }
-            WorkItem::StartOrchestration { .. } | WorkItem::ContinueAsNew { .. } => {
-                (None, MessageKind::Start)
-            }
-            WorkItem::QueueMessage { .. } => (None, MessageKind::Queue),
-            WorkItem::ActivityCompleted { .. }
-            | WorkItem::ActivityFailed { .. }
-            | WorkItem::ExternalRaised { .. }
-            | WorkItem::SubOrchCompleted { .. }
-            | WorkItem::SubOrchFailed { .. }
-            | WorkItem::CancelInstance { .. } => (None, MessageKind::Other),
-        };
-        debug_assert_eq!(kind == MessageKind::Start, item.is_start());
-        let instance = stored(item.target_instance());
-        Ok(Some(Self { instance, text: serde_json::to_string(item)?, due, kind }))
+        Ok(EncodedMessage::encode(item)?.map(Self::of))
     }
-}
 
-impl NewMessage {
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
-        Self::encode(item)?.ok_or_else(|| {
-            JobError::refused(
-                ProviderErrorKind::Other,
-                "Invalid work item type: ActivityExecute goes to the worker queue",
-            )
-        })
+        Ok(Self::of(EncodedMessage::encode_message(item)?))
     }
 
     /// Encodes the completion of an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
-        if matches!(item, WorkItem::ActivityCompleted { .. } | WorkItem::ActivityFailed { .. }) {
-            return Self::encode_message(item);
+        Ok(Self::of(EncodedMessage::encode_completion(item)?))
+    }
+
+    fn of(message: EncodedMessage<'_>) -> Self {
+        Self {
+            instance: stored(message.instance),
+            text: message.text,
+            due: message.due_ms.map(to_db),
+            kind: message.kind,
         }
-        Err(JobError::refused(
-            ProviderErrorKind::Other,
-            "Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed",
-        ))
     }
 }
 
@@ -100,7 +79,7 @@ pub(crate) async fn insert_all(
     let instances: Vec<&str> = messages.iter().map(|it| it.message.instance.as_str()).collect();
     let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
     let delays: Vec<i64> = messages.iter().map(|it| it.delay).collect();
-    let kinds: Vec<i16> = messages.iter().map(|it| it.message.kind.code()).collect();
+    let kinds: Vec<i16> = messages.iter().map(|it| codes::message_kind(it.message.kind)).collect();
     let leases = || messages.iter().map(|it| it.lease.as_ref());
     let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
     let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();

@@ -1,6 +1,7 @@
 //! Progress that running activities report.
 
-use duroxide_core::providers::{ActivityProgress, WorkItem};
+use duroxide_core::providers::ActivityProgress;
+use duroxide_core::providers::kit::activity_name;
 
 use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
@@ -52,12 +53,4 @@ pub(crate) async fn read(store: &Store, instance: &str) -> Result<Vec<ActivityPr
             .with_activity_name(activity_name(row.get("work_item")))
     };
     Ok(rows.iter().map(progress).collect())
-}
-
-/// The name in a stored activity; empty if it cannot be decoded.
-pub(crate) fn activity_name(text: &str) -> String {
-    match serde_json::from_str(text) {
-        Ok(WorkItem::ActivityExecute { name, .. }) => name,
-        _ => String::new(),
-    }
 }

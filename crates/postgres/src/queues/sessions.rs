@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::JobError;
 use crate::notify::change::{ANY_ROUTE, Changes};
-use crate::schema::number::count;
+use crate::schema::number::count_from_db;
 use crate::schema::stored_text::stored;
 use crate::store::Store;
 
@@ -62,7 +62,7 @@ pub(crate) async fn renew(
             &[&store.now(), &owners, &extend_for, &idle_timeout],
         )
         .await?;
-    Ok(rows.first().map_or(0, |row| count(row.get("sessions"))))
+    Ok(rows.first().map_or(0, |row| count_from_db(row.get("sessions"))))
 }
 
 /// Removes expired sessions that have no queued work.
@@ -79,5 +79,5 @@ pub(crate) async fn cleanup(store: &Store) -> Result<usize, JobError> {
             &[&store.now()],
         )
         .await?;
-    Ok(rows.first().map_or(0, |row| count(row.get("sessions"))))
+    Ok(rows.first().map_or(0, |row| count_from_db(row.get("sessions"))))
 }

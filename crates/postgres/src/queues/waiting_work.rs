@@ -1,9 +1,9 @@
 //! Activities without a lease, for operators.
 
+use duroxide_core::providers::kit::activity_name;
 use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
 use crate::error::JobError;
-use crate::queues::progress::activity_name;
 use crate::queues::worker_queue::route;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::from_stored;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use deadpool_postgres::Object;
+use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
     ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit,
     WorkItem, WorkSlot,
@@ -18,6 +19,7 @@ use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::sessions::{self, NewClaim};
 use crate::schema::call::Argument;
+use crate::schema::codes;
 use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
 use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
@@ -40,20 +42,14 @@ pub(crate) struct NewWork {
 impl NewWork {
     /// Encodes an activity; refuses any other message.
     pub(crate) fn encode(item: &WorkItem) -> Result<Self, JobError> {
-        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
-        else {
-            return Err(JobError::refused(
-                ProviderErrorKind::Other,
-                "Invalid work item type: only ActivityExecute goes to the worker queue",
-            ));
-        };
+        let activity = EncodedActivity::encode(item)?;
         Ok(Self {
-            instance: stored(instance),
-            execution_id: to_db(*execution_id),
-            activity_id: to_db(*id),
-            session_id: session_id.as_deref().map(stored),
-            route: route(tag.as_deref()),
-            text: serde_json::to_string(item)?,
+            instance: stored(activity.instance),
+            execution_id: to_db(activity.execution_id),
+            activity_id: to_db(activity.activity_id),
+            session_id: activity.session_id.map(stored),
+            route: route(activity.tag),
+            text: activity.text,
             lease: None,
             start_limit: None,
         })
@@ -322,7 +318,7 @@ pub(crate) async fn finish_all(
             places.push(place_of[index]);
             instances.push(&message.instance);
             texts.push(&message.text);
-            kinds.push(message.kind.code());
+            kinds.push(codes::message_kind(message.kind));
         }
     }
     let arguments: [Argument<'_>; 8] = [

@@ -1,5 +1,6 @@
 //! Nodes that run activities.
 
+use duroxide_core::providers::kit::{EncodedWorker, decode_worker};
 use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
 
 use crate::error::JobError;
@@ -12,10 +13,7 @@ pub(crate) async fn announce(
     store: &Store,
     announcement: &WorkerAnnouncement,
 ) -> Result<(), JobError> {
-    let mut activities = announcement.activities.clone();
-    activities.sort_unstable();
-    let activities = serde_json::to_string(&activities)?;
-    let tag_filter = serde_json::to_string(&announcement.tag_filter)?;
+    let worker = EncodedWorker::encode(announcement)?;
     store
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
@@ -29,9 +27,9 @@ pub(crate) async fn announce(
                  activities = excluded.activities, expires_at = excluded.expires_at",
             &[
                 &store.now(),
-                &to_stored(&announcement.node_id),
-                &tag_filter,
-                &activities,
+                &to_stored(worker.node_id),
+                &worker.tag_filter,
+                &worker.activities,
                 &lease_length(announcement.expires_in),
             ],
         )
@@ -53,9 +51,12 @@ pub(crate) async fn live(store: &Store) -> Result<Vec<LiveWorker>, JobError> {
     let rows = store.query(sql, &[&store.now()]).await?;
     rows.iter()
         .map(|row| {
-            Ok(LiveWorker::new(from_stored(row.get("node_id")), from_db(row.get("expires_at")))
-                .with_tag_filter(serde_json::from_str(row.get("tag_filter"))?)
-                .with_activities(serde_json::from_str(row.get("activities"))?))
+            Ok(decode_worker(
+                from_stored(row.get("node_id")),
+                row.get("tag_filter"),
+                row.get("activities"),
+                from_db(row.get("expires_at")),
+            )?)
         })
         .collect()
 }

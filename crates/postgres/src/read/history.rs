@@ -1,8 +1,11 @@
 //! Reading and appending events.
 
+use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError, ProviderErrorKind};
-use duroxide_core::{Event, EventKind};
+use duroxide_core::providers::kit::{
+    EncodedEvent, decode_event, decode_history, decode_start_event,
+};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
 use tokio_postgres::Row;
 
 use crate::PostgresProvider;
@@ -21,38 +24,7 @@ impl PostgresProvider {
         execution_id: Option<u64>,
     ) -> Result<Vec<Event>, ProviderError> {
         let texts = texts(self.store(), instance, execution_id).await.during(operation)?;
-        decode(&texts).during(operation)
-    }
-}
-
-/// An event in its stored form.
-#[derive(Debug)]
-pub(crate) struct NewEvent {
-    pub(crate) event_id: i64,
-    pub(crate) event_type: &'static str,
-    pub(crate) text: String,
-}
-
-impl NewEvent {
-    /// Encodes an event; refuses one without a position.
-    pub(crate) fn encode(event: &Event) -> Result<Self, JobError> {
-        if event.event_id == 0 {
-            return Err(JobError::refused(
-                ProviderErrorKind::Other,
-                "Failed to append history: event_id 0 means that the runtime did not number \
-                 the event",
-            ));
-        }
-        Ok(Self {
-            event_id: to_db(event.event_id),
-            event_type: event.kind.type_tag(),
-            text: serde_json::to_string(event)?,
-        })
-    }
-
-    /// Encodes all events.
-    pub(crate) fn encode_all(events: &[Event]) -> Result<Vec<Self>, JobError> {
-        events.iter().map(Self::encode).collect()
+        decode_history(&texts).during(operation)
     }
 }
 
@@ -61,9 +33,9 @@ pub(crate) async fn append(
     store: &Store,
     instance: &str,
     execution_id: u64,
-    events: &[NewEvent],
+    events: &[EncodedEvent],
 ) -> Result<(), JobError> {
-    let ids: Vec<i64> = events.iter().map(|event| event.event_id).collect();
+    let ids: Vec<i64> = events.iter().map(|event| to_db(event.event_id)).collect();
     let types: Vec<&str> = events.iter().map(|event| event.event_type).collect();
     let texts: Vec<&str> = events.iter().map(|event| event.text.as_str()).collect();
     let instance = to_stored(instance);
@@ -122,20 +94,6 @@ pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u
     Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get("execution_id"))))
 }
 
-/// Decodes stored events; one that cannot be decoded is an error and never skipped.
-pub(crate) fn decode(texts: &[String]) -> Result<Vec<Event>, JobError> {
-    texts.iter().map(|text| decode_one(text)).collect()
-}
-
-fn decode_one(text: &str) -> Result<Event, JobError> {
-    serde_json::from_str(text).map_err(|error| {
-        JobError::refused(
-            ProviderErrorKind::Undecodable,
-            format!("history deserialization failed: {error}"),
-        )
-    })
-}
-
 /// The function that reads the state of instances.
 pub(crate) const READ_OUTCOMES: &str = "read_outcomes";
 
@@ -154,8 +112,8 @@ pub(crate) async fn stored_statuses(
 /// The state of the latest execution of an instance.
 pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
     let outcome = match row.get::<_, Option<String>>("o_ended") {
-        Some(text) => InstanceOutcome::Ended(Box::new(decode_one(&text)?)),
-        None if start_of(row.get("o_first"))?.is_some() => InstanceOutcome::Running,
+        Some(text) => InstanceOutcome::Ended(Box::new(decode_event(&text)?)),
+        None if start_event(row)?.is_some() => InstanceOutcome::Running,
         None => InstanceOutcome::NotFound,
     };
     if outcome == InstanceOutcome::NotFound {
@@ -168,24 +126,5 @@ pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
 
 /// The start event of the latest execution of an instance.
 pub(crate) fn start_event(row: &Row) -> Result<Option<Event>, JobError> {
-    start_of(row.get("o_first"))
-}
-
-fn start_of(first: Option<String>) -> Result<Option<Event>, JobError> {
-    let Some(text) = first else { return Ok(None) };
-    let event = decode_one(&text)?;
-    Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_event_without_a_position_is_refused() {
-        let event = Event::new("i", 1, None, EventKind::KeyValuesCleared);
-        let error = NewEvent::encode(&event).unwrap_err().during("ack");
-        assert!(!error.is_retryable());
-        assert!(error.message.contains("Failed to append history"), "{error}");
-    }
+    Ok(decode_start_event(row.get("o_first"))?)
 }

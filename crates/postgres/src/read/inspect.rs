@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use duroxide_core::providers::kit::{decode_start_event, message_variant};
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
 };
-use duroxide_core::{Event, EventKind, SystemStats};
+use duroxide_core::{EventKind, SystemStats};
 use tokio_postgres::Row;
 
 use crate::connect::connection::Params;
 use crate::error::JobError;
-use crate::schema::number::{count, from_db, to_db};
+use crate::schema::number::{count_from_db, from_db, to_db};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
 use crate::{PostgresProvider, limits};
@@ -122,7 +123,7 @@ pub(crate) async fn execution_info(
         output: row.get::<_, Option<String>>("output").map(from_stored),
         started_at: from_db(row.get("started_at")),
         completed_at: row.get::<_, Option<i64>>("completed_at").map(from_db),
-        event_count: count(row.get("events")),
+        event_count: count_from_db(row.get("events")),
     })
 }
 
@@ -154,7 +155,7 @@ pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError>
     let sql = "SELECT (SELECT count(*) FROM {schema}.orchestrator_queue) AS messages,
              (SELECT count(*) FROM {schema}.worker_queue) AS activities";
     let rows = store.query(sql, &[]).await?;
-    let number = |column: &str| rows.first().map_or(0, |row| count(row.get(column)));
+    let number = |column: &str| rows.first().map_or(0, |row| count_from_db(row.get(column)));
     Ok(QueueDepths {
         orchestrator_queue: number("messages"),
         worker_queue: number("activities"),
@@ -186,16 +187,11 @@ pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessag
         .map(|row| {
             ParkedMessage::new(
                 from_stored(row.get("instance_id")),
-                variant_name(row.get("work_item")),
+                message_variant(row.get("work_item")),
                 from_db(row.get("created_at")),
             )
         })
         .collect())
-}
-
-/// The variant of a stored message: its JSON is an object with the name as the only key.
-fn variant_name(text: &str) -> &str {
-    text.strip_prefix("{\"").and_then(|rest| rest.split('"').next()).unwrap_or("unreadable")
 }
 
 /// Custom status and its version, if the version is newer than what the caller has seen.
@@ -250,14 +246,8 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
 }
 
 fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
-    let Some(text) = first else { return Ok(0) };
-    let event: Event = serde_json::from_str(text).map_err(|error| {
-        JobError::refused(
-            ProviderErrorKind::Undecodable,
-            format!("history deserialization failed: {error}"),
-        )
-    })?;
-    let EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. } = event.kind
+    let start = decode_start_event(first)?.map(|event| event.kind);
+    let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) = start
     else {
         return Ok(0);
     };

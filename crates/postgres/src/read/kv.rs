@@ -3,36 +3,9 @@
 
 use std::collections::HashMap;
 
-use duroxide_core::{Event, EventKind};
-
 use crate::error::JobError;
-use crate::schema::number::to_db;
-use crate::schema::stored_text::{from_stored, stored, to_stored};
+use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
-
-/// One change of the running execution.
-#[derive(Debug)]
-pub(crate) enum KvChange {
-    Set { key: String, value: String, at: i64 },
-    Clear { key: String },
-    ClearAll,
-}
-
-/// The changes that events make, in order.
-pub(crate) fn changes(events: &[Event]) -> Vec<KvChange> {
-    events.iter().filter_map(change).collect()
-}
-
-fn change(event: &Event) -> Option<KvChange> {
-    if let EventKind::KeyValueSet { key, value, last_updated_at_ms } = &event.kind {
-        let at = to_db(*last_updated_at_ms);
-        return Some(KvChange::Set { key: stored(key), value: stored(value), at });
-    }
-    if let EventKind::KeyValueCleared { key } = &event.kind {
-        return Some(KvChange::Clear { key: stored(key) });
-    }
-    matches!(event.kind, EventKind::KeyValuesCleared).then_some(KvChange::ClearAll)
-}
 
 /// One live value.
 pub(crate) async fn value(

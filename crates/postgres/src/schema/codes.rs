@@ -1,6 +1,8 @@
 //! Numbers that this crate and the SQL functions share. A function's text names them in braces, as
 //! in `{COMMITTED}`, so that each number is written in this file only.
 
+use duroxide_core::providers::kit::MessageKind;
+
 /// What became of a turn that was to be committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TurnResult {
@@ -36,31 +38,20 @@ impl TurnResult {
     }
 }
 
-/// What a fetch must know about a message without reading it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MessageKind {
-    Other,
-    /// It starts an instance or an execution.
-    Start,
-    /// It is dropped if its instance does not exist.
-    Queue,
+const MESSAGE_KINDS: [MessageKind; 3] =
+    [MessageKind::Other, MessageKind::Start, MessageKind::Queue];
+
+const fn named_message_kind(kind: MessageKind) -> (&'static str, i16) {
+    match kind {
+        MessageKind::Other => ("{KIND_OTHER}", 0),
+        MessageKind::Start => ("{KIND_START}", 1),
+        MessageKind::Queue => ("{KIND_QUEUE}", 2),
+    }
 }
 
-impl MessageKind {
-    const ALL: [Self; 3] = [Self::Other, Self::Start, Self::Queue];
-
-    const fn named_code(self) -> (&'static str, i16) {
-        match self {
-            Self::Other => ("{KIND_OTHER}", 0),
-            Self::Start => ("{KIND_START}", 1),
-            Self::Queue => ("{KIND_QUEUE}", 2),
-        }
-    }
-
-    /// The stored form.
-    pub(crate) fn code(self) -> i16 {
-        self.named_code().1
-    }
+/// The stored form of a message's kind.
+pub(crate) fn message_kind(kind: MessageKind) -> i16 {
+    named_message_kind(kind).1
 }
 
 /// What a key-value change does.
@@ -91,7 +82,7 @@ impl KvOperation {
 /// A function's text with numbers in place of their names.
 pub(crate) fn with_numbers(sql: &str) -> String {
     let results = TurnResult::ALL.map(TurnResult::named_code);
-    let kinds = MessageKind::ALL.map(MessageKind::named_code);
+    let kinds = MESSAGE_KINDS.map(named_message_kind);
     let operations = KvOperation::ALL.map(KvOperation::named_code);
     let small = kinds.into_iter().chain(operations);
     let all = results.into_iter().chain(small.map(|(name, code)| (name, i32::from(code))));

@@ -1,19 +1,6 @@
-//! PostgreSQL stores signed 64-bit integers; the contract uses unsigned ones.
+//! Times, attempts and array positions as PostgreSQL stores them; the rest is in the provider kit.
 
-/// The stored form. Larger values cannot occur in ids and mean "never" in times.
-pub(crate) fn to_db(value: u64) -> i64 {
-    i64::try_from(value).unwrap_or(i64::MAX)
-}
-
-/// The value of a stored integer. Negative ones are never written; they read as zero.
-pub(crate) fn from_db(value: i64) -> u64 {
-    u64::try_from(value).unwrap_or(0)
-}
-
-/// A stored count.
-pub(crate) fn count(value: i64) -> usize {
-    usize::try_from(value).unwrap_or(0)
-}
+pub(crate) use duroxide_core::providers::kit::{count_from_db, from_db, to_db};
 
 /// A stored attempt count.
 pub(crate) fn attempts(value: i32) -> u32 {
