@@ -24,7 +24,8 @@ pub(crate) fn run() -> Result<(), String> {
     let started = Instant::now();
     let metadata = Metadata::read()?;
     let published: Vec<&Package> = metadata.published().collect();
-    let mut pack = vec!["package", "--quiet", "--no-verify", "--allow-dirty"];
+    let mut pack =
+        vec!["package", "--quiet", "--no-verify", "--allow-dirty", "--target-dir", "target"];
     pack.extend(published.iter().flat_map(|package| ["--package", package.name.as_str()]));
     Step { name: "package: pack", cargo: &pack, env: &[] }.run()?;
     unpack(&published)?;

@@ -1,6 +1,6 @@
 //! Durable execution embedded in your own program.
 //!
-// The first definition of a link counts: these replace the README's, which are paths in the
+// The first definition of a link counts: these replace the README's, which point to the
 // repository.
 //! [Orchestrations]: guide::orchestrations
 //! [Activities]: guide::activities

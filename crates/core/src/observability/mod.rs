@@ -7,6 +7,8 @@ mod handle;
 #[cfg(feature = "logging")]
 mod logging;
 mod metrics;
+#[cfg(test)]
+pub(crate) mod seen;
 mod snapshot;
 
 pub use config::{LogFormat, ObservabilityConfig};

@@ -4,8 +4,9 @@ use std::fmt;
 
 /// Something that a provider may be able to do.
 ///
-/// The runtime asks for it before it uses the methods in question, and the conformance suite
-/// before it validates them.
+/// The runtime asks for [`StartLimits`](Self::StartLimits) and [`DirectTurns`](Self::DirectTurns)
+/// before it uses their methods; the others have defaults that are safe to call. The conformance
+/// suite asks for each before it validates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProviderCapability {

@@ -1,8 +1,9 @@
 //! What is measured, and that nothing is changed.
 
 use super::*;
-use crate::providers::ChangeScope;
+use crate::observability::seen::Seen;
 use crate::providers::fake::{FAKE_NOW_MS, FakeProvider};
+use crate::providers::{ChangeScope, ProviderErrorKind};
 use crate::runtime::ObservabilityConfig;
 
 fn instrumented(inner: Arc<FakeProvider>) -> (InstrumentedProvider, Arc<MetricsProvider>) {
@@ -22,6 +23,18 @@ async fn answers_and_extensions_are_those_of_the_inner_provider() {
     assert_eq!(provider.read_outcome("a").await.unwrap(), InstanceOutcome::Running);
     assert!(provider.read_start_event("a").await.unwrap().is_some());
     assert_eq!(provider.read("a").await.unwrap().len(), 1);
+}
+
+#[test]
+fn the_error_type_of_a_failed_operation_is_the_kind_of_its_error() {
+    let inner = FakeProvider::watching();
+    let busy = ProviderError::retryable("read", "locked").with_kind(ProviderErrorKind::Busy);
+    inner.state().read_error = Some(busy);
+    let (provider, _metrics) = instrumented(inner);
+    let seen = Seen::default();
+    let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    metrics::with_local_recorder(&seen, || executor.block_on(provider.read("a"))).unwrap_err();
+    assert_eq!(seen.value("duroxide_provider_errors_total{operation=read,error_type=busy}"), 1.0);
 }
 
 #[tokio::test]

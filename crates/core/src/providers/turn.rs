@@ -227,7 +227,7 @@ impl TurnCommit {
     pub fn with_messages(mut self, instance: &str, messages: Vec<WorkItem>) -> Self {
         let key = routing_key(instance);
         let is_own = |item: &WorkItem| routing_key(item.target_instance()) == key;
-        // Most turns send to one side only; then the list is kept as it is.
+        // Most turns send to their own tree only; then the list is kept as it is.
         (self.own_messages, self.outgoing_messages) = match messages.iter().all(is_own) {
             true => (messages, Vec::new()),
             false => messages.into_iter().partition(is_own),

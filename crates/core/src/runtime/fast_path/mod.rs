@@ -18,8 +18,8 @@
 //!    number of steps and a bounded time ([`lease_plan`]).
 //! 5. *Direct turn.* A finished activity may cause the next turn of its instance without a message,
 //!    if the store accepts direct turns, the execution is in memory, has no pending commit, no
-//!    messages wait for it, and it is the execution that scheduled the activity. One function
-//!    decides that: `FastPath::take_execution` in [`direct_turns`].
+//!    messages wait for it, and it is the execution that scheduled the activity. [`direct_turns`]
+//!    decides that: `takes_direct_turns` about the store, `take_execution` about the rest.
 //! 6. *One leader.* At most one task takes direct turns of an instance at a time. Results that
 //!    arrive meanwhile join its next turn ([`completions`]). A fetched turn leads too, so that
 //!    results do not collide with it.

@@ -40,14 +40,17 @@ fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledA
         .collect()
 }
 
-/// Activities with the limits that the engine lists for some of them.
+/// Activities with the limits that the engine lists for some of them. Both lists are in the order of
+/// event ids, so that one pass over both is enough.
 fn scheduled(
     items: Vec<WorkItem>,
     limits: &[(u64, Duration)],
 ) -> impl Iterator<Item = ScheduledActivity> {
-    items.into_iter().map(|item| {
+    let mut limits = limits.iter().peekable();
+    items.into_iter().map(move |item| {
         let limit = if let WorkItem::ActivityExecute { id, .. } = &item {
-            limits.iter().find(|(limited, _)| limited == id)
+            while limits.next_if(|(limited, _)| limited < id).is_some() {}
+            limits.next_if(|(limited, _)| limited == id)
         } else {
             None
         };
