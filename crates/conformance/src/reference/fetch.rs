@@ -125,7 +125,7 @@ fn identify(store: &Store, now: u64, instance: &str) -> Option<Identity> {
 
 /// An instance that is not stored yet: seeded with history, or about to be started.
 fn new_identity(started: StartedOrchestration, execution_id: u64) -> Identity {
-    let StartedOrchestration { name, version } = started;
+    let StartedOrchestration { name, version, .. } = started;
     Identity { name, version, execution_id, incarnation: None }
 }
 

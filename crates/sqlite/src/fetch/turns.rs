@@ -69,7 +69,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     fn not_stored(started: StartedOrchestration, execution_id: u64) -> Self {
-        let StartedOrchestration { name, version } = started;
+        let StartedOrchestration { name, version, .. } = started;
         Self { name, version, execution_id, incarnation: None }
     }
 }

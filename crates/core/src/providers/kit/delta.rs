@@ -9,6 +9,8 @@ use crate::providers::ExecutionMetadata;
 /// it. A change goes to the upper layer, where a cleared key hides the one below. The end of an
 /// execution merges the upper layer into the lower one. A turn starts from the lower layer alone,
 /// because replay repeats the writes of the running execution; clients read both.
+///
+/// The list of variants is complete: a provider that skips a change would store wrong values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KvChange<T> {
     /// Sets a key.

@@ -56,6 +56,8 @@ pub struct EncodedMessage<'a> {
 }
 
 /// What a fetch must know of a message without decoding it.
+///
+/// The list of variants is complete, because a provider stores each of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MessageKind {
     /// Starts an execution, so messages that are parked for its instance become fetchable.

@@ -5,6 +5,7 @@ use crate::model::{EventKind, WorkItem};
 
 /// The orchestration that a start event or a start message names.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StartedOrchestration {
     /// Its registered name.
     pub name: String,
