@@ -10,8 +10,9 @@ use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
+    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -323,7 +324,14 @@ impl Provider for SqliteProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::all()
+        ProviderCapabilities::default()
+            .with(ProviderCapability::Waiting)
+            .with(ProviderCapability::Watching)
+            .with(ProviderCapability::Progress)
+            .with(ProviderCapability::StartLimits)
+            .with(ProviderCapability::Workers)
+            .with(ProviderCapability::WorkLeases)
+            .with(ProviderCapability::DirectTurns)
     }
 
     async fn commit_direct_turn(

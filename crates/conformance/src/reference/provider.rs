@@ -10,9 +10,9 @@ use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
-    SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
-    WorkerAnnouncement,
+    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -359,7 +359,14 @@ impl Provider for MemoryProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::all()
+        ProviderCapabilities::default()
+            .with(ProviderCapability::Waiting)
+            .with(ProviderCapability::Watching)
+            .with(ProviderCapability::Progress)
+            .with(ProviderCapability::StartLimits)
+            .with(ProviderCapability::Workers)
+            .with(ProviderCapability::WorkLeases)
+            .with(ProviderCapability::DirectTurns)
     }
 
     async fn commit_direct_turn(

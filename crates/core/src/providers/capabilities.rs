@@ -30,7 +30,7 @@ pub enum ProviderCapability {
 
 impl ProviderCapability {
     /// Every capability.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: &'static [Self] = &[
         Self::Waiting,
         Self::Watching,
         Self::Progress,
@@ -79,9 +79,10 @@ impl fmt::Display for ProviderCapability {
 pub struct ProviderCapabilities(u32);
 
 impl ProviderCapabilities {
-    /// All that this version of the contract knows.
+    /// All that this version of the contract knows, for tests. A provider names its capabilities
+    /// one by one, so that it does not claim those that a later version adds.
     pub fn all() -> Self {
-        ProviderCapability::ALL.into_iter().fold(Self::default(), Self::with)
+        ProviderCapability::ALL.iter().copied().fold(Self::default(), Self::with)
     }
 
     /// These capabilities and one more.
@@ -104,7 +105,7 @@ impl ProviderCapabilities {
 
 impl fmt::Debug for ProviderCapabilities {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let held = ProviderCapability::ALL.into_iter().filter(|capability| self.has(*capability));
+        let held = ProviderCapability::ALL.iter().filter(|capability| self.has(**capability));
         f.debug_set().entries(held).finish()
     }
 }
@@ -116,7 +117,7 @@ mod tests {
     #[test]
     fn a_set_holds_what_was_added_and_not_removed() {
         let none = ProviderCapabilities::default();
-        for capability in ProviderCapability::ALL {
+        for &capability in ProviderCapability::ALL {
             assert!(!none.has(capability));
             assert_eq!(none.with(capability).without(capability), none);
             assert!(ProviderCapabilities::all().has(capability));
