@@ -25,6 +25,14 @@ macro_rules! __extensions {
             commit_turn_stores_every_part;
             commit_turn_needs_a_live_lease;
             commit_turn_is_all_or_nothing;
+            deleting_an_unknown_instance_is_not_found needs(management);
+            deleting_a_running_instance_is_still_running needs(management);
+            deleting_a_child_is_not_root needs(management);
+            a_commit_without_its_lease_is_a_lost_lease;
+            a_renewal_of_a_lost_turn_is_a_lost_lease;
+            a_completion_without_its_lease_is_a_lost_lease;
+            a_renewal_of_lost_work_is_a_lost_lease;
+            a_duplicate_event_is_a_conflict;
             an_event_without_a_position_is_refused;
             history_is_ordered_by_position;
             a_renewed_turn_lease_counts_from_now;

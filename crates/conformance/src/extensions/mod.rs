@@ -1,6 +1,6 @@
 //! Promises beyond the suite of 0.1.32: batches, known history, activities leased by commits,
 //! direct turns, waiting for changes, parking, progress, schedule-to-start limits, live workers,
-//! and stricter versions of older promises.
+//! kinds of errors, and stricter versions of older promises.
 
 mod batches;
 mod changes;
@@ -9,6 +9,7 @@ mod direct_failures;
 mod direct_races;
 mod direct_refusals;
 mod direct_turns;
+mod error_kinds;
 mod known_history;
 mod leases;
 mod listings;
@@ -33,6 +34,7 @@ pub use direct_failures::*;
 pub use direct_races::*;
 pub use direct_refusals::*;
 pub use direct_turns::*;
+pub use error_kinds::*;
 pub use known_history::*;
 pub use leases::*;
 pub use listings::*;

@@ -102,7 +102,7 @@ impl ProviderAdmin for FaultyProvider {
             return Ok(DeleteInstanceResult { instances_deleted: 1, ..Default::default() });
         }
         let force = force || self.has(Fault::DeleteIgnoresRunning);
-        self.inner.delete_instances_atomic(&ids, force).await
+        self.faulty_deletion_kind(self.inner.delete_instances_atomic(&ids, force).await)
     }
 
     async fn delete_instance(
@@ -120,7 +120,7 @@ impl ProviderAdmin for FaultyProvider {
                 let unknown = error.message.to_lowercase().contains("not found");
                 if unknown { Ok(DeleteInstanceResult::default()) } else { Err(error) }
             }
-            other => other,
+            other => self.faulty_deletion_kind(other),
         }
     }
 

@@ -19,7 +19,7 @@ impl FaultyProvider {
     ) -> Result<CommittedTurn, ProviderError> {
         let asked = commit.activities.clone();
         self.distort_lease(&mut commit);
-        match self.inner.commit_turn(Arc::new(commit)).await {
+        match self.faulty_commit_kind(self.inner.commit_turn(Arc::new(commit)).await) {
             Ok(committed) => self.faulty_leases(committed, &asked).await,
             Err(error) => {
                 if self.has(Fault::RefusedWorkEnqueued) {

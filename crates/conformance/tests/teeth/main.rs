@@ -4,6 +4,7 @@ mod admin;
 mod direct;
 mod factory;
 mod fault;
+mod kinds;
 mod leases;
 mod limits;
 mod memory;

@@ -188,6 +188,7 @@ impl Provider for FaultyProvider {
             return self.inner.renew_orchestration_item_lock(&token, moment).await;
         }
         let result = self.inner.renew_orchestration_item_lock(&token, extend_for).await;
+        let result = self.faulty_lease_kind(Fault::LostTurnRenewalWithoutKind, result);
         if self.has(Fault::TurnRenewalAlwaysSucceeds) { Ok(()) } else { result }
     }
 

@@ -113,7 +113,7 @@ impl FaultyProvider {
             self.enqueue_all(early).await?;
             self.delete_later_messages(instance.as_deref()).await?;
         }
-        if self.has(Fault::AckAfterLeaseLost) { Ok(()) } else { result }
+        if self.has(Fault::AckAfterLeaseLost) { Ok(()) } else { self.faulty_commit_kind(result) }
     }
 
     async fn pass_on(&self, turn: TurnCommit) -> Result<(), ProviderError> {

@@ -78,6 +78,7 @@ impl FaultyProvider {
     ) -> Result<(), ProviderError> {
         let completion = completion.filter(|_| !self.has(Fault::WorkCompletionLost));
         let result = self.inner.ack_work_item(token, completion).await;
+        let result = self.faulty_lease_kind(Fault::LostWorkAckWithoutKind, result);
         if self.has(Fault::WorkAckAfterLeaseLost) { Ok(()) } else { result }
     }
 
@@ -91,6 +92,7 @@ impl FaultyProvider {
             return self.inner.renew_work_item_lock(token, Duration::from_millis(1)).await;
         }
         let result = self.inner.renew_work_item_lock(token, extend_for).await;
+        let result = self.faulty_lease_kind(Fault::LostWorkRenewalWithoutKind, result);
         if self.has(Fault::WorkRenewalAlwaysSucceeds) { Ok(()) } else { result }
     }
 
