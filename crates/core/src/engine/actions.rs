@@ -1,7 +1,7 @@
 //! What the engine does with each action of the code.
 //!
-//! The only place of the engine that matches on [`Action`]: a new action does not compile until it is
-//! decided here how it is recorded, sent and compared with history.
+//! The only place of the engine that matches on [`Action`]: a new action does not compile until it
+//! is decided here how it is recorded, sent and compared with history.
 
 use crate::model::ids::{SUB_ORCH_AUTO_PREFIX, child_suffix};
 use crate::model::{Action, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id};

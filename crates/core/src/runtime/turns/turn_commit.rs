@@ -40,8 +40,8 @@ fn identify(instance: &str, execution_id: u64, decided: &Turn) -> Vec<ScheduledA
         .collect()
 }
 
-/// Activities with the limits that the engine lists for some of them. Both lists are in the order of
-/// event ids, so that one pass over both is enough.
+/// Activities with the limits that the engine lists for some of them. Both lists are in the order
+/// of event ids, so that one pass over both is enough.
 fn scheduled(
     items: Vec<WorkItem>,
     limits: &[(u64, Duration)],
