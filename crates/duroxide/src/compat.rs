@@ -16,7 +16,8 @@
 //! - `Client::raise_event_persistent`: `Client::enqueue_event`.
 //! - `RetryPolicy::with_total_timeout`: `RetryPolicy::with_timeout`.
 //! - `RegistryBuilder::build_result`: `RegistryBuilder::try_build`, whose error has a type.
-//! - `OrchestrationRegistryBuilder::register_versioned`, which panics: `register_at_version`.
+//! - `OrchestrationRegistryBuilder::register_versioned` and its typed form, which panic:
+//!   `register_at_version` and its typed form.
 //! - `ActivityRegistryBuilder::from_registry`: `ActivityRegistry::builder_from`.
 //! - The three `…_lock_renewal_buffer` fields of `RuntimeOptions`: nothing. The runtime renews
 //!   leases at half their length.

@@ -34,14 +34,15 @@ BEGIN
             GET DIAGNOSTICS o_count = ROW_COUNT;
             o_instance := v_instance;
             o_dropped := TRUE;
-            RETURN NEXT;
+            -- Another transaction may have removed the messages meanwhile.
+            IF o_count > 0 THEN RETURN NEXT; END IF;
         ELSE
             UPDATE {schema}.orchestrator_queue q SET parked = TRUE, visible_at = p_now
             WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
             GET DIAGNOSTICS o_count = ROW_COUNT;
             o_instance := v_instance;
             o_dropped := FALSE;
-            RETURN NEXT;
+            IF o_count > 0 THEN RETURN NEXT; END IF;
         END IF;
     END LOOP;
 END

@@ -1,5 +1,5 @@
 //! Shortcuts that save round trips. `switch` is the only place that tries one; switched off, the
-//! plain path does all the work.
+//! plain path does all the work. `warm_up` prepares statements for both.
 
 pub(crate) mod starts;
 pub(crate) mod step;
