@@ -47,8 +47,9 @@ pub enum PostgresError {
     },
     /// The tables are missing or older, and this node must not create them.
     #[error(
-        "schema '{schema}' is at version {found} of {known}: run `duroxide-pg migrate` as a role with \
-         the privileges (`duroxide-pg schema` prints the SQL of a new one), or open it with migrations"
+        "schema '{schema}' is at version {found} of {known}: run `duroxide-pg migrate` as a role \
+         with the privileges (`duroxide-pg schema` prints the SQL of a new one), or open it with \
+         migrations"
     )]
     OlderSchema {
         /// The schema.
@@ -216,8 +217,8 @@ impl From<PoolError> for JobError {
             }),
             PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(Failure::new(
                 Kind::Busy,
-                "Connection pool exhausted: every connection is in use; raise `with_connections` or \
-                 lower the load",
+                "Connection pool exhausted: every connection is in use; raise `with_connections` \
+                 or lower the load",
             )),
             PoolError::Timeout(_) => Self::Unavailable(Failure::new(
                 Kind::Unavailable,

@@ -42,13 +42,13 @@ const LANES: [Lane; 4] = [
     Lane {
         name: "unanswered",
         args: &["--answer", "none", "--patience-ms", "200"],
-        output: "a chair cancelled: nobody approved it in time",
+        output: "a chair cancelled: it was not approved in time",
         steps: &["ReserveStock", "ChargeCard", "RefundCard", "ReleaseStock"],
     },
     Lane {
         name: "no carrier",
         args: &["--to", "Atlantis"],
-        output: "a chair cancelled: no carrier goes to Atlantis",
+        output: "a chair cancelled: no carrier ships to Atlantis",
         steps: &["ReserveStock", "ChargeCard", "RefundCard", "ReleaseStock"],
     },
 ];
