@@ -4,6 +4,7 @@ pub mod admin;
 pub mod capabilities;
 pub mod capability;
 pub mod change;
+mod defaults;
 pub mod error;
 #[cfg(test)]
 pub(crate) mod fake;

@@ -12,10 +12,10 @@ use super::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderCapabilities,
     ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkerAnnouncement,
+    TurnFetch, WorkFetch, WorkerAnnouncement, defaults,
 };
 use crate::clock::{Clock, SystemClock};
-use crate::model::{Event, EventKind, SystemStats, WorkItem};
+use crate::model::{Event, SystemStats, WorkItem};
 
 /// Keeps history, the two queues, leases, sessions, key-value state and status.
 ///
@@ -248,19 +248,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.fetch_orchestration_items(request).await;
         }
-        let fetched = self
-            .fetch_orchestration_item(
-                request.lock_timeout,
-                request.poll_timeout,
-                request.filter.replays.as_ref(),
-            )
-            .await?;
-        Ok(fetched
-            .map(|(item, lock_token, attempt_count)| {
-                FetchedTurn::new(item, lock_token, attempt_count)
-            })
-            .into_iter()
-            .collect())
+        defaults::fetch_turn(self, request).await
     }
 
     /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with a result that lets the
@@ -274,17 +262,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.commit_turn(commit).await;
         }
-        self.ack_orchestration_item(
-            &commit.lock_token,
-            commit.execution_id,
-            commit.history_delta.clone(),
-            commit.activities.iter().map(|activity| activity.item.clone()).collect(),
-            commit.messages().cloned().collect(),
-            commit.metadata.clone(),
-            commit.cancelled_activities.clone(),
-        )
-        .await?;
-        Ok(CommittedTurn::default())
+        defaults::commit_turn(self, &commit).await
     }
 
     /// Commits a turn that was not fetched, and removes the activities that it completes.
@@ -313,21 +291,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.fetch_work_items(request).await;
         }
-        let Some(first) = request.slots.first() else { return Ok(Vec::new()) };
-        let fetched = self
-            .fetch_work_item(
-                request.lock_timeout,
-                request.poll_timeout,
-                first.session.as_ref(),
-                &request.filter.tags,
-            )
-            .await?;
-        Ok(fetched
-            .map(|(item, lock_token, attempt_count)| {
-                FetchedWork::new(item, lock_token, attempt_count)
-            })
-            .into_iter()
-            .collect())
+        defaults::fetch_work(self, request).await
     }
 
     /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and
@@ -360,19 +324,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.read_outcome(instance).await;
         }
-        let history = self.read(instance).await?;
-        let started = history.iter().any(Event::is_start);
-        let ended = history.into_iter().rev().find(|event| {
-            matches!(
-                event.kind,
-                EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. }
-            )
-        });
-        Ok(match ended {
-            Some(event) => InstanceOutcome::Ended(Box::new(event)),
-            None if started => InstanceOutcome::Running,
-            None => InstanceOutcome::NotFound,
-        })
+        defaults::read_outcome(self, instance).await
     }
 
     /// How the latest execution stands, with the custom status: what a waiting client reads at each
@@ -384,14 +336,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.read_status(instance).await;
         }
-        let outcome = self.read_outcome(instance).await?;
-        let custom_status = match outcome {
-            InstanceOutcome::NotFound => Ok(None),
-            InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
-                self.get_custom_status(instance, 0).await
-            }
-        };
-        Ok(InstanceStatus::new(outcome, custom_status))
+        defaults::read_status(self, instance).await
     }
 
     /// The start event of the latest execution, without the rest of its history.
@@ -486,6 +431,29 @@ pub trait Provider: Any + Send + Sync {
             return inner.withdraw_worker(node_id).await;
         }
         let _listed_nowhere = node_id;
+        Ok(())
+    }
+
+    /// Leaves the store in a state in which a copy of its files is complete.
+    ///
+    /// - Called by a node at the end of its shutdown. Other callers may go on using the store.
+    /// - Waits for others for a moment only; an error means that nothing is lost.
+    async fn checkpoint(&self) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.checkpoint().await;
+        }
+        Ok(())
+    }
+
+    /// Stops the threads, tasks and connections of this provider, and returns when they have ended.
+    ///
+    /// - Calls that wait get an error, as do all later ones. What was acknowledged stays stored.
+    /// - May be called again, and by several callers at once.
+    /// - The default does nothing.
+    async fn close(&self) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.close().await;
+        }
         Ok(())
     }
 }

@@ -1,0 +1,99 @@
+//! What a provider does that implements only the methods of 0.1.x.
+
+use super::{
+    CommittedTurn, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, Provider,
+    ProviderError, TurnCommit, TurnFetch, WorkFetch,
+};
+use crate::model::{Event, EventKind};
+
+/// One turn at a time, with its whole history.
+pub(super) async fn fetch_turn<P: Provider + ?Sized>(
+    provider: &P,
+    request: TurnFetch<'_>,
+) -> Result<Vec<FetchedTurn>, ProviderError> {
+    let fetched = provider
+        .fetch_orchestration_item(
+            request.lock_timeout,
+            request.poll_timeout,
+            request.filter.replays.as_ref(),
+        )
+        .await?;
+    Ok(fetched
+        .map(|(item, lock_token, attempt_count)| FetchedTurn::new(item, lock_token, attempt_count))
+        .into_iter()
+        .collect())
+}
+
+/// A commit without a mark and without leases.
+pub(super) async fn commit_turn<P: Provider + ?Sized>(
+    provider: &P,
+    commit: &TurnCommit,
+) -> Result<CommittedTurn, ProviderError> {
+    provider
+        .ack_orchestration_item(
+            &commit.lock_token,
+            commit.execution_id,
+            commit.history_delta.clone(),
+            commit.activities.iter().map(|activity| activity.item.clone()).collect(),
+            commit.messages().cloned().collect(),
+            commit.metadata.clone(),
+            commit.cancelled_activities.clone(),
+        )
+        .await?;
+    Ok(CommittedTurn::default())
+}
+
+/// One activity, for the first slot.
+pub(super) async fn fetch_work<P: Provider + ?Sized>(
+    provider: &P,
+    request: WorkFetch<'_>,
+) -> Result<Vec<FetchedWork>, ProviderError> {
+    let Some(first) = request.slots.first() else { return Ok(Vec::new()) };
+    let fetched = provider
+        .fetch_work_item(
+            request.lock_timeout,
+            request.poll_timeout,
+            first.session.as_ref(),
+            &request.filter.tags,
+        )
+        .await?;
+    Ok(fetched
+        .map(|(item, lock_token, attempt_count)| FetchedWork::new(item, lock_token, attempt_count))
+        .into_iter()
+        .collect())
+}
+
+/// The outcome as the whole history shows it.
+pub(super) async fn read_outcome<P: Provider + ?Sized>(
+    provider: &P,
+    instance: &str,
+) -> Result<InstanceOutcome, ProviderError> {
+    let history = provider.read(instance).await?;
+    let started = history.iter().any(Event::is_start);
+    let ended = history.into_iter().rev().find(|event| {
+        matches!(
+            event.kind,
+            EventKind::OrchestrationCompleted { .. } | EventKind::OrchestrationFailed { .. }
+        )
+    });
+    Ok(match ended {
+        Some(event) => InstanceOutcome::Ended(Box::new(event)),
+        None if started => InstanceOutcome::Running,
+        None => InstanceOutcome::NotFound,
+    })
+}
+
+/// The outcome, then the custom status of an instance that exists.
+pub(super) async fn read_status<P: Provider + ?Sized>(
+    provider: &P,
+    instance: &str,
+) -> Result<InstanceStatus, ProviderError> {
+    let outcome = provider.read_outcome(instance).await?;
+    let custom_status = match outcome {
+        InstanceOutcome::NotFound => Ok(None),
+        InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
+            provider.get_custom_status(instance, 0).await
+        }
+    };
+    Ok(InstanceStatus::new(outcome, custom_status))
+}
