@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    LiveWorker, TagFilter, WaitingWork, WaitingWorkQuery, WorkItem, WorkerAnnouncement,
+    ListCursor, LiveWorker, TagFilter, WaitingWork, WaitingWorkQuery, WorkItem, WorkerAnnouncement,
 };
 
 use crate::ProviderFactory;
@@ -34,8 +34,14 @@ impl<F: ProviderFactory + ?Sized> Store<'_, F> {
         self.live_workers().await.into_iter().map(|worker| worker.node_id).collect()
     }
 
-    async fn waiting_work(&self, tag: Option<&str>, after: u64, limit: u32) -> Vec<WaitingWork> {
-        let query = WaitingWorkQuery::new(tag.map(str::to_owned), limit).with_after(after);
+    async fn waiting_work(
+        &self,
+        tag: Option<&str>,
+        after: Option<&WaitingWork>,
+        limit: u32,
+    ) -> Vec<WaitingWork> {
+        let mut query = WaitingWorkQuery::new(tag.map(str::to_owned), limit);
+        query.after = after.map(|work| work.cursor.clone());
         self.admin().list_waiting_work(query).await.must("listing waiting activities")
     }
 
@@ -123,29 +129,43 @@ pub async fn waiting_work_is_listed_oldest_first<F: ProviderFactory + ?Sized>(fa
         store.send_work(item).await;
     }
     let ids = |work: &[WaitingWork]| work.iter().map(|it| it.activity_id).collect::<Vec<_>>();
-    let first = store.waiting_work(None, 0, 2).await;
+    let first = store.waiting_work(None, None, 2).await;
     assert_eq!(ids(&first), [2, 3]);
-    let second = store.waiting_work(None, first[1].position, 2).await;
+    let second = store.waiting_work(None, Some(&first[1]), 2).await;
     assert_eq!(ids(&second), [4]);
     let listed = &first[0];
     assert_eq!((listed.instance_id.as_str(), listed.execution_id), ("a", 1));
     assert_eq!((listed.activity_name.as_str(), &listed.tag), ("TestActivity", &None));
     assert!(listed.waiting_since_ms >= sent_from && listed.waiting_since_ms <= store.now_ms());
-    let gpu = store.waiting_work(Some("gpu"), 0, 10).await;
+    let gpu = store.waiting_work(Some("gpu"), None, 10).await;
     assert_eq!((ids(&gpu), gpu[0].tag.as_deref()), (vec![1], Some("gpu")));
 
     store.work().await;
     let hidden = store.work().await;
-    assert_eq!(ids(&store.waiting_work(None, 0, 10).await), [4], "the other activities are leased");
+    assert_eq!(
+        ids(&store.waiting_work(None, None, 10).await),
+        [4],
+        "the other activities are leased"
+    );
     let delay = Some(store.lease() * 100);
     let abandoned = store.provider.abandon_work_item(&hidden.token, delay, false).await;
     abandoned.must("abandoning an activity");
     assert_eq!(
-        ids(&store.waiting_work(None, 0, 10).await),
+        ids(&store.waiting_work(None, None, 10).await),
         [3, 4],
         "a hidden activity is listed too"
     );
     store.expire().await;
-    let all = ids(&store.waiting_work(None, 0, 10).await);
+    let all = ids(&store.waiting_work(None, None, 10).await);
     assert_eq!(all, [2, 3, 4], "an activity whose lease expired is listed");
+}
+
+/// A page behind a cursor that the store never returned is refused, for good.
+pub async fn a_cursor_that_no_page_returned_is_refused<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send_work(activity("a", 2)).await;
+    let query = WaitingWorkQuery::new(None, 2).with_after(ListCursor::new("no such cursor"));
+    let refused = store.admin().list_waiting_work(query).await;
+    let error = refused.expect_err("an unknown cursor must be refused");
+    assert!(!error.is_retryable(), "a retry cannot help: {error}");
 }

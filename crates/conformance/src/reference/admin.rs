@@ -168,6 +168,7 @@ impl ProviderAdmin for MemoryProvider {
         &self,
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
-        Ok(waiting::work(&self.store(), self.clock_ref().now_ms(), &query))
+        waiting::work(&self.store(), self.clock_ref().now_ms(), &query)
+            .map_err(|error| error.during("list_waiting_work"))
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use duroxide_core::providers::kit::activity_name;
+use duroxide_core::providers::kit::{RowError, activity_name, cursor_at, number_behind};
 use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
 
 use super::store::{Store, Work};
@@ -22,16 +22,20 @@ pub(crate) fn tags(
 }
 
 /// Activities of one tag without a live lease, oldest first.
-pub(crate) fn work(store: &Store, now: u64, query: &WaitingWorkQuery) -> Vec<WaitingWork> {
-    let behind = store.work.range(query.after.saturating_add(1)..);
+pub(crate) fn work(
+    store: &Store,
+    now: u64,
+    query: &WaitingWorkQuery,
+) -> Result<Vec<WaitingWork>, RowError> {
+    let after = number_behind(query.after.as_ref())?;
+    let behind = store.work.range(after.saturating_add(1)..);
     let waiting = behind.filter(|(_, work)| !work.is_leased(now) && work.tag == query.tag);
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
-    waiting.take(limit).map(|(number, work)| listed(*number, work)).collect()
+    Ok(waiting.take(limit).map(|(number, work)| listed(*number, work)).collect())
 }
 
-fn listed(position: u64, work: &Work) -> WaitingWork {
-    WaitingWork::new(work.identifier(), activity_name(&work.text))
-        .with_position(position)
+fn listed(number: u64, work: &Work) -> WaitingWork {
+    WaitingWork::new(cursor_at(number), work.identifier(), activity_name(&work.text))
         .with_tag(work.tag.clone())
         .with_session_id(work.session.clone())
         .with_waiting_since_ms(work.enqueued_at)

@@ -142,6 +142,7 @@ faults! {
     WithdrawalIgnored: "a withdrawn worker stays listed",
     WaitingLimitIgnored: "a page of waiting activities is longer than requested",
     WaitingPageIgnored: "every page of waiting activities is the first page",
+    WaitingCursorUnchecked: "an unknown cursor starts with the first page",
     WaitingTagsIncomplete: "the list of waiting tags omits activities without a tag",
     LeaseNotWritten: "a commit returns leases that it has not stored",
     LeaseAttemptNotCounted: "the lease of a commit does not count as an attempt",

@@ -98,7 +98,10 @@ impl FaultyProvider {
             query.limit = u32::MAX;
         }
         if self.has(Fault::WaitingPageIgnored) {
-            query.after = 0;
+            query.after = None;
+        }
+        if self.has(Fault::WaitingCursorUnchecked) {
+            query.after = query.after.filter(|cursor| cursor.as_str().parse::<u64>().is_ok());
         }
         self.inner.list_waiting_work(query).await
     }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
+use duroxide_core::providers::kit::read_status_in_two_calls;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
@@ -350,13 +351,7 @@ impl Provider for FaultyProvider {
 
     // As without a decorator: the status is read in two calls, either of which may fail.
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
-        let outcome = self.read_outcome(instance).await?;
-        let custom_status = if outcome == InstanceOutcome::NotFound {
-            Ok(None)
-        } else {
-            self.get_custom_status(instance, 0).await
-        };
-        Ok(InstanceStatus::new(outcome, custom_status))
+        read_status_in_two_calls(self, instance).await
     }
 
     duroxide_core::forward_provider! { this => this.inner;

@@ -104,7 +104,7 @@ impl Unserved {
             }
             let page = admin.list_waiting_work(query.clone()).await?;
             let Some(last) = page.last() else { return Ok(()) };
-            query.after = last.position;
+            query.after = Some(last.cursor.clone());
             for work in page {
                 let reason = if serving.is_empty() {
                     UnservedReason::NoWorkerForTag

@@ -1,8 +1,8 @@
 //! What a provider does that implements only the methods of 0.1.x.
 
 use super::{
-    CommittedTurn, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, Provider,
-    ProviderError, TurnCommit, TurnFetch, WorkFetch,
+    CommittedTurn, FetchedTurn, FetchedWork, InstanceOutcome, Provider, ProviderError, TurnCommit,
+    TurnFetch, WorkFetch,
 };
 use crate::model::{Event, EventKind};
 
@@ -81,19 +81,4 @@ pub(super) async fn read_outcome<P: Provider + ?Sized>(
         None if started => InstanceOutcome::Running,
         None => InstanceOutcome::NotFound,
     })
-}
-
-/// The outcome, then the custom status of an instance that exists.
-pub(super) async fn read_status<P: Provider + ?Sized>(
-    provider: &P,
-    instance: &str,
-) -> Result<InstanceStatus, ProviderError> {
-    let outcome = provider.read_outcome(instance).await?;
-    let custom_status = match outcome {
-        InstanceOutcome::NotFound => Ok(None),
-        InstanceOutcome::Running | InstanceOutcome::Ended(_) => {
-            provider.get_custom_status(instance, 0).await
-        }
-    };
-    Ok(InstanceStatus::new(outcome, custom_status))
 }

@@ -4,6 +4,7 @@ pub mod admin;
 pub mod capabilities;
 pub mod capability;
 pub mod change;
+mod cursor;
 mod defaults;
 pub mod error;
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use admin::{ManagementProvider, ProviderAdmin};
 pub use capabilities::{ProviderCapabilities, ProviderCapability};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
 pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
+pub use cursor::ListCursor;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use fetch_filter::FetchFilter;
 pub use items::{

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+use super::kit::read_status_in_two_calls;
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
@@ -230,6 +231,18 @@ pub trait Provider: Any + Send + Sync {
         ProviderCapabilities::default()
     }
 
+    /// The clock that times the turns of `instance`: their events, timers and values.
+    ///
+    /// A store on one server has one clock for everything. A store on several servers returns the
+    /// clock of the server that has the routing key of the instance. A decorator that overrides
+    /// [`clock`](Self::clock) overrides this too.
+    fn clock_of(&self, instance: &str) -> Arc<dyn Clock> {
+        if let Some(inner) = self.inner() {
+            return inner.clock_of(instance);
+        }
+        self.clock()
+    }
+
     /// The clock that leases and visibility are judged by.
     fn clock(&self) -> Arc<dyn Clock> {
         if let Some(inner) = self.inner() {
@@ -336,7 +349,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.read_status(instance).await;
         }
-        defaults::read_status(self, instance).await
+        read_status_in_two_calls(self, instance).await
     }
 
     /// The start event of the latest execution, without the rest of its history.

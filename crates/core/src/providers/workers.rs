@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{ScheduledActivityIdentifier, TagFilter};
+use super::{ListCursor, ScheduledActivityIdentifier, TagFilter};
 
 /// What a node reports of itself while it runs activities.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,9 +90,9 @@ impl LiveWorker {
 pub struct WaitingWorkQuery {
     /// The tag; `None` means activities without one.
     pub tag: Option<String>,
-    /// Only activities behind this position, which is valid during one pass through the queue;
-    /// zero starts with the oldest.
-    pub after: u64,
+    /// Only activities behind this cursor, which is valid during one pass through the queue; `None`
+    /// starts with the oldest.
+    pub after: Option<ListCursor>,
     /// How many at the most.
     pub limit: u32,
 }
@@ -100,13 +100,13 @@ pub struct WaitingWorkQuery {
 impl WaitingWorkQuery {
     /// The oldest activities of a tag.
     pub fn new(tag: Option<String>, limit: u32) -> Self {
-        Self { tag, after: 0, limit }
+        Self { tag, after: None, limit }
     }
 
-    /// Only activities behind this position.
+    /// Only activities behind this cursor.
     #[must_use]
-    pub fn with_after(mut self, after: u64) -> Self {
-        self.after = after;
+    pub fn with_after(mut self, after: ListCursor) -> Self {
+        self.after = Some(after);
         self
     }
 }
@@ -116,7 +116,7 @@ impl WaitingWorkQuery {
 #[non_exhaustive]
 pub struct WaitingWork {
     /// Place in the queue, for the next [`WaitingWorkQuery`].
-    pub position: u64,
+    pub cursor: ListCursor,
     /// Instance that asked.
     pub instance_id: String,
     /// Execution that asked.
@@ -135,9 +135,13 @@ pub struct WaitingWork {
 
 impl WaitingWork {
     /// An activity without tag and session.
-    pub fn new(activity: ScheduledActivityIdentifier, activity_name: impl Into<String>) -> Self {
+    pub fn new(
+        cursor: ListCursor,
+        activity: ScheduledActivityIdentifier,
+        activity_name: impl Into<String>,
+    ) -> Self {
         Self {
-            position: 0,
+            cursor,
             instance_id: activity.instance,
             execution_id: activity.execution_id,
             activity_id: activity.activity_id,
@@ -146,13 +150,6 @@ impl WaitingWork {
             session_id: None,
             waiting_since_ms: 0,
         }
-    }
-
-    /// Place in the queue.
-    #[must_use]
-    pub fn with_position(mut self, position: u64) -> Self {
-        self.position = position;
-        self
     }
 
     /// Routing tag.

@@ -6,7 +6,6 @@ use super::RuntimeOptions;
 use super::handlers::Handlers;
 use super::lease::{Lease, Leases, NewLease};
 use super::tasks::Tasks;
-use crate::clock::Clock;
 use crate::observability::{MetricsProvider, ObservabilityHandle};
 use crate::providers::{DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange};
 
@@ -14,7 +13,6 @@ use crate::providers::{DispatcherCapabilityFilter, FetchFilter, Provider, Semver
 pub(crate) struct Node {
     /// The user's provider, measured.
     pub(crate) provider: Arc<dyn Provider>,
-    pub(crate) clock: Arc<dyn Clock>,
     pub(crate) handlers: Handlers,
     pub(crate) options: RuntimeOptions,
     /// What this node can run.

@@ -75,8 +75,7 @@ impl Runtime {
         let clock = history_store.clock();
         let node = Arc::new(Node {
             provider: Arc::new(InstrumentedProvider::new(history_store, Some(metrics))),
-            handlers: Handlers::new(Arc::clone(&clock), orchestration_registry, activity_registry),
-            clock,
+            handlers: Handlers::new(clock, orchestration_registry, activity_registry),
             observability,
             leases: Leases::new(),
             tasks: Tasks::default(),

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use duroxide::Event;
+use duroxide::providers::kit::read_status_in_two_calls;
 use duroxide::providers::{
     ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter, FetchFilter,
     FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
@@ -322,13 +323,7 @@ impl Provider for Faulty {
 
     // As without a decorator: the status is read in two calls, either of which may fail.
     async fn read_status(&self, instance: &str) -> Res<InstanceStatus> {
-        let outcome = self.read_outcome(instance).await?;
-        let custom_status = if outcome == InstanceOutcome::NotFound {
-            Ok(None)
-        } else {
-            self.get_custom_status(instance, 0).await
-        };
-        Ok(InstanceStatus::new(outcome, custom_status))
+        read_status_in_two_calls(self, instance).await
     }
 
     // Counts and fails as an abandoned activity does.

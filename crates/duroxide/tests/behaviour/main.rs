@@ -38,6 +38,7 @@ mod store_panics;
 mod support;
 mod tags;
 mod timers;
+mod turn_clock;
 mod turns;
 mod unserved;
 mod versions;

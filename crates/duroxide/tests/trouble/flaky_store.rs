@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use duroxide::providers::kit::read_status_in_two_calls;
 use duroxide::providers::{
     CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
     FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
@@ -308,13 +309,7 @@ impl Provider for FlakyStore {
 
     // As without a decorator: the status is read in two calls, either of which may fail.
     async fn read_status(&self, instance: &str) -> Res<InstanceStatus> {
-        let outcome = self.read_outcome(instance).await?;
-        let custom_status = if outcome == InstanceOutcome::NotFound {
-            Ok(None)
-        } else {
-            self.get_custom_status(instance, 0).await
-        };
-        Ok(InstanceStatus::new(outcome, custom_status))
+        read_status_in_two_calls(self, instance).await
     }
 
     // Counts and fails as an abandoned activity does.

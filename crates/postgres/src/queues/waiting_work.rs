@@ -1,6 +1,6 @@
 //! Activities without a lease, for operators.
 
-use duroxide_core::providers::kit::activity_name;
+use duroxide_core::providers::kit::{activity_name, cursor_at, number_behind};
 use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
 use crate::error::JobError;
@@ -47,9 +47,10 @@ pub(crate) async fn work(
              WHERE locked_until <= coalesce($4, {schema}.now_ms()) AND route = $1 AND id > $2
          ) AS w ORDER BY w.id LIMIT $3";
     let tag = query.tag.as_deref();
+    let after = to_db(number_behind(query.after.as_ref())?);
     let limit = i64::from(query.limit);
     let params: [&(dyn tokio_postgres::types::ToSql + Sync); 4] =
-        [&route(tag), &to_db(query.after), &limit, &store.now()];
+        [&route(tag), &after, &limit, &store.now()];
     let rows = store.query(sql, &params).await?;
     let waiting = |row: &tokio_postgres::Row| {
         let activity = ScheduledActivityIdentifier {
@@ -57,8 +58,8 @@ pub(crate) async fn work(
             execution_id: from_db(row.get("execution_id")),
             activity_id: from_db(row.get("activity_id")),
         };
-        WaitingWork::new(activity, activity_name(row.get("work_item")))
-            .with_position(from_db(row.get("id")))
+        let cursor = cursor_at(from_db(row.get("id")));
+        WaitingWork::new(cursor, activity, activity_name(row.get("work_item")))
             .with_session_id(row.get::<_, Option<String>>("session_id").map(from_stored))
             .with_waiting_since_ms(from_db(row.get("created_at")))
             .with_tag(tag.map(str::to_owned))

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use duroxide_core::providers::kit::{cursor_at, number_behind};
 use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -70,16 +71,16 @@ pub(crate) fn work(
     now: u64,
     query: &WaitingWorkQuery,
 ) -> Result<Vec<WaitingWork>, JobError> {
-    let (tag, after) = (query.tag.as_deref(), to_db(query.after));
+    let (tag, after) = (query.tag.as_deref(), to_db(number_behind(query.after.as_ref())?));
     let mut ready = conn.prepare_cached(WAITING_WORK_SQL)?;
     let ready = ready.query_map(params![tag, after, query.limit], |row| waiting(row, tag))?;
     let mut expired = conn.prepare_cached(EXPIRED_WORK_SQL)?;
     let expired = expired.query_map(params![tag, after, to_db(now)], |row| waiting(row, tag))?;
     let found = ready.chain(expired).collect::<Result<Vec<_>, _>>()?;
-    let mut found: Vec<WaitingWork> = found.into_iter().flatten().collect();
-    found.sort_unstable_by_key(|work| work.position);
+    let mut found: Vec<(u64, WaitingWork)> = found.into_iter().flatten().collect();
+    found.sort_unstable_by_key(|(number, _)| *number);
     found.truncate(query.limit as usize);
-    Ok(found)
+    Ok(found.into_iter().map(|(_, work)| work).collect())
 }
 
 const WAITING_WORK_SQL: &str =
@@ -95,10 +96,10 @@ const EXPIRED_WORK_SQL: &str =
      FROM worker_queue INDEXED BY idx_worker_lease
      WHERE lock_token IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
 
-/// One row; `None` if its columns are damaged.
-fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<WaitingWork>> {
+/// One row and its number in the queue; `None` if its columns are damaged.
+fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<(u64, WaitingWork)>> {
     let number = |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map(from_db));
-    let (position, instance_id, execution_id) = (number(0)?, stored_id(row, 1)?, number(2)?);
+    let (place, instance_id, execution_id) = (number(0)?, stored_id(row, 1)?, number(2)?);
     let (activity_id, session_id, since) = (number(3)?, stored_id(row, 4)?, number(5)?);
     let name = stored_id(row, 6)?;
     Ok((|| {
@@ -107,11 +108,10 @@ fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<WaitingW
             execution_id: execution_id?,
             activity_id: activity_id?,
         };
-        let work = WaitingWork::new(activity, name.unwrap_or_default())
-            .with_position(position?)
+        let work = WaitingWork::new(cursor_at(place?), activity, name.unwrap_or_default())
             .with_tag(tag.map(str::to_owned))
             .with_session_id(session_id)
             .with_waiting_since_ms(since.unwrap_or(0));
-        Some(work)
+        Some((place?, work))
     })())
 }

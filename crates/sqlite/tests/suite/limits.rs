@@ -93,7 +93,7 @@ async fn a_long_queue_is_listed_by_tag_and_page() {
             let page = store.provider.list_waiting_work(query.clone()).await.unwrap();
             let Some(last) = page.last() else { break };
             assert!(page.iter().all(|work| work.activity_name == "N" && work.tag == query.tag));
-            query.after = last.position;
+            query.after = Some(last.cursor.clone());
             found += page.len();
         }
     }

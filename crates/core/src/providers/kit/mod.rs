@@ -14,6 +14,8 @@
 //! - [`Changes`]: what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it
 //!   is durable.
 //! - [`to_db`], [`from_db`], [`count_from_db`]: unsigned numbers in signed columns.
+//! - [`read_status_in_two_calls`]: a status whose parts are read separately.
+//! - [`cursor_at`], [`number_behind`]: cursors of a list that is ordered by one number.
 //! - `+=` on [`DeleteInstanceResult`](super::DeleteInstanceResult) and
 //!   [`PruneResult`](super::PruneResult): totals of operations on many instances.
 //!
@@ -45,6 +47,7 @@
 //! ```
 
 mod changes;
+mod cursor;
 mod decode;
 mod delta;
 mod encode;
@@ -52,9 +55,11 @@ mod long_poll;
 mod number;
 mod row_error;
 mod started;
+mod status;
 mod totals;
 
 pub use changes::Changes;
+pub use cursor::{cursor_at, number_behind};
 pub use decode::{
     activity_name, decode_activity, decode_event, decode_history, decode_messages,
     decode_start_event, decode_worker, message_variant,
@@ -65,3 +70,4 @@ pub use long_poll::LongPoll;
 pub use number::{count_from_db, from_db, to_db};
 pub use row_error::RowError;
 pub use started::StartedOrchestration;
+pub use status::read_status_in_two_calls;

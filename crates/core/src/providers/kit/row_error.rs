@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::providers::{ProviderError, ProviderErrorKind};
+use crate::providers::{ListCursor, ProviderError, ProviderErrorKind};
 
 /// A value that cannot become a row, or a row that cannot become a value.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -26,6 +26,9 @@ pub enum RowError {
     /// A stored event cannot be decoded.
     #[error("history deserialization failed: {0}")]
     UndecodableEvent(#[source] Arc<serde_json::Error>),
+    /// A page was requested with a cursor that this list never returned.
+    #[error("Invalid cursor: `{0}` was not returned by this list")]
+    UnknownCursor(ListCursor),
 }
 
 impl RowError {
@@ -40,7 +43,8 @@ impl RowError {
             Self::UnnumberedEvent
             | Self::NotAMessage
             | Self::NotAnActivity
-            | Self::NotACompletion => error,
+            | Self::NotACompletion
+            | Self::UnknownCursor(_) => error,
         }
     }
 
@@ -51,7 +55,8 @@ impl RowError {
             Self::UnnumberedEvent
             | Self::NotAMessage
             | Self::NotAnActivity
-            | Self::NotACompletion => ProviderErrorKind::Other,
+            | Self::NotACompletion
+            | Self::UnknownCursor(_) => ProviderErrorKind::Other,
         }
     }
 

@@ -114,7 +114,7 @@ impl FastPath {
     ) -> Option<LeasedActivities> {
         let node = self.node();
         let WarmExecution { mut execution, facts, mark, .. } = warm;
-        let now_ms = node.clock.now_ms();
+        let now_ms = node.provider.clock_of(instance).now_ms();
         let messages = finished.iter().map(|activity| activity.completion().clone()).collect();
         let decided = execution.advance(messages, now_ms);
         let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);

@@ -76,7 +76,7 @@ pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched:
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
-        now_ms: node.clock.now_ms(),
+        now_ms: node.provider.clock_of(&item.instance).now_ms(),
         last_event_id: history.last().map_or(fetched.history_after, |event| event.event_id),
         batch: Batch::classify(&item.instance, messages, &state),
         payload,
