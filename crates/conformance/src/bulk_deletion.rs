@@ -5,7 +5,7 @@ use std::time::Duration;
 use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter};
 
 use crate::ProviderFactory;
-use crate::support::{End, Must, Store, activity};
+use crate::support::{End, Must, Store, activity, commit};
 
 const MOMENT: Duration = Duration::from_millis(100);
 
@@ -155,16 +155,21 @@ pub async fn test_delete_instance_bulk_skips_trees_with_a_running_instance<
     assert_eq!(delete(&store, InstanceFilter::default()).await.instances_deleted, 2);
 }
 
-/// An instance that continued as new counts as finished until its next execution starts.
+/// An instance whose next execution is queued runs. One whose next execution was lost has finished.
 pub async fn test_delete_instance_bulk_between_executions<F: ProviderFactory + ?Sized>(
     factory: &F,
 ) {
     let store = Store::open(factory).await;
     store.create("chain").await;
     store.end_with("chain", End::ContinuedAsNew("next"), vec![]).await;
-    let deleted = delete(&store, InstanceFilter::default()).await;
-    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 1));
-    store.no_turn("the start of the next execution was deleted").await;
+    store.pass(MOMENT).await;
+    for filter in [InstanceFilter::default(), ids(&["chain"]), before(store.now_ms())] {
+        assert_eq!(delete(&store, filter).await.instances_deleted, 0, "it runs");
+    }
+    let turn = store.turn_of("chain").await;
+    assert_eq!(delete(&store, ids(&["chain"])).await.instances_deleted, 0, "its start is leased");
+    store.ack(commit(&turn, vec![])).await.must("a commit that drops the next execution");
+    assert_eq!(delete(&store, ids(&["chain"])).await.instances_deleted, 1, "nothing continues it");
 }
 
 /// The validations of this category.

@@ -170,6 +170,10 @@ pub async fn test_prune_between_executions<F: ProviderFactory + ?Sized>(factory:
     let store = Store::open(factory).await;
     chain(&store, "chain", 2).await;
     store.end_with("chain", End::ContinuedAsNew("next"), vec![]).await;
+    store.pass(MOMENT).await;
+    let old = InstanceFilter { completed_before: Some(store.now_ms()), ..Default::default() };
+    let pruned = store.admin().prune_executions_bulk(old, PruneOptions::default()).await;
+    assert_eq!(pruned.must("pruning finished instances").instances_processed, 0, "it runs");
     assert_eq!(prune(&store, "chain", PruneOptions::default()).await.executions_deleted, 1);
     let turn = store.turn_of("chain").await;
     assert_eq!((turn.item.execution_id, turn.item.history.len()), (2, 2));

@@ -122,7 +122,8 @@ pub(crate) async fn deletable_roots(
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE i.parent_instance_id IS NULL
-             AND e.status IN ('Completed', 'Failed', 'ContinuedAsNew')
+             AND {schema}.instance_status{v}(i.instance_id, e.status)
+                 IN ('Completed', 'Failed', 'ContinuedAsNew')
              AND ($1::BIGINT IS NULL OR e.completed_at < $1)
              AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
          ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3";
@@ -137,7 +138,8 @@ pub(crate) async fn prunable_instances(
     let sql = "SELECT i.instance_id FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE ($1::BIGINT IS NULL OR e.completed_at < $1)
+         WHERE ($1::BIGINT IS NULL OR e.completed_at < $1
+                 AND {schema}.instance_status{v}(i.instance_id, e.status) <> 'Running')
              AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
          ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3";
     select(store, filter, sql).await

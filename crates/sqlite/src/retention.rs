@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::JobError;
 use crate::limits;
 use crate::read::inspect;
+use crate::read::status::instance_status;
 use crate::schema::number::to_db;
 use crate::write::writer::Tx;
 
@@ -89,12 +90,14 @@ pub(crate) fn delete_listed(
 
 fn status(conn: &Connection, instance: &str) -> Result<Option<ExecutionStatus>, JobError> {
     let stored: Option<String> = conn
-        .prepare_cached(
-            "SELECT e.status FROM instances i
+        .prepare_cached(concat!(
+            "SELECT ",
+            instance_status!(),
+            " FROM instances i
              JOIN executions e
                  ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
              WHERE i.instance_id = ?1",
-        )?
+        ))?
         .query_row([instance], |row| row.get(0))
         .optional()?;
     Ok(stored.as_deref().and_then(ExecutionStatus::parse))
@@ -127,7 +130,7 @@ fn as_count(rows: usize) -> u64 {
     u64::try_from(rows).unwrap_or(u64::MAX)
 }
 
-/// Completed roots that a filter selects, oldest first.
+/// Finished roots that a filter selects, oldest first.
 pub(crate) fn deletable_roots(
     conn: &Connection,
     filter: &InstanceFilter,
@@ -135,8 +138,11 @@ pub(crate) fn deletable_roots(
     select(
         conn,
         filter,
-        "i.parent_instance_id IS NULL
-             AND e.status IN ('Completed', 'Failed', 'ContinuedAsNew')",
+        concat!(
+            "i.parent_instance_id IS NULL AND ",
+            instance_status!(),
+            " IN ('Completed', 'Failed', 'ContinuedAsNew')"
+        ),
     )
 }
 
@@ -159,7 +165,9 @@ fn select(
         "SELECT i.instance_id FROM instances i
          JOIN executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE {condition} AND (?1 IS NULL OR e.completed_at < ?1)"
+         WHERE {condition}
+             AND (?1 IS NULL OR e.completed_at < ?1 AND {} <> 'Running')",
+        instance_status!()
     );
     let Some(ids) = &filter.instance_ids else {
         let sql = format!("{from} ORDER BY i.created_at, i.rowid LIMIT ?2");

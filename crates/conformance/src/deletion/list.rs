@@ -8,6 +8,7 @@ macro_rules! __deletion {
         $crate::$callback! { $context deletion
             test_delete_terminal_instances needs(management);
             test_delete_running_rejected_force_succeeds needs(management);
+            test_delete_between_executions_rejected needs(management);
             test_delete_nonexistent_instance needs(management);
             test_delete_leaves_other_instances needs(management);
             test_delete_cleans_queues_and_locks needs(management);

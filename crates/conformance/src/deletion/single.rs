@@ -1,7 +1,7 @@
 //! Deleting one instance.
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, activity, signal};
+use crate::support::{End, Must, Store, activity, signal};
 
 /// An instance that completed, failed or was cancelled can be deleted. The result reports exactly
 /// what was stored.
@@ -44,6 +44,22 @@ pub async fn test_delete_running_rejected_force_succeeds<F: ProviderFactory + ?S
     let deleted = store.admin().delete_instance("busy", true).await.must("deleting by force");
     assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 1));
     assert_eq!(store.instances().await, [""; 0]);
+}
+
+/// Between two executions an instance runs: only a forced deletion deletes it.
+pub async fn test_delete_between_executions_rejected<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("chain").await;
+    store.end_with("chain", End::ContinuedAsNew("next"), vec![]).await;
+    let ids = ["chain".to_owned()];
+    let refused = store.admin().delete_instance("chain", false).await;
+    refused.must_fail_for_good("deleting an instance whose next execution is queued");
+    let refused = store.admin().delete_instances_atomic(&ids, false).await;
+    refused.must_fail_for_good("deleting an instance whose next execution is queued");
+    assert_eq!(store.instances().await, ids, "a refused call changes nothing");
+    let deleted = store.admin().delete_instance("chain", true).await.must("deleting by force");
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 1));
+    store.no_turn("the start of the next execution was deleted").await;
 }
 
 /// Deleting an unknown instance fails, forced or not.

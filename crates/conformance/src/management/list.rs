@@ -8,6 +8,7 @@ macro_rules! __management {
         $crate::$callback! { $context management
             test_list_instances needs(management);
             test_list_instances_by_status needs(management);
+            test_list_instances_between_executions needs(management);
             test_list_instances_newest_first needs(management);
             test_list_executions needs(management);
             test_read_history_of_executions needs(management);

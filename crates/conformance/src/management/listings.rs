@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, heard, signal, start_item};
+use crate::support::{End, Must, Store, heard, signal, start_item};
 
 const MOMENT: Duration = Duration::from_millis(20);
 
@@ -27,7 +27,7 @@ pub async fn test_list_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(store.instances().await, ["one", "three", "two"]);
 }
 
-/// Listing by status uses the status of the current execution.
+/// An instance has the status of its current execution.
 pub async fn test_list_instances_by_status<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     for instance in ["running", "completed", "failed", "next", "again"] {
@@ -47,6 +47,19 @@ pub async fn test_list_instances_by_status<F: ProviderFactory + ?Sized>(factory:
         "every next execution has started"
     );
     assert_eq!(by_status(&store, "Nonsense").await, [""; 0]);
+}
+
+/// Between two executions an instance is listed and counted as running.
+pub async fn test_list_instances_between_executions<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create_pinned("chain", "0.1.30").await;
+    store.end_with("chain", End::ContinuedAsNew("next"), vec![]).await;
+    assert_eq!(by_status(&store, "Running").await, ["chain"]);
+    assert_eq!(by_status(&store, "ContinuedAsNew").await, [""; 0]);
+    let metrics = store.admin().get_system_metrics().await.must("totals");
+    assert_eq!(metrics.running_instances, 1);
+    let spread = store.admin().get_running_duroxide_version_spread().await;
+    assert_eq!(spread.must("the spread of versions").get("0.1.30"), Some(&1));
 }
 
 /// The newest instance comes first, and the order is stable.

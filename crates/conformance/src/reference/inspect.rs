@@ -11,17 +11,17 @@ use duroxide_core::{EventKind, SystemStats};
 
 use super::history;
 use super::refusal::Refusal;
-use super::store::{Execution, Store};
+use super::store::Store;
 
 /// All instances, newest first.
 pub(crate) fn instances(store: &Store) -> Vec<String> {
     store.instances().into_iter().rev().map(|(id, _)| id.to_owned()).collect()
 }
 
-/// Instances whose current execution has this status, newest first.
+/// Instances with this status, newest first.
 pub(crate) fn instances_by_status(store: &Store, status: &str) -> Vec<String> {
     let mut listed = instances(store);
-    listed.retain(|id| store.execution(id).is_some_and(|execution| execution.status == status));
+    listed.retain(|id| store.status(id) == Some(status));
     listed
 }
 
@@ -65,15 +65,14 @@ pub(crate) fn tree(store: &Store, root: &str) -> Vec<String> {
 /// One instance.
 pub(crate) fn instance_info(store: &Store, id: &str) -> Result<InstanceInfo, Refusal> {
     let instance = store.instance(id).ok_or_else(|| not_found(id))?;
-    let execution = store.execution(id);
-    let status = execution.map_or("Unknown", |execution| execution.status.as_str());
+    let output = store.execution(id).and_then(|execution| execution.output.clone());
     Ok(InstanceInfo {
         instance_id: id.to_owned(),
         orchestration_name: instance.name.clone(),
         orchestration_version: instance.version.clone(),
         current_execution_id: instance.current_execution,
-        status: status.to_owned(),
-        output: execution.and_then(|execution| execution.output.clone()),
+        status: store.status(id).unwrap_or("Unknown").to_owned(),
+        output: output.filter(|_| !store.is(id, ExecutionStatus::Running)),
         created_at: instance.created_at,
         updated_at: instance.updated_at,
         parent_instance_id: instance.parent.clone(),
@@ -103,11 +102,9 @@ pub(crate) fn execution_info(
     })
 }
 
-/// Totals over the store. Instances are counted by the status of their current execution.
+/// Totals over the store.
 pub(crate) fn system_metrics(store: &Store) -> SystemMetrics {
-    let current: Vec<&Execution> =
-        store.records.keys().filter_map(|id| store.execution(id)).collect();
-    let with = |status| count(current.iter().filter(|execution| execution.is(status)).count());
+    let with = |status| count(store.records.keys().filter(|id| store.is(id, status)).count());
     let records = || store.records.values();
     SystemMetrics {
         total_instances: count(store.instances().len()),
@@ -137,11 +134,9 @@ pub(crate) fn queue_depths(store: &Store) -> QueueDepths {
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) fn version_spread(store: &Store) -> BTreeMap<String, u64> {
     let mut spread = BTreeMap::new();
-    let current = store.records.keys().filter_map(|id| store.execution(id));
-    for execution in current.filter(|execution| execution.is(ExecutionStatus::Running)) {
-        if let Some(pin) = &execution.pin {
-            *spread.entry(pin.to_string()).or_insert(0) += 1;
-        }
+    let running = store.records.keys().filter(|id| store.is(id, ExecutionStatus::Running));
+    for pin in running.filter_map(|id| store.execution(id)?.pin.as_ref()) {
+        *spread.entry(pin.to_string()).or_insert(0) += 1;
     }
     spread
 }

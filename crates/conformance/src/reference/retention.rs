@@ -56,7 +56,7 @@ pub(crate) fn delete_listed(
     force: bool,
 ) -> Result<DeleteInstanceResult, Refusal> {
     for id in ids {
-        if !force && is_running(store, id) {
+        if !force && store.is(id, ExecutionStatus::Running) {
             return Err(Refusal::new(
                 ProviderErrorKind::StillRunning,
                 format!(
@@ -82,10 +82,6 @@ pub(crate) fn delete_listed(
     Ok(result)
 }
 
-fn is_running(store: &Store, id: &str) -> bool {
-    store.execution(id).is_some_and(|execution| execution.is(ExecutionStatus::Running))
-}
-
 /// Deletes all data of an id except sessions, which belong to no instance.
 fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
     let rows = store.messages.len() + store.work.len();
@@ -104,23 +100,22 @@ fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
 
 /// Finished roots that a filter selects, oldest first.
 pub(crate) fn deletable_roots(store: &Store, filter: &InstanceFilter) -> Vec<String> {
-    select(store, filter, |id, execution| {
-        execution.is_terminal() && store.instance(id).is_some_and(|it| it.parent.is_none())
+    select(store, filter, |id| {
+        let is_terminal =
+            |status| ExecutionStatus::parse(status).is_some_and(ExecutionStatus::is_terminal);
+        store.status(id).is_some_and(is_terminal)
+            && store.instance(id).is_some_and(|it| it.parent.is_none())
     })
 }
 
 /// Instances that a filter selects, whatever their status, including children.
 pub(crate) fn prunable_instances(store: &Store, filter: &InstanceFilter) -> Vec<String> {
-    select(store, filter, |_, _| true)
+    select(store, filter, |_| true)
 }
 
 /// All conditions of a filter must hold. An empty list of ids selects nothing, and an instance that
 /// has not finished is not older than any time.
-fn select(
-    store: &Store,
-    filter: &InstanceFilter,
-    is_wanted: impl Fn(&str, &Execution) -> bool,
-) -> Vec<String> {
+fn select(store: &Store, filter: &InstanceFilter, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
     let mut ids: Vec<String> = match &filter.instance_ids {
         Some(ids) => ids.clone(),
         None => store.instances().into_iter().map(|(id, _)| id.to_owned()).collect(),
@@ -129,7 +124,10 @@ fn select(
     ids.retain(|id| seen.insert(id.clone()));
     ids.retain(|id| {
         let Some(execution) = store.execution(id) else { return false };
-        ended_before(execution, filter.completed_before) && is_wanted(id, execution)
+        let runs = store.is(id, ExecutionStatus::Running);
+        let is_old = filter.completed_before.is_none()
+            || !runs && ended_before(execution, filter.completed_before);
+        is_old && is_wanted(id)
     });
     let limit = filter.limit.unwrap_or(BULK_INSTANCES_DEFAULT);
     ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
@@ -147,7 +145,7 @@ pub(crate) fn delete_if_finished(
     root: &str,
 ) -> Result<DeleteInstanceResult, Refusal> {
     let tree = inspect::tree(store, root);
-    if tree.iter().any(|id| is_running(store, id)) {
+    if tree.iter().any(|id| store.is(id, ExecutionStatus::Running)) {
         return Ok(DeleteInstanceResult::default());
     }
     delete_listed(store, &tree, false)

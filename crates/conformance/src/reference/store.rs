@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
 use duroxide_core::providers::LiveWorker;
+use duroxide_core::providers::kit::message_variant;
 use semver::Version;
 
 use super::kv::Values;
@@ -77,10 +78,6 @@ pub(crate) struct Execution {
 impl Execution {
     pub(crate) fn is(&self, status: ExecutionStatus) -> bool {
         self.status == status.as_str()
-    }
-
-    pub(crate) fn is_terminal(&self) -> bool {
-        ExecutionStatus::parse(&self.status).is_some_and(ExecutionStatus::is_terminal)
     }
 }
 
@@ -187,6 +184,23 @@ impl Store {
     pub(crate) fn execution(&self, id: &str) -> Option<&Execution> {
         let record = self.records.get(id)?;
         record.executions.get(&record.instance.as_ref()?.current_execution)
+    }
+
+    /// The status of an instance. One that continued as new runs while the start of its next
+    /// execution is queued.
+    pub(crate) fn status(&self, id: &str) -> Option<&str> {
+        let execution = self.execution(id)?;
+        let is_queued = || {
+            let mut messages = self.messages.values().filter(|message| message.instance == id);
+            messages.any(|message| message_variant(&message.text) == "ContinueAsNew")
+        };
+        let runs = execution.is(ExecutionStatus::ContinuedAsNew) && is_queued();
+        Some(if runs { ExecutionStatus::Running.as_str() } else { &execution.status })
+    }
+
+    /// Whether an instance has this status.
+    pub(crate) fn is(&self, id: &str, status: ExecutionStatus) -> bool {
+        self.status(id) == Some(status.as_str())
     }
 
     /// Instances that exist, in order of creation.

@@ -30,7 +30,12 @@ impl ProviderAdmin for FaultyProvider {
         if self.has(Fault::ListStatusIgnored) {
             return self.inner.list_instances().await;
         }
-        self.inner.list_instances_by_status(status).await
+        let mut ids = self.inner.list_instances_by_status(status).await?;
+        if self.has(Fault::ListContinued) {
+            let continued = self.between_executions().await?;
+            ids.retain(|id| !continued.contains(id));
+        }
+        Ok(ids)
     }
 
     async fn list_executions(&self, instance: &str) -> Result<Vec<u64>, ProviderError> {
@@ -63,7 +68,11 @@ impl ProviderAdmin for FaultyProvider {
         if self.has(Fault::MetricsZero) {
             return Ok(SystemMetrics::default());
         }
-        self.inner.get_system_metrics().await
+        let mut metrics = self.inner.get_system_metrics().await?;
+        if self.has(Fault::MetricsContinued) {
+            metrics.running_instances -= self.between_executions().await?.len() as u64;
+        }
+        Ok(metrics)
     }
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
@@ -113,7 +122,10 @@ impl ProviderAdmin for FaultyProvider {
         if self.has(Fault::DeleteNothing) {
             return Ok(DeleteInstanceResult { instances_deleted: 1, ..Default::default() });
         }
-        let force = force || self.has(Fault::DeleteIgnoresRunning);
+        let force = force
+            || self.has(Fault::DeleteIgnoresRunning)
+            || self.has(Fault::DeleteTakesContinued)
+                && self.between_executions().await?.iter().any(|id| id == instance_id);
         let result = self.inner.delete_instance(instance_id, force).await;
         match result {
             Err(error) if self.has(Fault::DeleteUnknownAccepted) => {
@@ -137,6 +149,11 @@ impl ProviderAdmin for FaultyProvider {
                     if let Err(_child) = self.inner.delete_instance(&id, true).await {}
                 }
             }
+            Some(Fault::BulkTakesContinued) => {
+                for id in self.between_executions().await? {
+                    self.inner.delete_instance(&id, true).await?;
+                }
+            }
             _other => {}
         }
         self.inner.delete_instance_bulk(filter).await
@@ -155,6 +172,18 @@ impl ProviderAdmin for FaultyProvider {
             self.inner.delete_instances_atomic(&[instance_id.to_owned()], true).await?;
         }
         if self.has(Fault::PruneUnknownAccepted) { Ok(result.unwrap_or_default()) } else { result }
+    }
+
+    async fn prune_executions_bulk(
+        &self,
+        filter: InstanceFilter,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let mut result = self.inner.prune_executions_bulk(filter, options).await?;
+        if self.has(Fault::PruneTakesContinued) {
+            result.instances_processed += self.between_executions().await?.len() as u64;
+        }
+        Ok(result)
     }
 
     async fn get_running_duroxide_version_spread(
@@ -187,7 +216,22 @@ impl ProviderAdmin for FaultyProvider {
     }
 
     duroxide_core::forward_provider_admin! { this => this.inner;
-        read_history_with_execution_id, read_history, get_execution_info, prune_executions_bulk,
+        read_history_with_execution_id, read_history, get_execution_info,
+    }
+}
+
+impl FaultyProvider {
+    /// Instances whose current execution has continued as new.
+    async fn between_executions(&self) -> Result<Vec<String>, ProviderError> {
+        let mut found = Vec::new();
+        for id in self.inner.list_instances().await? {
+            let current = self.inner.latest_execution_id(&id).await?;
+            let info = self.inner.get_execution_info(&id, current).await?;
+            if info.status == "ContinuedAsNew" {
+                found.push(id);
+            }
+        }
+        Ok(found)
     }
 }
 

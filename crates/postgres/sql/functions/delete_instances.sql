@@ -17,7 +17,8 @@ BEGIN
         SELECT i.instance_id INTO o_running FROM {schema}.instances i
         JOIN {schema}.executions e
             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-        WHERE i.instance_id = ANY (p_ids) AND e.status = 'Running'
+        WHERE i.instance_id = ANY (p_ids)
+            AND {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
         ORDER BY array_position(p_ids, i.instance_id) LIMIT 1;
     END IF;
     SELECT i.parent_instance_id, i.instance_id INTO o_parent, o_child

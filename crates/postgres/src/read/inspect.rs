@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::{decode_start_event, message_variant};
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
@@ -22,7 +23,7 @@ pub(crate) async fn instances(store: &Store) -> Result<Vec<String>, JobError> {
     strings(store, sql, &[]).await
 }
 
-/// Instances whose current execution has this status, newest first.
+/// Instances with this status, newest first.
 pub(crate) async fn instances_by_status(
     store: &Store,
     status: &str,
@@ -30,7 +31,8 @@ pub(crate) async fn instances_by_status(
     let sql = "SELECT i.instance_id FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE e.status = $1 ORDER BY i.created_at DESC, i.number DESC";
+         WHERE {schema}.instance_status{v}(i.instance_id, e.status) = $1
+         ORDER BY i.created_at DESC, i.number DESC";
     strings(store, sql, &[&to_stored(status)]).await
 }
 
@@ -79,21 +81,23 @@ pub(crate) async fn tree(store: &Store, root: &str) -> Result<Vec<String>, JobEr
 /// One instance.
 pub(crate) async fn instance_info(store: &Store, instance: &str) -> Result<InstanceInfo, JobError> {
     let sql = "SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
-             coalesce(e.status, 'Unknown') AS status, e.output, i.created_at, i.updated_at,
-             i.parent_instance_id
+             coalesce({schema}.instance_status{v}(i.instance_id, e.status), 'Unknown') AS status,
+             e.output, i.created_at, i.updated_at, i.parent_instance_id
          FROM {schema}.instances i
          LEFT JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE i.instance_id = $1";
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
     let row = rows.first().ok_or_else(|| not_found(instance))?;
+    let status = from_stored(row.get("status"));
+    let output = row.get::<_, Option<String>>("output").map(from_stored);
     Ok(InstanceInfo {
         instance_id: instance.to_owned(),
         orchestration_name: from_stored(row.get("orchestration_name")),
         orchestration_version: from_stored(row.get("orchestration_version")),
         current_execution_id: from_db(row.get("current_execution_id")),
-        status: from_stored(row.get("status")),
-        output: row.get::<_, Option<String>>("output").map(from_stored),
+        output: output.filter(|_| status != ExecutionStatus::Running.as_str()),
+        status,
         created_at: from_db(row.get("created_at")),
         updated_at: from_db(row.get("updated_at")),
         parent_instance_id: row.get::<_, Option<String>>("parent_instance_id").map(from_stored),
@@ -131,7 +135,8 @@ pub(crate) async fn execution_info(
 pub(crate) async fn system_metrics(store: &Store) -> Result<SystemMetrics, JobError> {
     let sql = "SELECT (SELECT count(*) FROM {schema}.instances) AS instances,
              (SELECT count(*) FROM {schema}.executions) AS executions,
-             count(*) FILTER (WHERE e.status = 'Running') AS running,
+             count(*) FILTER (WHERE
+                 {schema}.instance_status{v}(i.instance_id, e.status) = 'Running') AS running,
              count(*) FILTER (WHERE e.status = 'Completed') AS completed,
              count(*) FILTER (WHERE e.status = 'Failed') AS failed,
              (SELECT count(*) FROM {schema}.history) AS events
@@ -168,7 +173,8 @@ pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64
     let sql = "SELECT e.duroxide_version, count(*) AS instances FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE e.status = 'Running' AND e.duroxide_version IS NOT NULL
+         WHERE {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
+             AND e.duroxide_version IS NOT NULL
          GROUP BY e.duroxide_version";
     let rows = store.query(sql, &[]).await?;
     Ok(rows

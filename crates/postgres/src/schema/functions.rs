@@ -40,6 +40,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "fetch_turns",
     "fetch_work",
     "insert_messages",
+    "instance_status",
     "lease_first_turns",
     "lock_instances",
     "lock_parent",

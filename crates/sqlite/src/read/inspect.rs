@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
@@ -13,6 +14,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::JobError;
 use crate::limits;
 use crate::read::history;
+use crate::read::status::instance_status;
 use crate::schema::number::{count_from_db, from_db, to_db};
 
 /// All instances, newest first.
@@ -20,17 +22,21 @@ pub(crate) fn instances(conn: &Connection) -> Result<Vec<String>, JobError> {
     strings(conn, "SELECT instance_id FROM instances ORDER BY created_at DESC, rowid DESC", [])
 }
 
-/// Instances whose current execution has this status, newest first.
+/// Instances with this status, newest first.
 pub(crate) fn instances_by_status(
     conn: &Connection,
     status: &str,
 ) -> Result<Vec<String>, JobError> {
     strings(
         conn,
-        "SELECT i.instance_id FROM instances i
-         JOIN executions e
-             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE e.status = ?1 ORDER BY i.created_at DESC, i.rowid DESC",
+        concat!(
+            "SELECT i.instance_id FROM instances i
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE ",
+            instance_status!(),
+            " = ?1 ORDER BY i.created_at DESC, i.rowid DESC"
+        ),
         [status],
     )
 }
@@ -87,23 +93,26 @@ pub(crate) fn tree(conn: &Connection, root: &str) -> Result<Vec<String>, JobErro
 
 /// One instance.
 pub(crate) fn instance_info(conn: &Connection, instance: &str) -> Result<InstanceInfo, JobError> {
-    conn.prepare_cached(
+    conn.prepare_cached(concat!(
         "SELECT i.orchestration_name, i.orchestration_version, i.current_execution_id,
-             coalesce(e.status, 'Unknown'), e.output, i.created_at, i.updated_at,
-             i.parent_instance_id
+             coalesce(",
+        instance_status!(),
+        ", 'Unknown'), e.output, i.created_at, i.updated_at, i.parent_instance_id
          FROM instances i
          LEFT JOIN executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE i.instance_id = ?1",
-    )?
+    ))?
     .query_row([instance], |row| {
+        let status: String = row.get(3)?;
+        let output: Option<String> = row.get(4)?;
         Ok(InstanceInfo {
             instance_id: instance.to_owned(),
             orchestration_name: row.get(0)?,
             orchestration_version: row.get(1)?,
             current_execution_id: from_db(row.get(2)?),
-            status: row.get(3)?,
-            output: row.get(4)?,
+            output: output.filter(|_| status != ExecutionStatus::Running.as_str()),
+            status,
             created_at: from_db(row.get(5)?),
             updated_at: from_db(row.get(6)?),
             parent_instance_id: row.get(7)?,
@@ -143,19 +152,21 @@ pub(crate) fn execution_info(
     })
 }
 
-/// Totals over the store. Instances are counted by the status of their current execution.
+/// Totals over the store.
 pub(crate) fn system_metrics(conn: &Connection) -> Result<SystemMetrics, JobError> {
     Ok(conn
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT (SELECT count(*) FROM instances), (SELECT count(*) FROM executions),
-                 count(*) FILTER (WHERE e.status = 'Running'),
+                 count(*) FILTER (WHERE ",
+            instance_status!(),
+            " = 'Running'),
                  count(*) FILTER (WHERE e.status = 'Completed'),
                  count(*) FILTER (WHERE e.status = 'Failed'),
                  (SELECT count(*) FROM history)
              FROM instances i
              JOIN executions e
                  ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id",
-        )?
+        ))?
         .query_row([], |row| {
             Ok(SystemMetrics {
                 total_instances: from_db(row.get(0)?),
@@ -188,13 +199,14 @@ pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) fn version_spread(conn: &Connection) -> Result<BTreeMap<String, u64>, JobError> {
     Ok(conn
-        .prepare_cached(
+        .prepare_cached(concat!(
             "SELECT e.duroxide_version, count(*) FROM instances i
              JOIN executions e
                  ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-             WHERE e.status = 'Running' AND e.duroxide_version IS NOT NULL
-             GROUP BY e.duroxide_version",
-        )?
+             WHERE ",
+            instance_status!(),
+            " = 'Running' AND e.duroxide_version IS NOT NULL GROUP BY e.duroxide_version",
+        ))?
         .query_map([], |row| Ok((row.get(0)?, from_db(row.get(1)?))))?
         .collect::<Result<_, _>>()?)
 }

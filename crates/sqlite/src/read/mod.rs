@@ -6,3 +6,4 @@ pub(crate) mod inspect;
 pub(crate) mod kv;
 pub(crate) mod read_jobs;
 pub(crate) mod readers;
+pub(crate) mod status;
