@@ -200,6 +200,13 @@ impl JobError {
         matches!(self, Self::Unavailable(_))
     }
 
+    /// Whether another transaction holds a lock that the call needs.
+    pub(crate) fn is_locked(&self) -> bool {
+        let Self::Unavailable(failure) = self else { return false };
+        let state = failure.source.as_ref().and_then(|source| source.code());
+        state == Some(&SqlState::LOCK_NOT_AVAILABLE)
+    }
+
     /// Whether it is unknown if the call ran.
     pub(crate) fn is_uncertain(&self) -> bool {
         matches!(self, Self::Uncertain(_))
@@ -259,7 +266,8 @@ fn classify(error: tokio_postgres::Error) -> JobError {
     };
     match state.code().get(..2) {
         _ if state == SqlState::T_R_SERIALIZATION_FAILURE
-            || state == SqlState::T_R_DEADLOCK_DETECTED =>
+            || state == SqlState::T_R_DEADLOCK_DETECTED
+            || state == SqlState::LOCK_NOT_AVAILABLE =>
         {
             JobError::Unavailable(failure(Kind::Busy, "Database locked"))
         }
@@ -271,7 +279,7 @@ fn classify(error: tokio_postgres::Error) -> JobError {
         Some("53") => {
             JobError::Unavailable(failure(Kind::Unavailable, "Database out of resources"))
         }
-        // Lock timeouts, a server that has become read-only after a failover, I/O errors.
+        // A server that has become read-only after a failover, I/O errors.
         Some("55") => JobError::Unavailable(failure(Kind::Busy, "Storage error")),
         Some("25" | "58") => JobError::Unavailable(failure(Kind::Unavailable, "Storage error")),
         Some(OURS) => JobError::refused(Kind::LostLease, format!("Invalid lock token: {text}")),

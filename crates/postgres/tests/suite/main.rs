@@ -5,6 +5,7 @@ mod command;
 mod direct;
 mod idle;
 mod in_flight;
+mod locked;
 mod manual;
 mod nodes;
 mod plain_path;
