@@ -111,6 +111,9 @@ pub(crate) const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 /// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits by default.
 pub(crate) const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 
+/// How long a shutdown waits for the store's checkpoint: a log of some megabytes takes less.
+pub(crate) const SHUTDOWN_CHECKPOINT_MAX: Duration = Duration::from_secs(5);
+
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
 /// are reported through the queue, so that what is held in memory stays bounded.
 pub(crate) const FINISHED_WAITING_MAX: usize = 1024;

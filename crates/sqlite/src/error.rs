@@ -111,6 +111,17 @@ pub enum SqliteError {
         #[source]
         source: Option<rusqlite::Error>,
     },
+    /// A backup could not be written.
+    #[error("cannot write backup '{}': {reason}", path.display())]
+    Backup {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+        /// The error of the file system.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     /// A thread of the provider could not be started.
     #[error("cannot start a storage thread")]
     Thread(#[source] std::io::Error),
@@ -148,6 +159,19 @@ impl SqliteError {
             }
             _ => Self::Storage { path, source },
         }
+    }
+}
+
+impl SqliteError {
+    /// The error of the contract for the operation that failed.
+    pub(crate) fn during(self, operation: &'static str) -> ProviderError {
+        // What was requested can be repeated; nothing was changed.
+        let error = if matches!(self, Self::Closed) {
+            ProviderError::permanent(operation, self.to_string())
+        } else {
+            ProviderError::retryable(operation, self.to_string())
+        };
+        error.with_kind(ProviderErrorKind::Unavailable).with_source(Arc::new(self))
     }
 }
 

@@ -18,7 +18,7 @@ use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
     dispatchers, gauges,
 };
-use crate::limits::SHUTDOWN_GRACE_DEFAULT;
+use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT};
 use crate::model::event::BUILD_VERSION;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::providers::Provider;
@@ -103,6 +103,28 @@ impl Runtime {
         self.node.tasks.shutdown(grace).await;
         self.node.leases.stop();
         self.turns.warm.clear();
+        self.checkpoint().await;
+    }
+
+    /// Leaves complete files behind: after a shutdown people copy them.
+    async fn checkpoint(&self) {
+        let checkpoint = self.node.provider.checkpoint();
+        // A store that does not respond must not hold up the shutdown. Outside of a tokio context
+        // there is no timer.
+        let outcome = match tokio::runtime::Handle::try_current() {
+            Ok(_) => tokio::time::timeout(SHUTDOWN_CHECKPOINT_MAX, checkpoint).await,
+            Err(_) => Ok(checkpoint.await),
+        };
+        let reason = match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_elapsed) => "the store did not respond in time".to_owned(),
+        };
+        info!(
+            target: "duroxide::runtime",
+            reason,
+            "the store could not be checkpointed; copy its log files together with it"
+        );
     }
 
     /// Name, version and parent of an instance; `None` if it is unknown or cannot be read.

@@ -21,6 +21,7 @@ mod direct_slots;
 mod events;
 mod faults;
 mod faulty;
+mod files;
 mod kv;
 mod metrics;
 mod panics;

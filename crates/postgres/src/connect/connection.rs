@@ -56,6 +56,12 @@ impl Connections {
         Ok(Self { location, pool, writers, single_writers })
     }
 
+    /// Closes idle connections now and the others when they are returned; makes no new ones.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+        self.writers.close();
+    }
+
     /// How the server is reached.
     pub(crate) fn location(&self) -> &Location {
         &self.location

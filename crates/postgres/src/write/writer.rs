@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::CommittedTurn;
 use futures_util::FutureExt;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
@@ -36,6 +36,8 @@ pub(crate) struct Job {
 pub(crate) struct Writer {
     store: Arc<Store>,
     queue: Arc<Queue>,
+    /// Each lane holds a receiver, so that the end of the last one can be awaited.
+    lanes: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
@@ -149,11 +151,16 @@ impl Writer {
     /// Starts the lanes.
     pub(crate) fn start(store: &Arc<Store>) -> Self {
         let queue = Arc::new(Queue::default());
+        let lanes = watch::Sender::new(());
         for _ in 0..store.settings.writers {
             let lane = Lane { store: Arc::clone(store), queue: Arc::clone(&queue) };
-            tokio::spawn(lane.serve());
+            let until_ended = lanes.subscribe();
+            tokio::spawn(async move {
+                lane.serve().await;
+                drop(until_ended);
+            });
         }
-        Self { store: Arc::clone(store), queue }
+        Self { store: Arc::clone(store), queue, lanes }
     }
 
     /// Writes a job and responds when it is durable. Writes it even if the caller goes away.
@@ -161,6 +168,9 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         {
             let mut waiting = self.queue.lock();
+            if waiting.closed {
+                return Err(JobError::stopped("the provider has been closed"));
+            }
             if let Work::Commit(commit) = &mut work {
                 commit.again = waiting.uncertain.contains(&commit.token.id);
             }
@@ -178,12 +188,24 @@ impl Writer {
     }
 }
 
-impl Drop for Writer {
-    fn drop(&mut self) {
+impl Writer {
+    /// Writes the jobs that wait, refuses later ones, and returns when the lanes have ended.
+    pub(crate) async fn close(&self) {
+        self.stop();
+        self.lanes.closed().await;
+    }
+
+    fn stop(&self) {
         self.queue.lock().closed = true;
         self.queue.arrived.notify_waiters();
         // A lane that is about to wait finds this permit.
         self.queue.arrived.notify_one();
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.stop();
     }
 }
 

@@ -20,6 +20,7 @@ use tokio::sync::watch;
 
 use crate::SqliteError;
 use crate::error::JobError;
+use crate::threads::Thread;
 use crate::write::job::Job;
 
 /// Which commits are visible, and which of them are durable.
@@ -110,6 +111,7 @@ pub(crate) struct Flusher {
     log: Box<dyn Log>,
     queue: mpsc::Sender<Committed>,
     share: Share,
+    thread: Thread,
 }
 
 /// What both threads share.
@@ -154,23 +156,26 @@ impl Flusher {
     ) -> Result<Self, SqliteError> {
         let (queue, inbox) = mpsc::channel::<Committed>();
         let theirs = share.clone();
-        std::thread::Builder::new()
-            .name("duroxide-flush".to_owned())
-            .spawn(move || {
-                while let Ok(first) = inbox.recv() {
-                    let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
-                    // Waking a caller may panic; later jobs still need their response.
-                    let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
-                    if catch_unwind(finish).is_err() {
-                        tracing::error!(
-                            target: "duroxide::providers::sqlite",
-                            "responding to a storage job panicked; continuing with the next"
-                        );
-                    }
+        let thread = Thread::start("duroxide-flush", move || {
+            while let Ok(first) = inbox.recv() {
+                let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
+                // Waking a caller may panic; later jobs still need their response.
+                let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
+                if catch_unwind(finish).is_err() {
+                    tracing::error!(
+                        target: "duroxide::providers::sqlite",
+                        "responding to a storage job panicked; continuing with the next"
+                    );
                 }
-            })
-            .map_err(SqliteError::Thread)?;
-        Ok(Self { log, queue, share })
+            }
+        })?;
+        Ok(Self { log, queue, share, thread })
+    }
+
+    /// Ends the thread. When this returns, all its jobs have their response.
+    pub(crate) fn stop(self) {
+        drop(self.queue);
+        self.thread.join();
     }
 
     /// Counts a commit before it is visible; the caller must settle it.
