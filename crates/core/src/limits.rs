@@ -64,6 +64,17 @@ pub(crate) const WARM_INSTANCES_MAX: usize = 10_000;
 /// Bytes of history that these may hold together by default.
 pub(crate) const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// The input and the results of one execution count for at most one such part of these bytes. Its
+/// code may have dropped them: a long chain of large results must not lose its place in memory.
+pub(crate) const WARM_DELIVERED_SHARE: usize = 4;
+
+/// Bytes of long histories that a node holds at once while it replays them; a longer one alone. The
+/// turns wait for each other under their leases.
+pub(crate) const HISTORY_BYTES_AT_ONCE_MAX: u64 = 128 * 1024 * 1024;
+
+/// Bytes of a decoded event besides its texts.
+pub(crate) const EVENT_BYTES: u64 = 400;
+
 /// No lease is renewed more often: a lease of zero would be renewed without pause.
 pub(crate) const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
 

@@ -13,7 +13,8 @@ use tokio::time::Instant;
 use super::{
     CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
     FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
+    WorkFetch,
 };
 use crate::model::{Event, SystemStats, WorkItem};
 use crate::observability::MetricsProvider;
@@ -260,6 +261,14 @@ impl Provider for InstrumentedProvider {
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
         let call = self.inner.fetch_orchestration_items(request);
         self.measured("fetch_orchestration_item", call).await
+    }
+
+    async fn read_turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        self.measured("read", self.inner.read_turn_state(instance, execution_id)).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {

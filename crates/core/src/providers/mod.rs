@@ -20,6 +20,7 @@ mod provider;
 pub mod session;
 pub mod tag_filter;
 pub mod turn;
+pub mod turn_state;
 pub mod work;
 pub mod workers;
 
@@ -50,5 +51,6 @@ pub use turn::{
     CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
     TurnFetch,
 };
+pub use turn_state::{DeferredHistory, TurnState};
 pub use work::{FetchedWork, OverdueFetch, ScheduledActivity, WorkFetch, WorkSlot};
 pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

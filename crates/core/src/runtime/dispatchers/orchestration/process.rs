@@ -10,6 +10,7 @@ use tracing::warn;
 use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
 use super::instance_state::{Ended, InstanceState};
+use super::recall::{Recalled, recall};
 use super::{commit, parent, poison, run};
 use crate::clock::millis;
 use crate::limits::UNUSABLE_TURN_DELAY;
@@ -56,7 +57,7 @@ pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched:
         doubtful: false,
     });
     delay_for_test(&fetched.item.instance).await;
-    let (warm, history) = match recall(turns, &mut fetched).await {
+    let Recalled { warm, history, room: _room } = match recall(turns, &mut fetched).await {
         Ok(recalled) => recalled,
         Err(error) => return release_unread(node, &fetched, &lease, &error).await,
     };
@@ -85,30 +86,6 @@ pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched:
     };
     turn.dispose(warm, &history).await;
     node.metrics().record_orch_dispatcher_processing_duration(millis(started.elapsed()));
-}
-
-/// The execution in memory with the events that it has not replayed, or the whole history.
-async fn recall(
-    turns: &Turns,
-    fetched: &mut FetchedTurn,
-) -> Result<(Option<WarmExecution>, Vec<Event>), ProviderError> {
-    let item = &mut fetched.item;
-    let history = std::mem::take(&mut item.history);
-    let kept = turns.warm.take_settled(&item.instance).await;
-    if fetched.history_after == 0 {
-        // The execution in memory is not the stored one.
-        return Ok((None, history));
-    }
-    let fits = kept.filter(|warm| {
-        warm.mark.execution_id == item.execution_id && warm.mark.event_id == fetched.history_after
-    });
-    if fits.is_some() {
-        return Ok((fits, history));
-    }
-    // The cache evicted the execution after the fetch had left its history out.
-    let history =
-        turns.node.provider.read_with_execution(&item.instance, item.execution_id).await?;
-    Ok((None, history))
 }
 
 /// The state of the instance. A finished one stays finished, even if its history is unreadable.
