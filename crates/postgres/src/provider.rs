@@ -37,7 +37,7 @@ pub struct PostgresProvider {
     pub(crate) store: Arc<Store>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    pub(crate) background: Background,
+    pub(crate) _background: Background,
 }
 
 impl PostgresProvider {
@@ -364,11 +364,6 @@ impl Provider for PostgresProvider {
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
         workers::announce(&self.store, announcement).await.during("announce_worker")
-    }
-
-    async fn close(&self) -> Result<(), ProviderError> {
-        PostgresProvider::close(self).await;
-        Ok(())
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {

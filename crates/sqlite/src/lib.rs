@@ -18,7 +18,6 @@ mod commit;
 mod connect;
 mod error;
 mod fetch;
-mod files;
 mod limits;
 mod notify;
 mod provider;
@@ -26,7 +25,6 @@ mod queues;
 mod read;
 mod retention;
 mod schema;
-mod threads;
 mod write;
 
 pub use connect::options::{SqliteOptions, SqliteProviderBuilder, Synchronous};

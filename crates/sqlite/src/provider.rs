@@ -11,11 +11,12 @@ use duroxide_core::providers::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
     ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem, WorkSlot,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
     WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
+use crate::SqliteError;
 use crate::commit::calls as commit;
 use crate::connect::options::{Settings, SqliteOptions, SqliteProviderBuilder};
 use crate::connect::url::Location;
@@ -26,7 +27,6 @@ use crate::queues::{calls as queues, progress, sessions, work_lock};
 use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
-use crate::{SqliteError, limits};
 
 /// Stores everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -36,8 +36,6 @@ pub struct SqliteProvider {
     readers: Option<Readers>,
     hub: ChangeHub,
     clock: Arc<dyn Clock>,
-    location: Location,
-    busy_timeout: Duration,
 }
 
 impl SqliteProvider {
@@ -83,12 +81,19 @@ impl SqliteProvider {
         let hub = ChangeHub::default();
         let clock = Arc::clone(&settings.clock);
         let writer = Writer::start(location.clone(), settings.clone(), hub.clone()).await?;
-        let readers = match &location {
+        let readers = match location {
             Location::Memory => None,
-            Location::File { path, mode } => Some(Readers::start(path.clone(), *mode, &settings)?),
+            Location::File { path, mode } => Some(Readers::start(path, mode, &settings)?),
         };
-        let busy_timeout = settings.busy_timeout.min(limits::POLL_TIMEOUT_MAX);
-        Ok(Self { writer, readers, hub, clock, location, busy_timeout })
+        Ok(Self { writer, readers, hub, clock })
+    }
+
+    /// Copies the write-ahead log into the file and empties it.
+    ///
+    /// # Errors
+    /// When another process reads the log at this moment, or the disk fails.
+    pub async fn checkpoint(&self) -> Result<(), SqliteError> {
+        self.writer.checkpoint().await
     }
 
     /// Every table as text, for diagnosis.
@@ -105,14 +110,6 @@ impl SqliteProvider {
     /// `None` in memory.
     pub(crate) fn readers(&self) -> Option<&Readers> {
         self.readers.as_ref()
-    }
-
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
-    }
-
-    pub(crate) fn busy_timeout(&self) -> Duration {
-        self.busy_timeout
     }
 
     pub(crate) fn hub(&self) -> &ChangeHub {
@@ -185,14 +182,6 @@ impl Provider for SqliteProvider {
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
         self.read_events("read_with_execution", instance, Some(execution_id)).await
-    }
-
-    async fn read_turn_state(
-        &self,
-        instance: &str,
-        execution_id: u64,
-    ) -> Result<TurnState, ProviderError> {
-        self.read_state("read_turn_state", instance, execution_id).await
     }
 
     async fn append_with_execution(
@@ -419,15 +408,6 @@ impl Provider for SqliteProvider {
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
         queues::announce_worker(self, announcement).await
-    }
-
-    async fn checkpoint(&self) -> Result<(), ProviderError> {
-        let copied = self.checkpoint_within(limits::CHECKPOINT_WAIT).await;
-        copied.map_err(|error| error.during("checkpoint"))
-    }
-
-    async fn close(&self) -> Result<(), ProviderError> {
-        SqliteProvider::close(self).await.map_err(|error| error.during("close"))
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {

@@ -1,5 +1,4 @@
 //! Writers that put waiting jobs into one transaction.
 
 pub(crate) mod group;
-pub(crate) mod single;
 pub(crate) mod writer;

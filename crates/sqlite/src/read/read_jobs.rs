@@ -21,13 +21,9 @@ impl<T> ReadJobs<T> {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds an entry, or drops it if the queue is closed.
+    /// Adds an entry.
     pub(crate) fn push(&self, entry: T) {
-        let mut state = self.lock();
-        if state.is_closed {
-            return;
-        }
-        state.entries.push_back(entry);
+        self.lock().entries.push_back(entry);
         self.changed.notify_one();
     }
 

@@ -24,7 +24,6 @@ use crate::connect::options::{Settings, Synchronous};
 use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
 use crate::notify::other_processes::OtherProcesses;
-use crate::threads::{Thread, Threads};
 use crate::write::flush::{Commits, Committed, Flusher};
 use crate::write::job::{Job, TypedJob, Undo, Work};
 use crate::write::round::{Ran, Round, execute};
@@ -47,28 +46,21 @@ pub(crate) struct Writer {
     commands: mpsc::Sender<Command>,
     waiting: Arc<AtomicUsize>,
     commits: Arc<Commits>,
-    threads: Arc<Threads>,
 }
-
-/// Work on the write connection outside of a transaction.
-pub(crate) type Maintenance = Box<dyn FnOnce(&Connection) + Send>;
 
 pub(crate) enum Command {
     Run(Box<dyn Job>),
-    Maintain(Maintenance),
+    Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
     /// A caller started to wait: poll more often for commits of other processes.
     PollOtherProcesses,
-    /// Run what has arrived, then end the thread.
-    Close,
 }
 
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Run(_) => "Run",
-            Self::Maintain(_) => "Maintain",
+            Self::Checkpoint(_) => "Checkpoint",
             Self::PollOtherProcesses => "PollOtherProcesses",
-            Self::Close => "Close",
         })
     }
 }
@@ -91,16 +83,19 @@ impl Writer {
             waiting: Arc::clone(&waiting),
             commits: Arc::clone(&commits),
         };
-        let thread = Thread::start("duroxide-write", move || match WriterThread::open(theirs) {
-            Ok(thread) => {
-                if opened.send(Ok(())).is_ok() {
-                    thread.serve(inbox);
+        std::thread::Builder::new()
+            .name("duroxide-write".to_owned())
+            .spawn(move || match WriterThread::open(theirs) {
+                Ok(thread) => {
+                    if opened.send(Ok(())).is_ok() {
+                        thread.serve(&inbox);
+                    }
                 }
-            }
-            Err(error) => drop(opened.send(Err(error))),
-        })?;
+                Err(error) => drop(opened.send(Err(error))),
+            })
+            .map_err(SqliteError::Thread)?;
         open.await.map_err(|_| SqliteError::Closed)??;
-        Ok(Self { commands, waiting, commits, threads: Arc::new(Threads::new(vec![thread])) })
+        Ok(Self { commands, waiting, commits })
     }
 
     /// Runs `work` and returns once it is durable. It runs even if the caller drops the future.
@@ -123,19 +118,18 @@ impl Writer {
         self.submit(job).await.map_err(|_| closed(operation))?
     }
 
-    /// Runs `work`, which acquires leases. Unless the caller takes them, they are released.
+    /// Runs `work`, which acquires leases. If the caller drops the future, they are released.
     pub(crate) async fn lease<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
-    ) -> Result<Lease<T>, ProviderError> {
-        self.request_lease(operation, Box::new(work), undo).arrived().await
+    ) -> Result<T, ProviderError> {
+        self.request_lease(operation, Box::new(work), undo).arrived().await?.take()
     }
 
-    /// Like [`lease`](Self::lease) for a caller that takes the leases at once, and waits until
-    /// everything that `work` may have seen is durable: an activity has side effects, so the turn
-    /// that scheduled it must not be lost.
+    /// Like [`lease`](Self::lease), and waits until everything that `work` may have seen is
+    /// durable: an activity has side effects, so the turn that scheduled it must not be lost.
     pub(crate) async fn lease_work<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -162,23 +156,11 @@ impl Writer {
         self.commits.flushed().await;
     }
 
-    /// Runs `work` on the write connection, outside of a transaction. No job runs meanwhile.
-    pub(crate) async fn maintain<T: Send + 'static>(
-        &self,
-        work: impl FnOnce(&Connection) -> Result<T, SqliteError> + Send + 'static,
-    ) -> Result<T, SqliteError> {
+    /// Copies the write-ahead log into the file.
+    pub(crate) async fn checkpoint(&self) -> Result<(), SqliteError> {
         let (reply, response) = oneshot::channel();
-        let work: Maintenance = Box::new(move |conn| drop(reply.send(work(conn))));
-        self.commands.send(Command::Maintain(work)).map_err(|_| SqliteError::Closed)?;
+        self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
         response.await.map_err(|_| SqliteError::Closed)?
-    }
-
-    /// Runs the jobs that wait, refuses later ones, and returns when the thread has ended and the
-    /// database is closed.
-    pub(crate) async fn close(&self) {
-        // If the thread has ended before, it is only awaited.
-        drop(self.commands.send(Command::Close));
-        self.threads.ended().await;
     }
 
     /// Wakes the thread because a caller started to wait, so that it chooses a shorter pause.
@@ -224,8 +206,8 @@ impl Drop for WaitGuard {
     }
 }
 
-/// A response that holds leases until the caller takes it.
-pub(crate) struct Lease<T: Send + 'static> {
+/// A pending response that holds leases until the caller receives it.
+struct Lease<T: Send + 'static> {
     response: Response<T>,
     /// The response, until the caller receives it.
     held: Option<T>,
@@ -241,12 +223,7 @@ impl<T: Send + 'static> Lease<T> {
         Ok(self)
     }
 
-    /// What the job returned, if the response has arrived.
-    pub(crate) fn value(&self) -> Option<&T> {
-        self.held.as_ref()
-    }
-
-    pub(crate) fn take(mut self) -> Result<T, ProviderError> {
+    fn take(mut self) -> Result<T, ProviderError> {
         self.held.take().ok_or_else(|| closed(self.operation))
     }
 }
@@ -276,6 +253,7 @@ struct Opened {
 
 struct WriterThread {
     conn: Connection,
+    location: Location,
     clock: Arc<dyn Clock>,
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
@@ -306,6 +284,7 @@ impl WriterThread {
             clock: settings.clock,
             empty_polls: 0,
             conn,
+            location,
             hub,
             waiting,
             flusher,
@@ -313,38 +292,28 @@ impl WriterThread {
         })
     }
 
-    fn serve(mut self, inbox: mpsc::Receiver<Command>) {
+    fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
         let mut waiting: Vec<Box<dyn Job>> = Vec::new();
-        let mut is_closing = false;
-        while !is_closing || !waiting.is_empty() {
+        loop {
             let jobs = std::mem::take(&mut waiting);
             let first = if jobs.is_empty() {
-                match self.next(&inbox) {
+                match self.next(inbox) {
                     Ok(Some(Command::PollOtherProcesses) | None) => continue,
                     Ok(command) => command,
-                    Err(mpsc::RecvError) => break,
+                    Err(mpsc::RecvError) => return,
                 }
             } else {
                 None
             };
-            let mut round = Round::gather(jobs, first, &inbox);
-            is_closing |= round.is_last;
+            let mut round = Round::gather(jobs, first, inbox);
             if !round.jobs.is_empty() {
-                waiting.extend(self.commit(&mut round, &inbox));
-                is_closing |= round.is_last;
+                waiting.extend(self.commit(&mut round, inbox));
                 waiting.extend(round.next);
             }
-            for work in round.maintenance {
-                work(&self.conn);
+            for reply in round.checkpoints {
+                drop(reply.send(self.checkpoint()));
             }
         }
-        // Callers whose commands are left learn that they were not run.
-        drop(inbox);
-        if let Some(flusher) = self.flusher {
-            flusher.stop();
-        }
-        // Callers that wait for a change poll again and get the error.
-        self.hub.notify_all();
     }
 
     /// The next command; `None` if the pause ended first and the thread polled for other processes.
@@ -457,6 +426,21 @@ impl WriterThread {
         committed?;
         self.foreign = false;
         Ok((changes, number))
+    }
+
+    fn checkpoint(&self) -> Result<(), SqliteError> {
+        if self.location == Location::Memory {
+            return Ok(());
+        }
+        let path = connection::path_of(&self.location);
+        let blocked: i64 = self
+            .conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
+            .map_err(|error| SqliteError::about(path, error))?;
+        if blocked == 0 {
+            return Ok(());
+        }
+        Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
 }
 

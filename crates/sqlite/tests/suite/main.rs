@@ -1,11 +1,9 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
-mod bounds;
 mod busy;
 mod capability;
 mod damaged;
 mod deletion;
-mod files;
 mod group_commit;
 mod kv;
 mod leases;
