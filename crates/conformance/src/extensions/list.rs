@@ -53,8 +53,6 @@ macro_rules! __extensions {
             a_message_waits_for_a_hidden_start;
             parked_messages_are_listed needs(management);
             runnable_messages_are_not_parked needs(management);
-            a_checkpoint_changes_nothing;
-            a_provider_may_be_closed_again;
             an_outcome_follows_the_instance;
             an_outcome_reports_a_failure;
             an_outcome_is_that_of_the_latest_execution;

@@ -4,7 +4,6 @@
 
 mod batches;
 mod changes;
-mod closing;
 mod commits;
 mod direct_failures;
 mod direct_races;
@@ -30,7 +29,6 @@ mod list;
 
 pub use batches::*;
 pub use changes::*;
-pub use closing::*;
 pub use commits::*;
 pub use direct_failures::*;
 pub use direct_races::*;

@@ -179,7 +179,5 @@ faults! {
     DirectStatusLost: "a direct turn does not store the status of its execution",
     DirectPinLost: "a direct turn does not store a pin",
     DirectSessionUntouched: "a direct turn does not count as a use of a session",
-    CheckpointLosesMessages: "a checkpoint drops the messages that wait",
-    CloseOnlyOnce: "a provider that is closed already refuses to be closed",
     DirectIncarnationLost: "a direct turn returns no incarnation",
 }

@@ -290,22 +290,6 @@ impl Provider for FaultyProvider {
         }
     }
 
-    async fn checkpoint(&self) -> Result<(), ProviderError> {
-        if self.has(Fault::CheckpointLosesMessages) {
-            let fetched = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
-            drop(fetched);
-        }
-        Ok(())
-    }
-
-    async fn close(&self) -> Result<(), ProviderError> {
-        let was_closed = std::mem::replace(&mut self.memory.noted().is_closed, true);
-        if self.has(Fault::CloseOnlyOnce) && was_closed {
-            return Err(ProviderError::permanent("close", "closed already"));
-        }
-        Ok(())
-    }
-
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         let outcome = self.inner.read_outcome(instance).await?;
         Ok(match (self.fault, outcome) {

@@ -135,8 +135,7 @@ impl Lane {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        let arrivals = self.arrivals.iter().chain(&self.skipped);
-        arrivals.map(|arrival| size_of::<Arrival>() + arrival.data.len()).sum()
+        self.arrivals.iter().chain(&self.skipped).map(|arrival| arrival.data.len()).sum()
     }
 }
 

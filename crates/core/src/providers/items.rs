@@ -24,8 +24,7 @@ pub struct OrchestrationItem {
     pub messages: Vec<WorkItem>,
     /// Why the history cannot be read; `history` is then empty.
     pub history_error: Option<String>,
-    /// Key-value state that finished executions left behind. Empty if the fetch leaves out history:
-    /// the caller has both, or reads both.
+    /// Key-value state that finished executions left behind.
     pub kv_snapshot: HashMap<String, KvEntry>,
 }
 

@@ -21,7 +21,6 @@ mod direct_slots;
 mod events;
 mod faults;
 mod faulty;
-mod files;
 mod kv;
 mod metrics;
 mod panics;

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use super::Activities;
 use super::report::{self, Stored};
 use super::running::Registered;
+use super::{Activities, EarlierTry};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
 use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
 use crate::runtime::kind_of;
@@ -111,8 +111,7 @@ impl LeasedActivity {
     where
         F: Future<Output = Result<(), ProviderError>>,
     {
-        let length = self.node().options.worker_lock_timeout;
-        let released = retry_while_leased(operation, &self.lease, length, call).await;
+        let released = retry_while_leased(operation, &self.lease, call).await;
         log_unreleased("activity", released);
     }
 
@@ -156,7 +155,8 @@ impl LeasedActivity {
             },
             message: work.as_json(),
         };
-        if report::store(self, report::failed(&work, details)).await == Stored::Durable {
+        let failed = report::failed(&work, details);
+        if report::store(self, failed, EarlierTry::None).await == Stored::Durable {
             self.node().metrics().record_activity_poison();
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::completions::Offered;
 use super::{Assignment, FastPath, Streak};
-use crate::runtime::activities::{Ended, FinishedActivity, Processed, process};
+use crate::runtime::activities::{EarlierTry, Ended, FinishedActivity, Processed, process};
 use crate::runtime::slots::Slot;
 
 impl FastPath {
@@ -60,7 +60,7 @@ impl FastPath {
             Offered::Lead(leader) => self.take_direct_turns(leader, own).await,
             Offered::Joined => self.next_prefetched(own),
             Offered::Declined(finished) => {
-                finished.enqueue().await;
+                finished.enqueue(EarlierTry::None).await;
                 self.next_prefetched(own)
             }
         }

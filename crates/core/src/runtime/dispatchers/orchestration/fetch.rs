@@ -72,8 +72,7 @@ async fn fetch(turns: &Turns, turns_max: usize) -> Result<Vec<FetchedTurn>, Prov
     let options = &turns.node.options;
     let mut request = TurnFetch::new(turns_max, options.orchestrator_lock_timeout)
         .with_poll_timeout(options.dispatcher_long_poll_timeout)
-        .with_filter(&turns.node.filter)
-        .with_deferred_histories();
+        .with_filter(&turns.node.filter);
     if options.warm_cache.enabled {
         request = request.with_known(Arc::clone(&turns.warm) as _);
     }

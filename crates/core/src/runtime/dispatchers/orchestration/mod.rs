@@ -9,7 +9,6 @@ mod instance_state;
 mod parent;
 mod poison;
 mod process;
-mod recall;
 mod run;
 mod starting;
 
