@@ -123,6 +123,9 @@ macro_rules! __ability {
     (direct_turns) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::DirectTurns)
     };
+    (reclaiming) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Reclaiming)
+    };
 }
 
 /// The function, or the wrapper that takes a factory.

@@ -101,6 +101,9 @@ macro_rules! __test {
     ($test:tt needs [direct_turns $($n:ident)*] without $w:tt left [direct_turns $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend commits no direct turns" }
     };
+    ($test:tt needs [reclaiming $($n:ident)*] without $w:tt left [reclaiming $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend cannot reclaim expired leases" }
+    };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
     };

@@ -100,32 +100,30 @@ pub(crate) const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
 pub(crate) const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
 
 /// Longest pause before a failed commit or report is retried.
-pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_secs(1);
+pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
 
 /// A commit is tried at least this often, however short its lease.
 pub(crate) const COMMIT_TRIES_MIN: u32 = 6;
 
-/// Delay of a turn that the store could not commit: turns that it can commit come first.
-pub(crate) const UNCOMMITTED_TURN_DELAY: Duration = Duration::from_millis(500);
+/// How often an operation reclaims a lease that expired before the store came to it: each time for
+/// longer than before.
+pub(crate) const RECLAIMS_MAX: u32 = 8;
 
-/// A node reports trouble of its store at most this often: each of its calls may fail.
-pub(crate) const TROUBLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
+/// Bytes of a message that a poison event keeps of it: enough for all ids and the beginning of its
+/// data. A poison event is read with every history of its instance.
+pub(crate) const POISON_TEXT_MAX: usize = 65_536;
 
-/// Trouble that lasts this long costs leases. A single failed call is retried in less.
-pub(crate) const TROUBLE_LASTING_MIN: Duration = Duration::from_secs(1);
-
-/// A failed operation that has not been called again for this long no longer counts as failing:
-/// the longest pause between two tries is shorter.
-pub(crate) const FAILING_FOR_MAX: Duration = Duration::from_secs(5);
-
-/// After trouble, a node needs about this long to fetch everything that waited.
-pub(crate) const TROUBLE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
+/// Bytes of one value within it.
+pub(crate) const POISON_VALUE_MAX: usize = 1024;
 
 /// Delay of an activity whose result could not be stored, or whose session is one too many.
 pub(crate) const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 
 /// How long [`shutdown`](crate::runtime::Runtime::shutdown) waits by default.
 pub(crate) const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
+
+/// How long a shutdown waits for the store's checkpoint: a log of some megabytes takes less.
+pub(crate) const SHUTDOWN_CHECKPOINT_MAX: Duration = Duration::from_secs(5);
 
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
 /// are reported through the queue, so that what is held in memory stays bounded.

@@ -27,6 +27,10 @@ pub mod versions {}
 #[doc = include_str!("../docs/provider-guide.md")]
 pub mod provider_guide {}
 
+#[cfg(feature = "sqlite")]
+#[doc = include_str!("../docs/sqlite.md")]
+pub mod sqlite {}
+
 #[cfg(feature = "postgres")]
 #[doc = include_str!("../docs/postgres.md")]
 pub mod postgres {}

@@ -15,6 +15,7 @@
 //! [CONTRIBUTING.md]: https://github.com/duroxide/duroxide/blob/main/CONTRIBUTING.md
 //! [SECURITY.md]: https://github.com/duroxide/duroxide/blob/main/SECURITY.md
 //! [`examples/quickstart`]: https://github.com/duroxide/duroxide/tree/main/crates/duroxide/examples
+#![cfg_attr(feature = "sqlite", doc = "[SQLite]: guide::sqlite")]
 #![cfg_attr(feature = "postgres", doc = "[PostgreSQL]: guide::postgres")]
 #![cfg_attr(feature = "provider-test", doc = "[Testing a provider]: guide::provider_testing\n\n")]
 #![doc = include_str!("../README.md")]

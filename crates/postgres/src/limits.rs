@@ -8,6 +8,25 @@ pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 /// Waiting jobs that are worth a second transaction while another one is under way.
 pub(crate) const JOBS_FOR_ANOTHER_WRITER: usize = 64;
 
+/// A group that takes longer is slow, whatever the reason: the next one does not wait for it.
+pub(crate) const SLOW_GROUP: Duration = Duration::from_millis(5);
+
+/// How long a statement waits for a lock that another transaction holds. Then it fails, releases
+/// everything it holds, and is repeated: what waits holds up others by no more than this.
+pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_millis(20);
+
+/// The longest pause before a call that met a locked row is repeated.
+pub(crate) const LOCKED_PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// Rows of a job that is large: it is written by itself, so that no other job waits for it.
+pub(crate) const LARGE_JOB_ROWS: usize = 2000;
+
+/// Bytes of events of a job that is large.
+pub(crate) const LARGE_JOB_BYTES: usize = 4 << 20;
+
+/// Connections for jobs that are written by themselves, opened when they are needed.
+pub(crate) const SINGLE_WRITERS: usize = 2;
+
 /// Commits under way at once: while one waits for the disk, the server executes the next.
 pub(crate) const WRITERS: usize = 2;
 

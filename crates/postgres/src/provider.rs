@@ -37,7 +37,7 @@ pub struct PostgresProvider {
     pub(crate) store: Arc<Store>,
     pub(crate) writer: Writer,
     pub(crate) reader: Reader,
-    pub(crate) _background: Background,
+    pub(crate) background: Background,
 }
 
 impl PostgresProvider {
@@ -292,6 +292,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::Workers)
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
+            .with(ProviderCapability::Reclaiming)
     }
 
     async fn commit_direct_turn(
@@ -322,6 +323,22 @@ impl Provider for PostgresProvider {
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         self.reader.start_event(instance).await.during("read_start_event")
+    }
+
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        fetch::reclaim_turn(self, token, extend_for).await
+    }
+
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        queues::reclaim_work(self, token, extend_for).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
@@ -364,6 +381,11 @@ impl Provider for PostgresProvider {
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
         workers::announce(&self.store, announcement).await.during("announce_worker")
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        PostgresProvider::close(self).await;
+        Ok(())
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use deadpool_postgres::Object;
 use duroxide_core::clock::Clock;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::clock::DatabaseClock;
@@ -88,7 +89,7 @@ impl Store {
     }
 
     async fn query_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::new(&self.settings);
         loop {
             match self.query_once(sql, params).await {
                 Err(error) if error.is_unavailable() || error.is_uncertain() => {
@@ -109,7 +110,7 @@ impl Store {
     }
 
     async fn change_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut attempts = Attempts::default();
+        let mut attempts = Attempts::new(&self.settings);
         loop {
             match self.query_once(sql, params).await {
                 Err(error) if error.is_unavailable() => attempts.pause_or_fail(error).await?,
@@ -135,30 +136,42 @@ impl Store {
 }
 
 /// Counts failed attempts and waits between them.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Attempts {
     failed: u32,
+    locked: u32,
+    /// Until then, a locked row does not count as a failure: its holder ends sooner or later.
+    patient_until: Instant,
 }
 
 impl Attempts {
-    /// Whether the next failure is the last one.
-    pub(crate) fn are_used_up(&self) -> bool {
-        self.failed + 1 >= limits::ATTEMPTS_MAX
+    /// No attempt so far.
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let now = Instant::now();
+        let patient_until = now.checked_add(settings.statement_timeout).unwrap_or(now);
+        Self { failed: 0, locked: 0, patient_until }
     }
 
     /// Waits before the next attempt, or returns the error after the last one.
     pub(crate) async fn pause_or_fail(&mut self, error: JobError) -> Result<(), JobError> {
-        self.failed += 1;
+        let waits_for_lock = error.is_locked() && Instant::now() < self.patient_until;
+        let pause = if waits_for_lock {
+            self.locked += 1;
+            pause(self.locked, limits::RETRY_PAUSE).min(limits::LOCKED_PAUSE_MAX)
+        } else {
+            self.failed += 1;
+            pause(self.failed, limits::RETRY_PAUSE)
+        };
         if self.failed >= limits::ATTEMPTS_MAX {
             return Err(error);
         }
         tracing::debug!(
             target: "duroxide::providers::postgres",
             %error,
-            attempt_count = self.failed,
+            attempt_count = self.failed + self.locked,
             "storage operation failed; retrying"
         );
-        tokio::time::sleep(pause(self.failed, limits::RETRY_PAUSE)).await;
+        tokio::time::sleep(pause).await;
         Ok(())
     }
 }

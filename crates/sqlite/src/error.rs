@@ -111,6 +111,17 @@ pub enum SqliteError {
         #[source]
         source: Option<rusqlite::Error>,
     },
+    /// A backup could not be written.
+    #[error("cannot write backup '{}': {reason}", path.display())]
+    Backup {
+        /// The file that was to be written.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+        /// The error of the file system.
+        #[source]
+        source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    },
     /// A thread of the provider could not be started.
     #[error("cannot start a storage thread")]
     Thread(#[source] std::io::Error),
@@ -148,6 +159,19 @@ impl SqliteError {
             }
             _ => Self::Storage { path, source },
         }
+    }
+}
+
+impl SqliteError {
+    /// The error of the contract for the operation that failed.
+    pub(crate) fn during(self, operation: &'static str) -> ProviderError {
+        // What was requested can be repeated; nothing was changed.
+        let error = if matches!(self, Self::Closed) {
+            ProviderError::permanent(operation, self.to_string())
+        } else {
+            ProviderError::retryable(operation, self.to_string())
+        };
+        error.with_kind(ProviderErrorKind::Unavailable).with_source(Arc::new(self))
     }
 }
 
@@ -192,8 +216,7 @@ impl JobError {
             Self::Refused(kind, message) => {
                 ProviderError::permanent(operation, message).with_kind(*kind)
             }
-            // A defect of this crate is no reason to fail the work of its callers.
-            Self::Broken(message) => ProviderError::retryable(operation, message),
+            Self::Broken(message) => ProviderError::permanent(operation, message),
         }
     }
 
@@ -239,8 +262,6 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
     let permanent = |kind: Kind, what: &str| {
         ProviderError::permanent(operation, format!("{what}: {error}")).with_kind(kind)
     };
-    // Permanent is only what the values of this very call cause. Everything else passes, if only
-    // because an administrator restores the file or makes space: such a call is repeated.
     match error {
         Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
@@ -249,9 +270,9 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
             ErrorCode::ConstraintViolation => permanent(Kind::Conflict, "Constraint violation"),
             ErrorCode::DiskFull => retryable(Kind::Unavailable, "Disk full"),
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-                retryable(Kind::Unavailable, "Database damaged, restore it from a backup")
+                permanent(Kind::Unavailable, "Database damaged, restore it from a backup")
             }
-            ErrorCode::ReadOnly => retryable(Kind::Unavailable, "Database is read-only"),
+            ErrorCode::ReadOnly => permanent(Kind::Unavailable, "Database is read-only"),
             ErrorCode::TooBig => permanent(Kind::TooLarge, "Value too large"),
             _ => retryable(Kind::Unavailable, "Storage error"),
         },
@@ -307,19 +328,11 @@ mod tests {
     }
 
     #[test]
-    fn trouble_of_the_file_is_retryable() {
-        use rusqlite::ffi;
-        for code in [
-            ffi::SQLITE_FULL,
-            ffi::SQLITE_IOERR,
-            ffi::SQLITE_READONLY,
-            ffi::SQLITE_CORRUPT,
-            ffi::SQLITE_NOTADB,
-            ffi::SQLITE_CANTOPEN,
-            ffi::SQLITE_NOMEM,
-        ] {
-            assert!(failure(code).during("ack").is_retryable(), "{code}");
-        }
-        assert!(!failure(ffi::SQLITE_TOOBIG).during("ack").is_retryable());
+    fn a_full_disk_is_retryable_and_a_damaged_file_is_not() {
+        assert!(failure(rusqlite::ffi::SQLITE_FULL).during("ack").is_retryable());
+        assert!(failure(rusqlite::ffi::SQLITE_IOERR).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_CORRUPT).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_NOTADB).during("ack").is_retryable());
+        assert!(!failure(rusqlite::ffi::SQLITE_READONLY).during("ack").is_retryable());
     }
 }

@@ -18,6 +18,7 @@ mod commit;
 mod connect;
 mod error;
 mod fetch;
+mod files;
 mod limits;
 mod notify;
 mod provider;
@@ -25,6 +26,7 @@ mod queues;
 mod read;
 mod retention;
 mod schema;
+mod threads;
 mod write;
 
 pub use connect::options::{SqliteOptions, SqliteProviderBuilder, Synchronous};

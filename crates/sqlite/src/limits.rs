@@ -41,6 +41,10 @@ pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 /// Size of a tree of instances: a broken parent link must not cause an endless loop.
 pub(crate) const TREE_SIZE_MAX: usize = 1_000_000;
 
+/// How long a checkpoint at a shutdown waits for other connections, while nothing is written. Their
+/// reads take milliseconds; a process that reads for longer keeps the log in use anyway.
+pub(crate) const CHECKPOINT_WAIT: Duration = Duration::from_millis(250);
+
 /// Pages of the write-ahead log after which it is copied into the file (16 MiB).
 pub(crate) const WAL_AUTOCHECKPOINT_PAGES: u32 = 4000;
 

@@ -16,7 +16,6 @@ use duroxide_core::providers::{
 };
 use duroxide_core::{Event, SystemStats};
 
-use crate::SqliteError;
 use crate::commit::calls as commit;
 use crate::connect::options::{Settings, SqliteOptions, SqliteProviderBuilder};
 use crate::connect::url::Location;
@@ -27,6 +26,7 @@ use crate::queues::{calls as queues, progress, sessions, work_lock};
 use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
+use crate::{SqliteError, limits};
 
 /// Stores everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -36,6 +36,8 @@ pub struct SqliteProvider {
     readers: Option<Readers>,
     hub: ChangeHub,
     clock: Arc<dyn Clock>,
+    location: Location,
+    busy_timeout: Duration,
 }
 
 impl SqliteProvider {
@@ -81,19 +83,12 @@ impl SqliteProvider {
         let hub = ChangeHub::default();
         let clock = Arc::clone(&settings.clock);
         let writer = Writer::start(location.clone(), settings.clone(), hub.clone()).await?;
-        let readers = match location {
+        let readers = match &location {
             Location::Memory => None,
-            Location::File { path, mode } => Some(Readers::start(path, mode, &settings)?),
+            Location::File { path, mode } => Some(Readers::start(path.clone(), *mode, &settings)?),
         };
-        Ok(Self { writer, readers, hub, clock })
-    }
-
-    /// Copies the write-ahead log into the file and empties it.
-    ///
-    /// # Errors
-    /// When another process reads the log at this moment, or the disk fails.
-    pub async fn checkpoint(&self) -> Result<(), SqliteError> {
-        self.writer.checkpoint().await
+        let busy_timeout = settings.busy_timeout.min(limits::POLL_TIMEOUT_MAX);
+        Ok(Self { writer, readers, hub, clock, location, busy_timeout })
     }
 
     /// Every table as text, for diagnosis.
@@ -110,6 +105,14 @@ impl SqliteProvider {
     /// `None` in memory.
     pub(crate) fn readers(&self) -> Option<&Readers> {
         self.readers.as_ref()
+    }
+
+    pub(crate) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    pub(crate) fn busy_timeout(&self) -> Duration {
+        self.busy_timeout
     }
 
     pub(crate) fn hub(&self) -> &ChangeHub {
@@ -332,6 +335,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::Workers)
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
+            .with(ProviderCapability::Reclaiming)
     }
 
     async fn commit_direct_turn(
@@ -360,6 +364,22 @@ impl Provider for SqliteProvider {
 
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
         self.read_instance("read_status", instance, history::status).await
+    }
+
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        fetch::reclaim_turn(self, token, extend_for).await
+    }
+
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        queues::reclaim_work(self, token, extend_for).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
@@ -408,6 +428,15 @@ impl Provider for SqliteProvider {
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
         queues::announce_worker(self, announcement).await
+    }
+
+    async fn checkpoint(&self) -> Result<(), ProviderError> {
+        let copied = self.checkpoint_within(limits::CHECKPOINT_WAIT).await;
+        copied.map_err(|error| error.during("checkpoint"))
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        SqliteProvider::close(self).await.map_err(|error| error.during("close"))
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {

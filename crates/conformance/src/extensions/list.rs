@@ -41,6 +41,11 @@ macro_rules! __extensions {
             a_lost_turn_cannot_be_abandoned;
             a_lease_lasts_as_long_as_requested;
             expired_activities_are_fetched_oldest_first;
+            an_expired_turn_can_be_reclaimed needs(reclaiming);
+            a_lost_turn_cannot_be_reclaimed needs(reclaiming);
+            expired_work_can_be_reclaimed needs(reclaiming);
+            lost_work_cannot_be_reclaimed needs(reclaiming);
+            reclaimed_work_keeps_its_session needs(reclaiming);
             every_kind_of_message_comes_back_unchanged;
             a_turn_holds_all_visible_messages;
             a_delayed_message_is_hidden;
@@ -53,6 +58,8 @@ macro_rules! __extensions {
             a_message_waits_for_a_hidden_start;
             parked_messages_are_listed needs(management);
             runnable_messages_are_not_parked needs(management);
+            a_checkpoint_changes_nothing;
+            a_provider_may_be_closed_again;
             an_outcome_follows_the_instance;
             an_outcome_reports_a_failure;
             an_outcome_is_that_of_the_latest_execution;

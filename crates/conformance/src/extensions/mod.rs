@@ -4,6 +4,7 @@
 
 mod batches;
 mod changes;
+mod closing;
 mod commits;
 mod direct_failures;
 mod direct_races;
@@ -17,6 +18,7 @@ mod lost_locks;
 mod messages;
 mod outcomes;
 mod progress;
+mod reclaiming;
 mod start_limits;
 mod unknown_instances;
 mod versions;
@@ -29,6 +31,7 @@ mod list;
 
 pub use batches::*;
 pub use changes::*;
+pub use closing::*;
 pub use commits::*;
 pub use direct_failures::*;
 pub use direct_races::*;
@@ -42,6 +45,7 @@ pub use lost_locks::*;
 pub use messages::*;
 pub use outcomes::*;
 pub use progress::*;
+pub use reclaiming::*;
 pub use start_limits::*;
 pub use unknown_instances::*;
 pub use versions::*;

@@ -367,6 +367,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::Workers)
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
+            .with(ProviderCapability::Reclaiming)
     }
 
     async fn commit_direct_turn(
@@ -387,6 +388,26 @@ impl Provider for MemoryProvider {
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         Some(self.hub.watch(scope))
+    }
+
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.change("reclaim_orchestration_item_lock", |store, now| {
+            turn_lock::reclaim(store, now, token, millis(extend_for))
+        })
+    }
+
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.change("reclaim_work_item_lock", |store, now| {
+            worker_queue::reclaim(store, now, token, millis(extend_for))
+        })
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

@@ -33,6 +33,16 @@ pub(crate) fn touch(store: &mut Store, now: u64, session: &str) {
     }
 }
 
+/// Records a use of a session, and extends its lease if that has expired.
+pub(crate) fn reclaim(store: &mut Store, now: u64, session: &str, until: u64) {
+    if let Some(held) = store.sessions.get_mut(session) {
+        held.last_used = now;
+        if held.until <= now {
+            held.until = until;
+        }
+    }
+}
+
 /// How long sessions are renewed for, and when they count as idle.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Renewal {

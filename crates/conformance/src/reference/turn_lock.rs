@@ -42,6 +42,13 @@ pub(crate) fn remove(store: &mut Store, token: &str) {
 /// Extends a live lease, counted from now.
 pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
     require_live(store, token, now)?;
+    reclaim(store, now, token, by)
+}
+
+/// Extends a lease, counted from now, also an expired one: the token is gone once another caller
+/// has leased the instance.
+pub(crate) fn reclaim(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
+    find(store, token)?;
     for lock in store.turn_locks.iter_mut().filter(|lock| lock.token == token) {
         lock.until = now.saturating_add(by);
     }

@@ -207,6 +207,19 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
     Ok(())
 }
 
+/// Extends a lease, counted from now, also an expired one: the token is gone once another worker
+/// has leased the activity. Its session is in use again, unless another owner has claimed that.
+pub(crate) fn reclaim(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
+    let held = store.work.values_mut().find(|work| work.is_held_by(token));
+    let work = held.ok_or_else(lost_lease)?;
+    let until = now.saturating_add(by);
+    work.lock = Some(WorkLock { token: token.to_owned(), until });
+    if let Some(session) = work.session.clone() {
+        sessions::reclaim(store, now, &session, until);
+    }
+    Ok(())
+}
+
 /// The number of an activity whose lease is live.
 pub(crate) fn require_live(store: &Store, now: u64, token: &str) -> Result<u64, Refusal> {
     let held = store.work.iter().find(|(_, work)| work.is_held_by(token) && work.is_leased(now));

@@ -94,7 +94,8 @@ impl Side {
             | Op::Commit { .. }
             | Op::CommitDirect { .. }
             | Op::AbandonTurn { .. }
-            | Op::RenewTurn { .. } => self.apply_to_turns(step, now).await,
+            | Op::RenewTurn { .. }
+            | Op::ReclaimTurn { .. } => self.apply_to_turns(step, now).await,
             Op::Seed { .. }
             | Op::Delete { .. }
             | Op::DeleteListed { .. }
@@ -148,6 +149,10 @@ impl Side {
             Op::RenewTurn { back, by } => {
                 let token = self.turn(*back).token;
                 text(self.provider.renew_orchestration_item_lock(&token, ms(*by)).await)
+            }
+            Op::ReclaimTurn { back, by } => {
+                let token = self.turn(*back).token;
+                text(self.provider.reclaim_orchestration_item_lock(&token, ms(*by)).await)
             }
             other => unreachable!("{other:?} is not a step of a turn"),
         }
@@ -304,6 +309,9 @@ impl Side {
             }
             Op::RenewWork { back, by } => {
                 text(self.provider.renew_work_item_lock(self.work(*back), ms(*by)).await)
+            }
+            Op::ReclaimWork { back, by } => {
+                text(self.provider.reclaim_work_item_lock(self.work(*back), ms(*by)).await)
             }
             Op::RenewSessions { owners, by, idle } => {
                 let owners: Vec<_> = owners.iter().map(|owner| OWNERS[*owner]).collect();

@@ -28,11 +28,13 @@ pub(crate) enum Op {
     CommitDirect { instance: Option<Id>, mark: Mark, turn: Turn, finished: Vec<Back> },
     AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewTurn { back: Back, by: u64 },
+    ReclaimTurn { back: Back, by: u64 },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
     FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags },
     FinishWork { back: Back, completion: Option<Message> },
     AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewWork { back: Back, by: u64 },
+    ReclaimWork { back: Back, by: u64 },
     RenewSessions { owners: Vec<usize>, by: u64, idle: u64 },
     CleanUpSessions,
     Seed { instance: Id, execution_id: u64, first_event: u64, events: Vec<Fact> },
@@ -367,6 +369,7 @@ fn turn_op() -> BoxedStrategy<Op> {
             |(back, delay, ignore_attempt)| Op::AbandonTurn { back, delay, ignore_attempt }
         ),
         1 => (back(), lease()).prop_map(|(back, by)| Op::RenewTurn { back, by }),
+        1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimTurn { back, by }),
     ]
     .boxed()
 }
@@ -389,6 +392,7 @@ fn work_op() -> BoxedStrategy<Op> {
             |(back, delay, ignore_attempt)| Op::AbandonWork { back, delay, ignore_attempt }
         ),
         2 => (back(), lease()).prop_map(|(back, by)| Op::RenewWork { back, by }),
+        1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimWork { back, by }),
         2 => (owners, lease(), lease())
             .prop_map(|(owners, by, idle)| Op::RenewSessions { owners, by, idle }),
         1 => Just(Op::CleanUpSessions),

@@ -113,6 +113,42 @@ impl FaultyProvider {
         Ok(())
     }
 
+    /// Reclaims a turn with the fault.
+    pub(crate) async fn reclaim_turn(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        match self.fault() {
+            Some(Fault::TurnNotReclaimed) => {
+                self.inner.renew_orchestration_item_lock(token, extend_for).await
+            }
+            Some(Fault::LostTurnReclaimed) => Ok(()),
+            Some(Fault::ReclaimWithoutEffect) => {
+                self.inner.reclaim_orchestration_item_lock(token, Duration::ZERO).await
+            }
+            _reclaims_well => self.inner.reclaim_orchestration_item_lock(token, extend_for).await,
+        }
+    }
+
+    /// Reclaims an activity with the fault.
+    pub(crate) async fn reclaim_work(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        match self.fault() {
+            Some(Fault::WorkNotReclaimed) => {
+                self.inner.renew_work_item_lock(token, extend_for).await
+            }
+            Some(Fault::LostWorkReclaimed) => Ok(()),
+            Some(Fault::ReclaimWithoutEffect) => {
+                self.inner.reclaim_work_item_lock(token, Duration::ZERO).await
+            }
+            _reclaims_well => self.inner.reclaim_work_item_lock(token, extend_for).await,
+        }
+    }
+
     /// Records which activity a token belongs to.
     pub(crate) fn note_work(&self, token: &str, item: &WorkItem) {
         let WorkItem::ActivityExecute { instance, execution_id, id, .. } = item else { return };

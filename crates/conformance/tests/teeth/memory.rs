@@ -31,6 +31,8 @@ pub(crate) struct Noted {
     pub(crate) leased: Vec<WorkItem>,
     /// Instances and marks of direct turns that were committed.
     pub(crate) direct: Vec<(String, HistoryMark)>,
+    /// Whether the provider was closed.
+    pub(crate) is_closed: bool,
 }
 
 impl Memory {

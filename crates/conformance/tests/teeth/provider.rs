@@ -282,12 +282,44 @@ impl Provider for FaultyProvider {
         self.inner.watch(scope)
     }
 
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.reclaim_turn(&self.real_token(token), extend_for).await
+    }
+
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        self.reclaim_work(token, extend_for).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         match self.fault {
             Some(Fault::LostLocksHidden) => Ok(Vec::new()),
             Some(Fault::HeldLocksLost) => Ok(tokens.to_vec()),
             _honest => self.inner.find_lost_work_locks(tokens).await,
         }
+    }
+
+    async fn checkpoint(&self) -> Result<(), ProviderError> {
+        if self.has(Fault::CheckpointLosesMessages) {
+            let fetched = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
+            drop(fetched);
+        }
+        Ok(())
+    }
+
+    async fn close(&self) -> Result<(), ProviderError> {
+        let was_closed = std::mem::replace(&mut self.memory.noted().is_closed, true);
+        if self.has(Fault::CloseOnlyOnce) && was_closed {
+            return Err(ProviderError::permanent("close", "closed already"));
+        }
+        Ok(())
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

@@ -26,6 +26,9 @@ pub enum ProviderCapability {
     WorkLeases,
     /// [`Provider::commit_direct_turn`](super::Provider::commit_direct_turn) can succeed.
     DirectTurns,
+    /// [`Provider::reclaim_work_item_lock`](super::Provider::reclaim_work_item_lock) and the same
+    /// for turns extend an expired lease that no other caller has claimed.
+    Reclaiming,
 }
 
 impl ProviderCapability {
@@ -38,6 +41,7 @@ impl ProviderCapability {
         Self::Workers,
         Self::WorkLeases,
         Self::DirectTurns,
+        Self::Reclaiming,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -50,6 +54,7 @@ impl ProviderCapability {
             Self::Workers => "workers",
             Self::WorkLeases => "work_leases",
             Self::DirectTurns => "direct_turns",
+            Self::Reclaiming => "reclaiming",
         }
     }
 

@@ -10,7 +10,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
-use super::trouble::TroubleWatch;
 use super::{
     CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
     FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider, ProviderError,
@@ -26,23 +25,15 @@ use crate::panics;
 /// - The whole call is measured, so a fetch that waited for work includes the wait.
 /// - A call that is dropped before it returns is not measured.
 /// - A panic of the store comes back as a retryable error.
-/// - Whether the store is in trouble is kept, logged at a bounded rate, and a gauge.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
     metrics: Option<Arc<MetricsProvider>>,
-    trouble: Arc<TroubleWatch>,
 }
 
 impl InstrumentedProvider {
     /// Measures `inner`; without metrics it only forwards.
     pub fn new(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>) -> Self {
-        let trouble = Arc::new(TroubleWatch::new(metrics.clone()));
-        Self { inner, metrics, trouble }
-    }
-
-    /// What the calls show about the store.
-    pub(crate) fn trouble(&self) -> &Arc<TroubleWatch> {
-        &self.trouble
+        Self { inner, metrics }
     }
 
     async fn measured<T>(
@@ -50,9 +41,9 @@ impl InstrumentedProvider {
         operation: &str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        let Some(metrics) = &self.metrics else { return self.guarded(operation, call).await };
+        let Some(metrics) = &self.metrics else { return guarded(operation, call).await };
         let started = Instant::now();
-        let result = self.guarded(operation, call).await;
+        let result = guarded(operation, call).await;
         let seconds = started.elapsed().as_secs_f64();
         match &result {
             Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
@@ -63,20 +54,17 @@ impl InstrumentedProvider {
         }
         result
     }
+}
 
-    /// A panic of the store is an error of the call. What the call has done before is not known, as
-    /// after a lost connection, so it may be repeated.
-    async fn guarded<T>(
-        &self,
-        operation: &str,
-        call: impl Future<Output = Result<T, ProviderError>>,
-    ) -> Result<T, ProviderError> {
-        let panicked =
-            |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
-        let result = panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)));
-        self.trouble.note(operation, &result);
-        result
-    }
+/// A panic of the store is an error of the call. What the call has done before is not known, as
+/// after a lost connection, so it may be repeated.
+async fn guarded<T>(
+    operation: &str,
+    call: impl Future<Output = Result<T, ProviderError>>,
+) -> Result<T, ProviderError> {
+    let panicked =
+        |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
+    panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)))
 }
 
 #[async_trait]
@@ -123,7 +111,7 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.guarded(
+        guarded(
             "abandon_orchestration_item",
             self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt),
         )
@@ -139,8 +127,7 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
-        self.guarded("read_with_execution", self.inner.read_with_execution(instance, execution_id))
-            .await
+        guarded("read_with_execution", self.inner.read_with_execution(instance, execution_id)).await
     }
 
     async fn append_with_execution(
@@ -149,7 +136,7 @@ impl Provider for InstrumentedProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        self.guarded(
+        guarded(
             "append_with_execution",
             self.inner.append_with_execution(instance, execution_id, new_events),
         )
@@ -157,7 +144,7 @@ impl Provider for InstrumentedProvider {
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        self.guarded("enqueue_for_worker", self.inner.enqueue_for_worker(item)).await
+        guarded("enqueue_for_worker", self.inner.enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -184,8 +171,7 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.guarded("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for))
-            .await
+        guarded("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for)).await
     }
 
     async fn renew_session_lock(
@@ -212,11 +198,8 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        self.guarded(
-            "abandon_work_item",
-            self.inner.abandon_work_item(token, delay, ignore_attempt),
-        )
-        .await
+        guarded("abandon_work_item", self.inner.abandon_work_item(token, delay, ignore_attempt))
+            .await
     }
 
     async fn renew_orchestration_item_lock(
@@ -224,7 +207,7 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        self.guarded(
+        guarded(
             "renew_orchestration_item_lock",
             self.inner.renew_orchestration_item_lock(token, extend_for),
         )
@@ -245,7 +228,7 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-        self.guarded("get_custom_status", self.inner.get_custom_status(instance, last_seen_version))
+        guarded("get_custom_status", self.inner.get_custom_status(instance, last_seen_version))
             .await
     }
 
@@ -254,21 +237,21 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         key: &str,
     ) -> Result<Option<String>, ProviderError> {
-        self.guarded("get_kv_value", self.inner.get_kv_value(instance, key)).await
+        guarded("get_kv_value", self.inner.get_kv_value(instance, key)).await
     }
 
     async fn get_kv_all_values(
         &self,
         instance: &str,
     ) -> Result<HashMap<String, String>, ProviderError> {
-        self.guarded("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
+        guarded("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
     }
 
     async fn get_instance_stats(
         &self,
         instance: &str,
     ) -> Result<Option<SystemStats>, ProviderError> {
-        self.guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
+        guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
     }
 
     async fn fetch_orchestration_items(
@@ -298,8 +281,26 @@ impl Provider for InstrumentedProvider {
         self.measured("fetch_work_item", self.inner.fetch_work_items(request)).await
     }
 
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let call = self.inner.reclaim_orchestration_item_lock(token, extend_for);
+        guarded("reclaim_orchestration_item_lock", call).await
+    }
+
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        let call = self.inner.reclaim_work_item_lock(token, extend_for);
+        guarded("reclaim_work_item_lock", call).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
-        self.guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
+        guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

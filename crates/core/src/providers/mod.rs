@@ -19,7 +19,6 @@ pub mod progress;
 mod provider;
 pub mod session;
 pub mod tag_filter;
-pub mod trouble;
 pub mod turn;
 pub mod work;
 pub mod workers;
@@ -47,7 +46,6 @@ pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
 pub use tag_filter::TagFilter;
-pub use trouble::{StoreHealth, StoreTrouble};
 pub use turn::{
     CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
     TurnFetch,

@@ -332,6 +332,34 @@ pub trait Provider: Any + Send + Sync {
         Ok(Vec::new())
     }
 
+    /// Extends the lease of a turn from now, also an expired one, unless another caller has claimed
+    /// the turn since. A refusal is a lost lease. The default renews, and so refuses an expired
+    /// lease.
+    async fn reclaim_orchestration_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.reclaim_orchestration_item_lock(token, extend_for).await;
+        }
+        self.renew_orchestration_item_lock(token, extend_for).await
+    }
+
+    /// Extends the lease of an activity from now, also an expired one, unless another worker has
+    /// claimed the activity since. Its session is in use again, unless another owner has claimed
+    /// that since.
+    async fn reclaim_work_item_lock(
+        &self,
+        token: &str,
+        extend_for: Duration,
+    ) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.reclaim_work_item_lock(token, extend_for).await;
+        }
+        self.renew_work_item_lock(token, extend_for).await
+    }
+
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         if let Some(inner) = self.inner() {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{
     ExecutionMetadata, FetchFilter, OrchestrationItem, ScheduledActivity,
@@ -138,12 +138,21 @@ pub struct FetchedTurn {
     pub attempt_count: u32,
     /// The caller holds everything up to this event; zero when the whole history is here.
     pub history_after: u64,
+    /// When the lease began, if the provider says so; else it begins when the caller gets the turn.
+    pub leased_at: Option<Instant>,
 }
 
 impl FetchedTurn {
     /// A turn with its whole history.
     pub fn new(item: OrchestrationItem, lock_token: String, attempt_count: u32) -> Self {
-        Self { item, lock_token, attempt_count, history_after: 0 }
+        Self { item, lock_token, attempt_count, history_after: 0, leased_at: None }
+    }
+
+    /// When the lease began: at this time or a little later.
+    #[must_use]
+    pub fn with_leased_at(mut self, leased_at: Instant) -> Self {
+        self.leased_at = Some(leased_at);
+        self
     }
 
     /// The event that the history begins after.

@@ -1,6 +1,6 @@
 //! Activities: what a commit schedules, and what workers fetch, one for each free slot.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::{FetchFilter, SessionFetchConfig};
 use crate::model::WorkItem;
@@ -142,12 +142,30 @@ pub struct FetchedWork {
     /// The schedule-to-start limit, if it expired before a worker started the activity. Such an
     /// activity must not be run: it has failed.
     pub overdue: Option<Duration>,
+    /// When the lease began, if the provider says so; else it begins when the caller gets the
+    /// activity.
+    pub leased_at: Option<Instant>,
 }
 
 impl FetchedWork {
     /// An activity for the first slot, without a report of an earlier attempt.
     pub fn new(item: WorkItem, lock_token: String, attempt_count: u32) -> Self {
-        Self { slot: 0, item, lock_token, attempt_count, progress: None, overdue: None }
+        Self {
+            slot: 0,
+            item,
+            lock_token,
+            attempt_count,
+            progress: None,
+            overdue: None,
+            leased_at: None,
+        }
+    }
+
+    /// When the lease began: at this time or a little later.
+    #[must_use]
+    pub fn with_leased_at(mut self, leased_at: Instant) -> Self {
+        self.leased_at = Some(leased_at);
+        self
     }
 
     /// Index of the slot in the request.

@@ -13,6 +13,7 @@ use crate::providers::WorkerAnnouncement;
 pub(super) fn start(node: &Arc<Node>) {
     if node.options.worker_concurrency > 0 {
         let announced = Arc::clone(node);
+        let _on_the_thread = node.background.enter();
         node.tasks.supervise("announcements", move || keep(Arc::clone(&announced)));
     }
 }
@@ -20,7 +21,8 @@ pub(super) fn start(node: &Arc<Node>) {
 async fn keep(node: Arc<Node>) {
     let announcement = announcement(&node);
     loop {
-        if let Err(error) = node.provider.announce_worker(&announcement).await {
+        let announced = node.provider.announce_worker(&announcement);
+        if let Err(error) = node.background.call(announced).await {
             warn!(
                 target: "duroxide::runtime", %error,
                 "could not announce the node; retrying at the next interval"
@@ -31,7 +33,8 @@ async fn keep(node: Arc<Node>) {
             break;
         }
     }
-    if let Err(error) = node.provider.withdraw_worker(&announcement.node_id).await {
+    let withdrawn = node.provider.withdraw_worker(&announcement.node_id);
+    if let Err(error) = node.background.call(withdrawn).await {
         debug!(
             target: "duroxide::runtime", %error,
             "could not withdraw the announcement of the node; it will expire"

@@ -1,21 +1,21 @@
 //! Renews leases while their work runs.
 //!
 //! Most work completes long before half its lease has passed. A new lease is therefore only added
-//! to a list; a thread watches the list and starts a task for a lease that must be renewed. It is a
-//! thread because user code that blocks the executor also blocks its timers, and that is just when
-//! a lease must be renewed.
+//! to a list; a task on the node's own thread watches the list and starts a task for a lease that
+//! must be renewed.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use tokio::runtime::Handle;
+use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
+use super::background::Background;
 use super::options::lease_renewal_interval;
-use super::tasks::{AbortOnDrop, Tasks};
-use crate::providers::{Provider, ProviderError};
+use super::tasks::AbortOnDrop;
+use crate::providers::{Provider, ProviderError, ProviderErrorKind};
 
 /// Longer than any node runs.
 const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -32,6 +32,8 @@ pub(crate) struct NewLease {
     pub(crate) leased: Leased,
     pub(crate) token: String,
     pub(crate) length: Duration,
+    /// When it began; `None` means now.
+    pub(crate) since: Option<Instant>,
     /// Fires when the lease is lost.
     pub(crate) lost: CancellationToken,
     /// Renew at once, because the lease may be lost already.
@@ -41,7 +43,7 @@ pub(crate) struct NewLease {
 /// A lease that is renewed until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Lease {
-    lost: CancellationToken,
+    held: Arc<HeldLease>,
     key: (Instant, u64),
     list: Arc<List>,
 }
@@ -49,7 +51,13 @@ pub(crate) struct Lease {
 impl Lease {
     /// Fires when the lease is lost: another node holds the work, or the work is cancelled.
     pub(crate) fn lost(&self) -> &CancellationToken {
-        &self.lost
+        &self.held.lost
+    }
+
+    /// Extends the lease although it has expired, if no other node has claimed the work since.
+    /// `factor` multiplies its length: a store that took too long once may do so again.
+    pub(crate) async fn reclaim(&self, factor: u32) -> Result<(), ProviderError> {
+        self.held.reclaim(self.held.length.saturating_mul(factor)).await
     }
 }
 
@@ -65,94 +73,96 @@ impl Drop for Lease {
 }
 
 /// The leases of one node.
-#[derive(Debug)]
 pub(crate) struct Leases {
     list: Arc<List>,
+    provider: Arc<dyn Provider>,
+    background: Arc<Background>,
 }
 
 #[derive(Debug, Default)]
 struct List {
     state: Mutex<State>,
-    changed: Condvar,
+    changed: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Leases that need no renewal yet, by the time of their first renewal and a unique number.
+    written: BTreeMap<(Instant, u64), Arc<HeldLease>>,
+    /// Leases that a task renews, by number.
+    renewed: HashMap<u64, AbortOnDrop>,
+    number_next: u64,
+    /// When the task that watches wakes by itself; `None` while it waits for a notification.
+    wakes_at: Option<Instant>,
+    /// The task that watches, from the first lease on.
+    watch: Option<AbortOnDrop>,
+    stopped: bool,
 }
 
 impl List {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-#[derive(Debug, Default)]
-struct State {
-    /// Leases that need no renewal yet, by the time of their first renewal and a unique number.
-    written: BTreeMap<(Instant, u64), Keeper>,
-    /// Leases that a task renews, by number.
-    renewed: HashMap<u64, AbortOnDrop>,
-    number_next: u64,
-    /// When the thread wakes by itself; `None` while it waits for a notification.
-    wakes_at: Option<Instant>,
-    has_thread: bool,
-    stopped: bool,
+    /// Starts a task for each lease that is due; returns when the next one will be.
+    fn renew_due(&self) -> Option<Instant> {
+        let now = Instant::now();
+        let mut state = self.lock();
+        state.wakes_at = None;
+        while let Some(first) = state.written.first_entry() {
+            let (due, number) = *first.key();
+            if due > now {
+                state.wakes_at = Some(due);
+                break;
+            }
+            let task = first.remove().renew_in_task();
+            state.renewed.insert(number, task);
+        }
+        state.wakes_at
+    }
 }
 
 impl Leases {
-    pub(crate) fn new() -> Self {
-        Self { list: Arc::default() }
+    pub(crate) fn new(provider: Arc<dyn Provider>, background: Arc<Background>) -> Self {
+        Self { list: Arc::default(), provider, background }
     }
 
-    /// Renews a lease until the result is dropped. Must be called within the executor.
-    pub(crate) fn keep(
-        &self,
-        lease: NewLease,
-        provider: &Arc<dyn Provider>,
-        tasks: &Tasks,
-    ) -> Lease {
-        let started = Instant::now();
-        let lost = lease.lost;
-        let interval = lease_renewal_interval(lease.length);
-        let keeper = Keeper {
-            provider: Arc::clone(provider),
-            tasks: tasks.clone(),
-            executor: Handle::current(),
+    /// Renews a lease until the result is dropped.
+    pub(crate) fn keep(&self, lease: NewLease) -> Lease {
+        let since = lease.since.unwrap_or_else(Instant::now);
+        // A time beyond the range of `Instant` means never.
+        let due = since.checked_add(lease_renewal_interval(lease.length)).unwrap_or(since + AGES);
+        let held = Arc::new(HeldLease {
+            provider: Arc::clone(&self.provider),
+            background: Arc::clone(&self.background),
             leased: lease.leased,
             token: lease.token,
             length: lease.length,
-            started,
-            lost: lost.clone(),
-        };
-        // A time beyond the range of `Instant` means never.
-        let due = started.checked_add(interval).unwrap_or(started + AGES);
+            lost: lease.lost,
+        });
         let mut state = self.list.lock();
         let key = (due, state.number_next);
         state.number_next += 1;
-        if lease.doubtful {
-            state.renewed.insert(key.1, keeper.start());
+        if state.stopped {
+            // The node is stopping; nothing is renewed any more.
+        } else if lease.doubtful {
+            state.renewed.insert(key.1, Arc::clone(&held).renew_in_task());
         } else {
-            state.written.insert(key, keeper);
-            self.ensure_thread(&mut state);
-            if state.wakes_at.is_none_or(|wakes_at| due < wakes_at) {
+            state.written.insert(key, Arc::clone(&held));
+            if state.watch.is_none() {
+                state.watch = Some(self.watch());
+            } else if state.wakes_at.is_none_or(|wakes_at| due < wakes_at) {
                 self.list.changed.notify_one();
             }
         }
         drop(state);
-        Lease { lost, key, list: Arc::clone(&self.list) }
+        Lease { held, key, list: Arc::clone(&self.list) }
     }
 
-    fn ensure_thread(&self, state: &mut State) {
-        if state.has_thread || state.stopped {
-            return;
-        }
-        let list = Arc::downgrade(&self.list);
-        let thread = std::thread::Builder::new().name("duroxide-leases".to_owned());
-        match thread.spawn(move || watch(&list)) {
-            Ok(_runs_until_stopped) => state.has_thread = true,
-            Err(error) => warn!(
-                target: "duroxide::runtime",
-                %error,
-                "could not start the thread that renews leases; other nodes will claim work that \
-                 takes longer than its lease"
-            ),
-        }
+    /// Starts the task that watches the list.
+    fn watch(&self) -> AbortOnDrop {
+        let (list, changed) = (Arc::downgrade(&self.list), Arc::clone(&self.list.changed));
+        self.background.spawn(watch(list, changed))
     }
 
     /// Stops all renewals.
@@ -160,9 +170,12 @@ impl Leases {
         let dropped = {
             let mut state = self.list.lock();
             state.stopped = true;
-            (std::mem::take(&mut state.written), std::mem::take(&mut state.renewed))
+            (
+                std::mem::take(&mut state.written),
+                std::mem::take(&mut state.renewed),
+                state.watch.take(),
+            )
         };
-        self.list.changed.notify_one();
         drop(dropped);
     }
 }
@@ -173,83 +186,56 @@ impl Drop for Leases {
     }
 }
 
-/// Starts a task for each lease that is due, until the list is dropped.
-fn watch(list: &Weak<List>) {
-    while let Some(list) = list.upgrade() {
-        let state = list.lock();
-        if state.stopped {
-            return;
+async fn watch(list: Weak<List>, changed: Arc<Notify>) {
+    while let Some(next) = list.upgrade().map(|list| list.renew_due()) {
+        match next {
+            Some(due) => {
+                tokio::select! {
+                    () = changed.notified() => {}
+                    () = tokio::time::sleep_until(due.into()) => {}
+                }
+            }
+            None => changed.notified().await,
         }
-        wait_and_renew(&list, state);
     }
 }
 
-fn wait_and_renew(list: &List, mut state: MutexGuard<'_, State>) {
-    let now = Instant::now();
-    let Some(first) = state.written.first_entry() else {
-        state.wakes_at = None;
-        drop(list.changed.wait(state));
-        return;
-    };
-    let (due, number) = *first.key();
-    if due <= now {
-        let keeper = first.remove().start();
-        state.renewed.insert(number, keeper);
-        return;
-    }
-    state.wakes_at = Some(due);
-    drop(list.changed.wait_timeout(state, due - now));
-}
-
-/// What renewing needs.
-struct Keeper {
+/// A lease of this node in the store.
+struct HeldLease {
     provider: Arc<dyn Provider>,
-    tasks: Tasks,
-    executor: Handle,
+    background: Arc<Background>,
     leased: Leased,
     token: String,
     length: Duration,
-    started: Instant,
     lost: CancellationToken,
 }
 
-impl std::fmt::Debug for Keeper {
+impl std::fmt::Debug for HeldLease {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Keeper").field("leased", &self.leased).finish_non_exhaustive()
+        f.debug_struct("HeldLease").field("leased", &self.leased).finish_non_exhaustive()
     }
 }
 
-impl Keeper {
+impl HeldLease {
     /// Renews in a task of its own.
-    fn start(self) -> AbortOnDrop {
-        let executor = self.executor.clone();
-        let _within = executor.enter();
-        let tasks = self.tasks.clone();
-        let handle = tasks.spawn(async move {
+    fn renew_in_task(self: Arc<Self>) -> AbortOnDrop {
+        let background = Arc::clone(&self.background);
+        background.spawn(async move {
             self.renew_until_lost().await;
             self.lost.cancel();
-        });
-        AbortOnDrop::new(&handle)
+        })
     }
 
-    /// Renews at once, and then whenever half the lease has passed.
+    /// Renews at once, and then whenever half the lease has passed, until the store refuses.
+    ///
+    /// Only a refusal means that the lease is lost: while the store cannot be reached, no other
+    /// node can claim the work either, or it has claimed it and the store will say so.
     async fn renew_until_lost(&self) {
         let interval = lease_renewal_interval(self.length);
-        // `None` if the lease expires beyond the range of `Instant`.
-        let mut expires = self.started.checked_add(self.length);
         loop {
-            let requested = Instant::now();
-            let pause = match self.renew().await {
-                Ok(()) => {
-                    expires = requested.checked_add(self.length);
-                    interval
-                }
-                // Only a permanent error means that the lease is lost. A retryable one does not,
-                // until the lease has expired.
-                Err(error)
-                    if error.is_retryable()
-                        && expires.is_none_or(|expires| Instant::now() < expires) =>
-                {
+            let pause = match self.background.call(self.renew()).await {
+                Ok(()) => interval,
+                Err(error) if error.is_retryable() => {
                     warn!(
                         target: "duroxide::runtime",
                         leased = ?self.leased, %error,
@@ -267,12 +253,25 @@ impl Keeper {
         }
     }
 
+    /// Extends the lease, also if it has expired and no other node has claimed the work since.
     async fn renew(&self) -> Result<(), ProviderError> {
+        let (token, length) = (&self.token, self.length);
+        let renewed = match self.leased {
+            Leased::Turn => self.provider.renew_orchestration_item_lock(token, length).await,
+            Leased::Activity => self.provider.renew_work_item_lock(token, length).await,
+        };
+        match renewed {
+            Err(error) if error.kind == ProviderErrorKind::LostLease => self.reclaim(length).await,
+            renewed => renewed,
+        }
+    }
+
+    async fn reclaim(&self, length: Duration) -> Result<(), ProviderError> {
         match self.leased {
             Leased::Turn => {
-                self.provider.renew_orchestration_item_lock(&self.token, self.length).await
+                self.provider.reclaim_orchestration_item_lock(&self.token, length).await
             }
-            Leased::Activity => self.provider.renew_work_item_lock(&self.token, self.length).await,
+            Leased::Activity => self.provider.reclaim_work_item_lock(&self.token, length).await,
         }
     }
 }

@@ -4,6 +4,7 @@ mod activities;
 mod activity_context;
 mod activity_handler;
 mod announcing;
+mod background;
 mod builtin;
 mod descriptor;
 pub(crate) mod dispatchers;
@@ -14,6 +15,7 @@ mod kind_of;
 mod lease;
 mod node;
 mod options;
+mod poison_text;
 mod progress;
 pub mod registry;
 #[expect(clippy::module_inception, reason = "the type that the module is named for")]

@@ -7,6 +7,7 @@ use tracing::info;
 use uuid::Uuid;
 
 use super::activities::Activities;
+use super::background::Background;
 use super::fast_path::FastPath;
 use super::handlers::Handlers;
 use super::lease::Leases;
@@ -18,11 +19,11 @@ use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
     dispatchers, gauges,
 };
-use crate::limits::SHUTDOWN_GRACE_DEFAULT;
+use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT};
 use crate::model::event::BUILD_VERSION;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
+use crate::providers::Provider;
 use crate::providers::instrumented::InstrumentedProvider;
-use crate::providers::{Provider, StoreHealth};
 
 /// Digits of the id of a node in logs.
 const RUNTIME_ID_DIGITS: usize = 4;
@@ -73,13 +74,15 @@ impl Runtime {
         let metrics = Arc::clone(observability.metrics_provider());
         let unique_id = Uuid::new_v4().simple().to_string();
         let clock = history_store.clock();
-        let provider = InstrumentedProvider::new(history_store, Some(metrics));
+        let provider: Arc<dyn Provider> =
+            Arc::new(InstrumentedProvider::new(history_store, Some(metrics)));
+        let background = Arc::new(Background::start());
         let node = Arc::new(Node {
-            trouble: Arc::clone(provider.trouble()),
-            provider: Arc::new(provider),
+            leases: Leases::new(Arc::clone(&provider), Arc::clone(&background)),
+            background,
+            provider,
             handlers: Handlers::new(clock, orchestration_registry, activity_registry),
             observability,
-            leases: Leases::new(),
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
@@ -104,7 +107,30 @@ impl Runtime {
         let grace = timeout_ms.map_or(SHUTDOWN_GRACE_DEFAULT, Duration::from_millis);
         self.node.tasks.shutdown(grace).await;
         self.node.leases.stop();
+        self.node.background.stop().await;
         self.turns.warm.clear();
+        self.checkpoint().await;
+    }
+
+    /// Leaves complete files behind: after a shutdown people copy them.
+    async fn checkpoint(&self) {
+        let checkpoint = self.node.provider.checkpoint();
+        // A store that does not respond must not hold up the shutdown. Outside of a tokio context
+        // there is no timer.
+        let outcome = match tokio::runtime::Handle::try_current() {
+            Ok(_) => tokio::time::timeout(SHUTDOWN_CHECKPOINT_MAX, checkpoint).await,
+            Err(_) => Ok(checkpoint.await),
+        };
+        let reason = match outcome {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_elapsed) => "the store did not respond in time".to_owned(),
+        };
+        info!(
+            target: "duroxide::runtime",
+            reason,
+            "the store could not be checkpointed; copy its log files together with it"
+        );
     }
 
     /// Name, version and parent of an instance; `None` if it is unknown or cannot be read.
@@ -120,12 +146,6 @@ impl Runtime {
             parent_id: facts.parent.as_ref().map(|parent| parent.id),
             parent_instance: facts.parent.map(|parent| parent.instance),
         })
-    }
-
-    /// Whether the store works, as far as the calls of this node show: if not, since when, and
-    /// which operation failed last with which error. Work waits until the trouble is over.
-    pub fn store_health(&self) -> StoreHealth {
-        self.node.trouble.health()
     }
 
     /// The counters of this node.

@@ -8,6 +8,7 @@ use duroxide::providers::Provider;
 use duroxide::runtime::RuntimeOptions;
 use duroxide::runtime::registry::OrchestrationRegistryBuilder;
 use duroxide::{ActivityContext, OrchestrationContext};
+use tokio::sync::Barrier;
 
 use crate::support::{
     DEFAULT_MODE, Journal, Mode, Node, TIMEOUT, activities, eventually, in_every_mode, memory,
@@ -188,6 +189,55 @@ async fn an_async_activity_that_blocks_occupies_only_its_own_thread() {
     assert_eq!(node.output("blocks").await, "blocked");
     assert!(journal.unread().is_empty(), "its lease was renewed: it ran once");
     node.stop().await;
+}
+
+/// Renewals ran on the executor of the program. Activities that blocked all its threads lost their
+/// leases to another node, ran again, and were poisoned although every run succeeded.
+#[test]
+fn activities_that_block_every_thread_keep_their_leases() {
+    const THREADS: usize = 2;
+    let executor = || {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(THREADS).enable_all().build().unwrap()
+    };
+    let (blocked, other) = (executor(), executor());
+    let (started, starts) = mpsc::channel();
+    // Twice as many as threads: half of them wait for a thread.
+    let all_started = Arc::new(Barrier::new(2 * THREADS));
+    let handlers = |node: &'static str| {
+        let (started, all_started) = (started.clone(), Arc::clone(&all_started));
+        activities().register("Block", move |ctx: ActivityContext, _: String| {
+            started.send((node, ctx.instance_id().to_owned(), ctx.attempt())).unwrap();
+            let all_started = Arc::clone(&all_started);
+            async move {
+                all_started.wait().await;
+                std::thread::sleep(BLOCKED);
+                Ok("blocked".to_owned())
+            }
+        })
+    };
+    let options = RuntimeOptions { worker_concurrency: 8, ..short_leases(DEFAULT_MODE) };
+    let store = blocked.block_on(memory());
+    let node = blocked.block_on(Node::on(&store, options.clone(), one_call(), handlers("blocked")));
+    let instances: Vec<String> = (0..2 * THREADS).map(|n| format!("blocks-{n}")).collect();
+    blocked.block_on(async {
+        for instance in &instances {
+            node.start_instance(instance, "Call", "Block").await;
+        }
+    });
+    for _activity in &instances {
+        assert_eq!(starts.recv_timeout(TIMEOUT).unwrap().0, "blocked");
+    }
+    let rival = other.block_on(Node::on(&store, options, one_call(), handlers("other")));
+    other.block_on(async {
+        for instance in &instances {
+            assert_eq!(rival.output(instance).await, "blocked");
+        }
+    });
+    let again: Vec<_> = starts.try_iter().collect();
+    assert_eq!(again, [], "each ran once");
+    other.block_on(rival.stop());
+    blocked.block_on(node.stop());
 }
 
 // The task that runs the handler used to fire the token, which it cannot do while the handler

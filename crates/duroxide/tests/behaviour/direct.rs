@@ -208,14 +208,13 @@ async fn a_lost_commit_response_repeats_nothing_on(concurrency: usize) {
     // and the chain continues on its own.
     if faulty.calls(LEASES_LOST) > 0 {
         // The node sends the result to the queue, which refuses it; then no lease is in use.
-        eventually(|| faulty.calls("ack_work_item") > 0).await;
+        eventually(|| faulty.calls("reclaim_work_item_lock") > 0).await;
         clock.advance(mode.options().worker_lock_timeout);
     }
     assert_eq!(node.output("chain").await, numbers(50).join(" "));
     assert_eq!(journal.unread(), numbers(50), "each step once");
     assert_each_completed_once(&node.history("chain").await, 50);
-    // Also the step whose response was lost.
-    assert_eq!(node.stop_and_count().await.activity_success, 50);
+    node.stop().await;
 }
 
 #[tokio::test]

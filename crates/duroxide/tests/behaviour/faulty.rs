@@ -306,6 +306,16 @@ impl Provider for Faulty {
         self.inner.watch(scope).filter(|_| watches)
     }
 
+    async fn reclaim_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.enter("reclaim_orchestration_item_lock")?;
+        self.inner.reclaim_orchestration_item_lock(token, extend_for).await
+    }
+
+    async fn reclaim_work_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
+        self.enter("reclaim_work_item_lock")?;
+        self.inner.reclaim_work_item_lock(token, extend_for).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {
         self.enter("find_lost_work_locks")?;
         self.inner.find_lost_work_locks(tokens).await

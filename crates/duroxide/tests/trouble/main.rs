@@ -12,7 +12,6 @@ mod full;
 mod ids;
 mod locked;
 mod logs;
-mod outage;
 mod test_node;
 mod unknown;
 #[cfg(unix)]

@@ -78,6 +78,12 @@ BEGIN
             END LOOP;
             IF cardinality(v_chosen) > 0 THEN
                 PERFORM {schema}.count_expired_attempts{v}(v_now, v_chosen);
+                -- What another transaction holds may be free in a moment.
+                IF EXISTS (
+                    SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = ANY (v_chosen))
+                THEN
+                    v_due := least(v_due, v_now + 1000);
+                END IF;
             END IF;
         END IF;
         FOR v_row IN

@@ -1,4 +1,5 @@
--- Records the use of sessions whose leases are live.
+-- Records the use of sessions whose leases are live. Passes over a session that another transaction
+-- holds: it is being used, renewed or released anyway.
 CREATE OR REPLACE FUNCTION {schema}.touch_sessions{v}(p_now BIGINT, p_sessions TEXT[]) RETURNS VOID
 LANGUAGE plpgsql AS $body$
 BEGIN
@@ -6,7 +7,7 @@ BEGIN
     FROM (
         SELECT l.session_id FROM {schema}.sessions l
         WHERE l.session_id = ANY (p_sessions) AND l.locked_until > p_now
-        ORDER BY l.session_id FOR UPDATE) AS live
+        ORDER BY l.session_id FOR UPDATE SKIP LOCKED) AS live
     WHERE s.session_id = live.session_id;
 END
 $body$;

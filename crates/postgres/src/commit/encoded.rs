@@ -15,6 +15,7 @@ use crate::commit::turn_commit::Committed;
 use crate::error::JobError;
 use crate::fetch::lease_token::{TurnToken, WorkToken};
 use crate::fetch::turn_lock;
+use crate::limits;
 use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::NewMessage;
@@ -143,6 +144,13 @@ impl EncodedCommit {
             direct: None,
             awaited_end: hub.awaited_end(&instance, &commit.history_delta),
         })
+    }
+
+    /// Whether it takes the server long.
+    pub(crate) fn is_large(&self) -> bool {
+        let rows = [self.events.len(), self.kv.len(), self.work.len(), self.messages.len()];
+        let bytes = || self.events.iter().map(|event| event.text.len()).sum::<usize>();
+        rows.iter().sum::<usize>() >= limits::LARGE_JOB_ROWS || bytes() >= limits::LARGE_JOB_BYTES
     }
 
     /// The outcome of a result code.

@@ -30,6 +30,8 @@ pub(crate) struct Connections {
     pub(crate) pool: Pool,
     /// For commits, so that they never wait for reads.
     pub(crate) writers: Pool,
+    /// For jobs that are written by themselves, so that commits never wait for them.
+    pub(crate) single_writers: Pool,
 }
 
 impl Connections {
@@ -50,7 +52,14 @@ impl Connections {
         config.options(options);
         let pool = make_pool(&location, settings, settings.connections)?;
         let writers = make_pool(&location, settings, settings.writers)?;
-        Ok(Self { location, pool, writers })
+        let single_writers = make_pool(&location, settings, limits::SINGLE_WRITERS)?;
+        Ok(Self { location, pool, writers, single_writers })
+    }
+
+    /// Closes idle connections now and the others when they are returned; makes no new ones.
+    pub(crate) fn close(&self) {
+        self.pool.close();
+        self.writers.close();
     }
 
     /// How the server is reached.
@@ -62,9 +71,10 @@ impl Connections {
 /// The server settings of a connection. Those of the URL override the limits in front of them.
 fn options(of_url: &str, settings: &Settings) -> String {
     format!(
-        "-c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
+        "-c lock_timeout={} -c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
          -c tcp_keepalives_interval={} {of_url} -c statement_timeout={} \
          -c client_min_messages=warning",
+        limits::LOCK_WAIT_MAX.as_millis(),
         limits::SILENCE_IN_TRANSACTION_MAX.as_millis(),
         limits::SERVER_KEEPALIVE_IDLE.as_secs(),
         limits::SERVER_KEEPALIVE_INTERVAL.as_secs(),
@@ -133,7 +143,7 @@ mod tests {
     fn the_url_overrides_the_limits_for_silent_nodes() {
         let settings = Settings::default();
         let ours = "-c idle_in_transaction_session_timeout=10000 ";
-        assert!(options("", &settings).starts_with(ours));
+        assert!(options("", &settings).contains(ours));
         let of_url = "-c idle_in_transaction_session_timeout=300";
         let both = options(of_url, &settings);
         assert!(both.find(ours) < both.find(of_url), "{both}");

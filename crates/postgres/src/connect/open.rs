@@ -27,11 +27,15 @@ use crate::{PostgresError, PostgresProvider};
 #[derive(Debug)]
 pub(crate) struct Background(Vec<AbortHandle>);
 
+impl Background {
+    fn stop(&self) {
+        self.0.iter().for_each(AbortHandle::abort);
+    }
+}
+
 impl Drop for Background {
     fn drop(&mut self) {
-        for task in &self.0 {
-            task.abort();
-        }
+        self.stop();
     }
 }
 
@@ -77,6 +81,18 @@ impl PostgresProvider {
             tokio::spawn(listener::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(outbox::send(Arc::clone(&store))).abort_handle(),
         ]);
-        Ok(Self { store, writer, reader, _background: background })
+        Ok(Self { store, writer, reader, background })
+    }
+
+    /// Completes what was requested, ends the tasks and closes all connections. Later calls fail.
+    /// Stop the runtimes that use the provider first.
+    ///
+    /// May be called again, and by several callers at once.
+    pub async fn close(&self) {
+        self.writer.close().await;
+        self.background.stop();
+        self.store.connections.close();
+        // Callers that wait for a change poll again and get the error.
+        self.store.notifier.hub.notify_all();
     }
 }

@@ -7,7 +7,7 @@ use duroxide_core::providers::{OrchestrationItem, ProviderError, TurnFetch, Work
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
 use crate::fetch::lease_token::TurnToken;
-use crate::fetch::turn_lock::{self, Release};
+use crate::fetch::turn_lock::{self, Extension, Release};
 use crate::fetch::waiting;
 use crate::schema::number::lease_length;
 
@@ -51,9 +51,21 @@ pub(crate) async fn renew_turn(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "renew_orchestration_item_lock";
-    let token = turn_token(token).during(OPERATION)?;
-    let renewed = turn_lock::renew(provider.store(), &token, lease_length(extend_for)).await;
-    renewed.during(OPERATION)
+    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
+    let length = lease_length(extend_for);
+    turn_lock::renew(store, &token, length, Extension::Live).await.during(OPERATION)
+}
+
+/// Extends the lease of a turn, also an expired one.
+pub(crate) async fn reclaim_turn(
+    provider: &PostgresProvider,
+    token: &str,
+    extend_for: Duration,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "reclaim_orchestration_item_lock";
+    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
+    let length = lease_length(extend_for);
+    turn_lock::renew(store, &token, length, Extension::Unclaimed).await.during(OPERATION)
 }
 
 fn turn_token(text: &str) -> Result<TurnToken, JobError> {

@@ -10,11 +10,21 @@ use crate::notify::change::Changes;
 use crate::schema::number::lease_length;
 use crate::store::Store;
 
-/// Extends a live lease from now on.
+/// Which leases are extended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extension {
+    /// Live ones.
+    Live,
+    /// Expired ones too: the token is gone once another caller has claimed the work.
+    Unclaimed,
+}
+
+/// Extends a lease from now on.
 pub(crate) async fn renew(
     store: &Store,
     token: &TurnToken,
     extend_for: i64,
+    extension: Extension,
 ) -> Result<(), JobError> {
     if store.fast_path.is_committing(token.id) {
         // No lease exists yet that could expire.
@@ -26,13 +36,20 @@ pub(crate) async fn renew(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              renewed AS (
                  UPDATE {schema}.instance_locks l SET locked_until = c.now + $4 FROM clock c
-                 WHERE l.instance_id = $2 AND l.lock_token = $3 AND l.locked_until > c.now
+                 WHERE l.instance_id = $2 AND l.lock_token = $3
+                     AND ($5 OR l.locked_until > c.now)
                  RETURNING 1
              )
              SELECT EXISTS (SELECT 1 FROM renewed) AS renewed, EXISTS (
                  SELECT 1 FROM {schema}.instance_locks l
                  WHERE l.instance_id = $2 AND l.lock_token = $3) AS known",
-            &[&store.now(), &token.instance, &token.id, &extend_for],
+            &[
+                &store.now(),
+                &token.instance,
+                &token.id,
+                &extend_for,
+                &(extension == Extension::Unclaimed),
+            ],
         )
         .await?;
     let answer = rows.first().map(|row| (row.get("renewed"), row.get("known")));

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use deadpool_postgres::Object;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
@@ -41,6 +42,8 @@ pub(crate) struct TurnBatch {
     pub(crate) next_due: Option<u64>,
     /// The call stopped before it had checked everything.
     pub(crate) unfinished: bool,
+    /// Before the leases began.
+    pub(crate) leased_at: Option<Instant>,
 }
 
 /// A locked turn whose texts are not decoded yet.
@@ -81,8 +84,10 @@ pub(crate) async fn fetch_turns(
     if !request.filter.allows_some_turn() {
         return Ok(TurnBatch::default());
     }
+    let leased_at = Some(Instant::now());
     let rows = store.call(FETCH_TURNS, &Parameters::of(store, request).arguments()).await?;
-    complete(store, request, read_batch(store, &rows)).await
+    let batch = complete(store, request, read_batch(store, &rows)).await?;
+    Ok(TurnBatch { leased_at, ..batch })
 }
 
 /// Runs the statements of a fetch on no rows.

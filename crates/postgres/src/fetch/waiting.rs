@@ -70,7 +70,9 @@ pub(crate) async fn fetch_turns(
                         polled_at,
                     );
                 }
-                return Ok(batch.turns.into_iter().map(turns::decode_turn).collect());
+                let leased_at = batch.leased_at;
+                let turns = batch.turns.into_iter().map(turns::decode_turn);
+                return Ok(turns.map(|turn| since(turn, leased_at)).collect());
             }
             tokio::select! {
                 () = start_arrived(fetching.as_ref()) => continue,
@@ -84,6 +86,14 @@ pub(crate) async fn fetch_turns(
         }
         polled_at = Instant::now();
         batch = poll(store, &request).await.during(operation)?;
+    }
+}
+
+/// Says when the lease of a turn began. The lease of a start that no store holds yet begins later.
+fn since(turn: FetchedTurn, leased_at: Option<std::time::Instant>) -> FetchedTurn {
+    match leased_at {
+        Some(leased_at) => turn.with_leased_at(leased_at),
+        None => turn,
     }
 }
 
@@ -122,6 +132,7 @@ pub(crate) async fn fetch_work(
         tag_filter: fetch.filter.tags.clone(),
     });
     loop {
+        let leased_at = std::time::Instant::now();
         let (request, shared) = (Arc::clone(&request), Arc::clone(store));
         let poll = async move { worker_queue::fetch_work(&shared, &request).await };
         let batch = undo::undone_if_dropped(store, poll, |store, batch| async move {
@@ -129,7 +140,8 @@ pub(crate) async fn fetch_work(
         });
         let batch = batch.await.during(operation)?;
         if !batch.work.is_empty() {
-            return Ok(batch.work.into_iter().filter_map(decode_work).collect());
+            let work = batch.work.into_iter().filter_map(decode_work);
+            return Ok(work.map(|work| work.with_leased_at(leased_at)).collect());
         }
         // A commit announces no activity that it leases itself. If the holder of such a lease dies,
         // only a poll finds the activity: re-check after one lease.

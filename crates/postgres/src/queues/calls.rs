@@ -9,7 +9,7 @@ use crate::PostgresProvider;
 use crate::error::{During, JobError};
 use crate::fast_path::switch::Offered;
 use crate::fetch::lease_token::WorkToken;
-use crate::fetch::turn_lock::Release;
+use crate::fetch::turn_lock::{Extension, Release};
 use crate::queues::orchestrator_queue::{DelayedMessage, NewMessage};
 use crate::queues::worker_queue::{self, Finished, NewWork};
 use crate::queues::{progress, sessions};
@@ -64,9 +64,21 @@ pub(crate) async fn renew_work(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "renew_work_item_lock";
-    let token = work_token(token).during(OPERATION)?;
-    let renewed = worker_queue::renew(provider.store(), token, lease_length(extend_for)).await;
-    renewed.during(OPERATION)
+    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
+    let length = lease_length(extend_for);
+    worker_queue::renew(store, token, length, Extension::Live).await.during(OPERATION)
+}
+
+/// Extends the lease of an activity, also an expired one.
+pub(crate) async fn reclaim_work(
+    provider: &PostgresProvider,
+    token: &str,
+    extend_for: Duration,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "reclaim_work_item_lock";
+    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
+    let length = lease_length(extend_for);
+    worker_queue::renew(store, token, length, Extension::Unclaimed).await.during(OPERATION)
 }
 
 /// Extends the sessions of these owners.

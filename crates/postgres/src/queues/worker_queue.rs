@@ -14,7 +14,7 @@ use uuid::Uuid;
 use crate::connect::connection;
 use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
-use crate::fetch::turn_lock::Release;
+use crate::fetch::turn_lock::{Extension, Release};
 use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::sessions::{self, NewClaim};
@@ -350,17 +350,19 @@ pub(crate) async fn finish_all(
     Ok(finished.iter().enumerate().map(outcome).collect())
 }
 
-/// Extends a live lease from now on.
+/// Extends a lease from now on.
 pub(crate) async fn renew(
     store: &Store,
     token: WorkToken,
     extend_for: i64,
+    extension: Extension,
 ) -> Result<(), JobError> {
-    let arguments: [Argument<'_>; 4] = [
+    let arguments: [Argument<'_>; 5] = [
         ("p_now", &store.now()),
         ("p_id", &token.row),
         ("p_token", &token.id),
         ("p_extend_for", &extend_for),
+        ("p_expired", &(extension == Extension::Unclaimed)),
     ];
     let rows = store.call_repeatable("renew_work", &arguments).await?;
     let renewed = rows.first().is_some_and(|row| row.get::<_, bool>("o_renewed"));

@@ -56,9 +56,13 @@ pub(crate) async fn run(client: &mut Object, schema: &Schema) -> Result<(), Post
         return Ok(());
     }
     let transaction = client.transaction().await?;
+    // Another node may migrate for as long as it takes. Older servers lack the last of these.
+    let unlimited = "SELECT set_config(name, '0', true) FROM pg_settings
+         WHERE name IN ('statement_timeout', 'lock_timeout',
+             'idle_in_transaction_session_timeout', 'transaction_timeout')";
+    transaction.execute(unlimited, &[]).await?;
     // Held until the transaction ends; the next node then finds everything applied.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock_key(schema)]).await?;
-    transaction.batch_execute("SET LOCAL statement_timeout = 0").await?;
     let state = State::read(&*transaction, schema).await?;
     transaction.batch_execute(&text_after(schema, state)).await?;
     transaction.commit().await?;

@@ -21,6 +21,14 @@ pub(crate) enum Work {
 }
 
 impl Work {
+    /// Whether other jobs should not wait for it.
+    pub(crate) fn is_large(&self) -> bool {
+        match self {
+            Self::Commit(commit) => commit.is_large(),
+            Self::Finish(_) | Self::Message(_) | Self::Activity(_) => false,
+        }
+    }
+
     /// An earlier attempt may have succeeded. False if a repeated one could not detect that, so
     /// that it must not be repeated.
     pub(crate) fn may_have_run(&mut self) -> bool {
@@ -61,6 +69,8 @@ impl<'a> Group<'a> {
                 Work::Activity(work) => group.activities.push((index, work)),
             }
         }
+        // In the order of the instances, so that two transactions cannot deadlock.
+        group.commits.sort_by(|(_, a), (_, b)| a.token.instance.cmp(&b.token.instance));
         group
     }
 

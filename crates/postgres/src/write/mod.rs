@@ -1,4 +1,5 @@
 //! Writers that put waiting jobs into one transaction.
 
 pub(crate) mod group;
+pub(crate) mod single;
 pub(crate) mod writer;

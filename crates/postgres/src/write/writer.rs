@@ -2,8 +2,9 @@
 //!
 //! A few lanes claim all waiting jobs, run them in one transaction and respond: a response means
 //! durable. A transaction costs more than a job in it, so that a second lane starts only when many
-//! jobs wait. If the transaction fails, the lane runs each job by itself, so that one bad job does
-//! not fail the others.
+//! jobs wait or the first one is slow. If the transaction fails, each job is written by itself
+//! (`single.rs`), so that one bad job does not fail the others and the lane is free at once. A large
+//! job never shares a transaction.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -11,31 +12,36 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::CommittedTurn;
 use futures_util::FutureExt;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
-use crate::store::{Attempts, Store};
-use crate::write::group::{Group, Outcome, Work, no_result};
+use crate::store::Store;
+use crate::write::group::{Group, Outcome, Work};
+use crate::write::single;
 
 /// The result of a job. Only a commit returns a value.
 pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
 
-struct Job {
-    work: Work,
+pub(crate) struct Job {
+    pub(crate) work: Work,
     reply: oneshot::Sender<Answer>,
 }
 
 /// Passes jobs to the lanes, which stop when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Writer {
+    store: Arc<Store>,
     queue: Arc<Queue>,
+    /// Each lane holds a receiver, so that the end of the last one can be awaited.
+    lanes: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Queue {
+pub(crate) struct Queue {
     inner: Mutex<Waiting>,
     arrived: Notify,
 }
@@ -46,8 +52,9 @@ struct Waiting {
     // callers.
     jobs: VecDeque<Job>,
     closed: bool,
-    /// Lanes that write a group.
+    /// Lanes that write a group, and when the last of them started.
     writing: usize,
+    started: Option<Instant>,
     /// Commits whose response was lost: the same call may come again.
     uncertain: HashSet<Uuid>,
 }
@@ -62,6 +69,19 @@ impl std::fmt::Debug for Waiting {
     }
 }
 
+impl Waiting {
+    /// When the waiting jobs are worth a transaction; `None` while no job waits.
+    fn worth_a_transaction(&self) -> Option<Instant> {
+        let now = Instant::now();
+        match (self.jobs.len(), self.started) {
+            (0, _) => None,
+            (limits::JOBS_FOR_ANOTHER_WRITER.., _) => Some(now),
+            (_, Some(started)) if self.writing > 0 => Some(started + limits::SLOW_GROUP),
+            _free => Some(now),
+        }
+    }
+}
+
 impl Queue {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -73,20 +93,44 @@ impl Queue {
             let arrived = self.arrived.notified();
             // Does not yield to gather more jobs: a task that yields stays on its thread, and user
             // code may block that thread for long.
-            {
+            let worth_at = {
                 let mut waiting = self.lock();
-                let count = waiting.jobs.len();
-                if count >= limits::JOBS_FOR_ANOTHER_WRITER || (count > 0 && waiting.writing == 0) {
+                let worth_at = waiting.worth_a_transaction();
+                if worth_at.is_some_and(|at| at <= Instant::now()) {
                     waiting.writing += 1;
-                    let count = count.min(limits::JOBS_PER_COMMIT_MAX);
+                    waiting.started = Some(Instant::now());
+                    let count = waiting.jobs.len().min(limits::JOBS_PER_COMMIT_MAX);
                     let jobs = waiting.jobs.drain(..count).collect();
                     return Some((jobs, Writing(self)));
                 }
-                if waiting.closed && count == 0 {
+                if waiting.closed && worth_at.is_none() {
                     return None;
                 }
+                worth_at
+            };
+            match worth_at {
+                // Either way it checks again.
+                Some(at) => timeout_at(at, arrived).await.unwrap_or_default(),
+                None => arrived.await,
             }
-            arrived.await;
+        }
+    }
+
+    /// Remembers a commit while its outcome is unknown.
+    fn remember(&self, work: &Work, outcome: &Outcome) {
+        let Work::Commit(commit) = work else { return };
+        let mut waiting = self.lock();
+        match outcome {
+            Err(error) if error.is_uncertain() => {
+                if waiting.uncertain.len() >= limits::UNCERTAIN_MAX {
+                    waiting.uncertain.clear();
+                }
+                waiting.uncertain.insert(commit.token.id);
+            }
+            Err(error) if error.is_unavailable() => {}
+            Ok(_) | Err(_) => {
+                waiting.uncertain.remove(&commit.token.id);
+            }
         }
     }
 }
@@ -107,11 +151,16 @@ impl Writer {
     /// Starts the lanes.
     pub(crate) fn start(store: &Arc<Store>) -> Self {
         let queue = Arc::new(Queue::default());
+        let lanes = watch::Sender::new(());
         for _ in 0..store.settings.writers {
             let lane = Lane { store: Arc::clone(store), queue: Arc::clone(&queue) };
-            tokio::spawn(lane.serve());
+            let until_ended = lanes.subscribe();
+            tokio::spawn(async move {
+                lane.serve().await;
+                drop(until_ended);
+            });
         }
-        Self { queue }
+        Self { store: Arc::clone(store), queue, lanes }
     }
 
     /// Writes a job and responds when it is durable. Writes it even if the caller goes away.
@@ -119,22 +168,44 @@ impl Writer {
         let (reply, answer) = oneshot::channel();
         {
             let mut waiting = self.queue.lock();
+            if waiting.closed {
+                return Err(JobError::stopped("the provider has been closed"));
+            }
             if let Work::Commit(commit) = &mut work {
                 commit.again = waiting.uncertain.contains(&commit.token.id);
             }
-            waiting.jobs.push_back(Job { work, reply });
+            let job = Job { work, reply };
+            if job.work.is_large() {
+                drop(waiting);
+                single::spawn(&self.store, &self.queue, job, None);
+            } else {
+                waiting.jobs.push_back(job);
+                drop(waiting);
+                self.queue.arrived.notify_one();
+            }
         }
-        self.queue.arrived.notify_one();
         answer.await.unwrap_or_else(|_| Err(JobError::stopped("the writer has stopped")))
+    }
+}
+
+impl Writer {
+    /// Writes the jobs that wait, refuses later ones, and returns when the lanes have ended.
+    pub(crate) async fn close(&self) {
+        self.stop();
+        self.lanes.closed().await;
+    }
+
+    fn stop(&self) {
+        self.queue.lock().closed = true;
+        self.queue.arrived.notify_waiters();
+        // A lane that is about to wait finds this permit.
+        self.queue.arrived.notify_one();
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        self.queue.lock().closed = true;
-        self.queue.arrived.notify_waiters();
-        // A lane that is about to wait finds this permit.
-        self.queue.arrived.notify_one();
+        self.stop();
     }
 }
 
@@ -159,44 +230,15 @@ impl Lane {
     }
 
     async fn write_all(&self, jobs: Vec<Job>, writing: Writing<'_>) {
-        let written = self.write_group(&jobs, Some(writing)).await;
-        match written {
-            Ok(outcomes) => self.respond_all(jobs, outcomes),
-            // Other groups need not wait for attempts that may take long. The jobs share their
-            // pauses: while the database is in trouble, each would otherwise hold up the next.
+        match self.write_group(&jobs, writing).await {
+            Ok(outcomes) => respond_all(&self.store, &self.queue, jobs, outcomes),
             Err(error) => {
-                let mut attempts = Attempts::default();
-                for mut job in jobs {
-                    let outcome = self.write_alone(&mut job, &error, &mut attempts).await;
-                    self.respond_all(vec![job], vec![outcome]);
+                // If one of several met a locked row, the others need not wait for it.
+                let passed = jobs.len() > 1 && error.is_locked();
+                let error = Some(error).filter(|_| !passed);
+                for job in jobs {
+                    single::spawn(&self.store, &self.queue, job, error.clone());
                 }
-            }
-        }
-    }
-
-    /// Writes a job by itself after its group failed with `error`.
-    async fn write_alone(
-        &self,
-        job: &mut Job,
-        error: &JobError,
-        attempts: &mut Attempts,
-    ) -> Outcome {
-        let mut error = error.clone();
-        let mut tries = 0;
-        loop {
-            if error.is_uncertain() && !job.work.may_have_run() {
-                return Err(error);
-            }
-            let is_transient = error.is_uncertain() || error.is_unavailable();
-            // Each job is tried by itself at least once.
-            if is_transient && (tries > 0 || !attempts.are_used_up()) {
-                attempts.pause_or_fail(error).await?;
-            }
-            tries += 1;
-            match self.write_group(std::slice::from_ref(job), None).await {
-                Ok(mut outcomes) => return outcomes.pop().unwrap_or(Err(no_result())),
-                Err(next) if next.is_uncertain() || next.is_unavailable() => error = next,
-                Err(other) => return Err(other),
             }
         }
     }
@@ -205,60 +247,43 @@ impl Lane {
     async fn write_group(
         &self,
         jobs: &[Job],
-        writing: Option<Writing<'_>>,
+        writing: Writing<'_>,
     ) -> Result<Vec<Outcome>, JobError> {
         let client = self.store.connections.writers.get().await?;
-        // A job that runs by itself is repeated; an earlier attempt may have committed at any time.
-        let changes = writing.is_some().then(|| self.store.notifier.queue_changes());
+        let changes = self.store.notifier.queue_changes();
         let group = Group::of(jobs.iter().map(|job| &job.work));
         let written = group.write(&self.store, &client).await;
         drop(writing);
         if group.has_commits() {
-            self.store.notifier.turns_committed(changes.filter(|_| written.is_ok()));
+            let since = Some(changes).filter(|_| written.is_ok());
+            self.store.notifier.turns_committed(since);
         }
         written
     }
+}
 
-    fn respond_all(&self, jobs: Vec<Job>, outcomes: Vec<Outcome>) {
-        let mut changes = Changes::default();
-        let mut answers = Vec::with_capacity(jobs.len());
-        for (job, outcome) in jobs.into_iter().zip(outcomes) {
-            self.remember(&job.work, &outcome);
-            answers.push((
-                job.reply,
-                outcome.map(|(answer, changed)| {
-                    changes.merge(changed);
-                    answer
-                }),
-            ));
-        }
-        self.store.publish(changes);
-        for (reply, answer) in answers {
-            if let Err(Err(error)) = reply.send(answer) {
-                tracing::warn!(
-                    target: "duroxide::providers::postgres",
-                    %error,
-                    "a storage job failed after its caller went away"
-                );
-            }
-        }
+/// Publishes what jobs changed, and responds to their callers.
+pub(crate) fn respond_all(store: &Store, queue: &Queue, jobs: Vec<Job>, outcomes: Vec<Outcome>) {
+    let mut changes = Changes::default();
+    let mut answers = Vec::with_capacity(jobs.len());
+    for (job, outcome) in jobs.into_iter().zip(outcomes) {
+        queue.remember(&job.work, &outcome);
+        answers.push((
+            job.reply,
+            outcome.map(|(answer, changed)| {
+                changes.merge(changed);
+                answer
+            }),
+        ));
     }
-
-    /// Remembers a commit while its outcome is unknown.
-    fn remember(&self, work: &Work, outcome: &Outcome) {
-        let Work::Commit(commit) = work else { return };
-        let mut waiting = self.queue.lock();
-        match outcome {
-            Err(error) if error.is_uncertain() => {
-                if waiting.uncertain.len() >= limits::UNCERTAIN_MAX {
-                    waiting.uncertain.clear();
-                }
-                waiting.uncertain.insert(commit.token.id);
-            }
-            Err(error) if error.is_unavailable() => {}
-            Ok(_) | Err(_) => {
-                waiting.uncertain.remove(&commit.token.id);
-            }
+    store.publish(changes);
+    for (reply, answer) in answers {
+        if let Err(Err(error)) = reply.send(answer) {
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %error,
+                "a storage job failed after its caller went away"
+            );
         }
     }
 }

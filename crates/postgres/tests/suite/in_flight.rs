@@ -85,7 +85,7 @@ fn commit_beside(node: &Arc<PostgresProvider>, turn: FetchedTurn) -> JoinHandle<
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_is_polled_for_although_a_start_came_too() {
-    let store = Store::live();
+    let store = Store::patient();
     let nodes = two_nodes(&store).await;
     create(&*nodes[0], "old").await;
     for round in 2..40 {
@@ -112,7 +112,7 @@ async fn a_change_is_polled_for_although_a_start_came_too() {
 
 #[tokio::test]
 async fn a_message_that_came_while_a_turn_was_committed_is_found_after_it() {
-    let store = Store::live();
+    let store = Store::patient();
     let nodes = two_nodes(&store).await;
     let held = leased_turn(&nodes[0]).await;
     let sql = store.sql().await;
@@ -129,7 +129,7 @@ async fn a_message_that_came_while_a_turn_was_committed_is_found_after_it() {
 
 #[tokio::test]
 async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
-    let store = Store::live();
+    let store = Store::patient();
     let nodes = two_nodes(&store).await;
     let (mark, token) = running(&nodes[0], "a").await;
     let sql = store.sql().await;
@@ -149,7 +149,7 @@ async fn a_message_that_came_during_a_direct_turn_is_found_after_it() {
 
 #[tokio::test]
 async fn what_becomes_due_while_a_turn_is_committed_is_found_after_it() {
-    let store = Store::live();
+    let store = Store::patient();
     let nodes = two_nodes(&store).await;
     let held = leased_turn(&nodes[0]).await;
     let later = Some(Duration::from_millis(700));
@@ -171,7 +171,7 @@ async fn what_becomes_due_while_a_turn_is_committed_is_found_after_it() {
 
 #[tokio::test]
 async fn a_start_is_stored_although_its_caller_goes_away() {
-    let store = Store::live();
+    let store = Store::patient();
     let nodes = two_nodes(&store).await;
     let sql = store.sql().await;
     let waiting = fetch(&nodes[0]);

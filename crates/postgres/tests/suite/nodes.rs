@@ -121,3 +121,35 @@ async fn no_message_stays_parked_when_its_instance_starts() {
     delivered.unwrap_or_else(|_| panic!("messages stayed parked: {parked:?}"));
     fetcher.abort();
 }
+
+/// A program could not release its connections without ending.
+#[tokio::test]
+async fn closing_ends_every_connection_and_all_later_calls() {
+    let store = Store::live();
+    let name = format!("close-{}", uuid::Uuid::new_v4().simple());
+    let url = format!("{}?application_name={name}", store.url);
+    let node = Store { url, schema: store.schema.clone(), clock: None }.node().await;
+    create(&*node, "a").await;
+    let connections =
+        format!("SELECT count(*) FROM pg_stat_activity WHERE application_name = '{name}'");
+    assert!(store.count(&connections).await > 0);
+    let wait = node.fetch_orchestration_items(wish(1).with_poll_timeout(PATIENCE * 100));
+    let close = async {
+        tokio::task::yield_now().await;
+        tokio::join!(node.close(), node.close());
+    };
+    let (fetched, ()) = tokio::join!(wait, close);
+    assert!(!fetched.unwrap_err().is_retryable());
+    for error in [
+        node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap_err(),
+        node.read("a").await.map(drop).unwrap_err(),
+        node.read_status("a").await.map(drop).unwrap_err(),
+    ] {
+        assert!(!error.is_retryable(), "{error}");
+        assert!(error.message.contains("closed"), "{error}");
+    }
+    // The server notices the end of a connection a moment later.
+    while store.count(&connections).await > 0 {
+        tokio::task::yield_now().await;
+    }
+}

@@ -35,6 +35,12 @@ impl Store {
         Self::at(&duroxide_pg_server::shared_url().unwrap())
     }
 
+    /// With transactions that wait for a lock as long as it takes, so that the test can hold them.
+    pub(crate) fn patient() -> Self {
+        let store = Self::live();
+        Self { url: format!("{}?options=-c%20lock_timeout%3D0", store.url), ..store }
+    }
+
     /// On another server.
     pub(crate) fn at(url: &str) -> Self {
         let schema = format!("t_{}", uuid::Uuid::new_v4().simple());

@@ -180,7 +180,7 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
 
 #[tokio::test]
 async fn a_statement_that_times_out_is_retried() {
-    let store = Store::live();
+    let store = Store::patient();
     let node =
         store.builder().with_statement_timeout(Duration::from_millis(200)).open().await.unwrap();
     create(&node, "a").await;
@@ -196,7 +196,7 @@ async fn a_statement_that_times_out_is_retried() {
 
 #[tokio::test]
 async fn a_statement_that_always_times_out_is_a_retryable_error() {
-    let store = Store::live();
+    let store = Store::patient();
     let node =
         store.builder().with_statement_timeout(Duration::from_millis(50)).open().await.unwrap();
     let sql = store.sql().await;
@@ -207,7 +207,7 @@ async fn a_statement_that_always_times_out_is_a_retryable_error() {
 
 #[tokio::test]
 async fn an_exhausted_pool_is_a_clear_error() {
-    let store = Store::live();
+    let store = Store::patient();
     let builder = store.builder().with_connections(1).with_pool_wait(Duration::from_millis(20));
     let node = Arc::new(builder.open().await.unwrap());
     let sql = store.sql().await;

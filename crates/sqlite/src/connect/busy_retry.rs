@@ -22,6 +22,15 @@ pub(crate) fn install(connection: &mut Connection, timeout: Duration) -> rusqlit
     connection.busy_handler(Some(retry))
 }
 
+/// Waits for at most `timeout` within `work`, on the thread of the connection.
+pub(crate) fn with_patience<T>(timeout: Duration, work: impl FnOnce() -> T) -> T {
+    let (usual, _) = WAIT.get();
+    WAIT.set((timeout.min(usual), None));
+    let result = work();
+    WAIT.set((usual, None));
+    result
+}
+
 /// Called by SQLite with the number of tries so far; false means that the call fails.
 fn retry(tries: i32) -> bool {
     let (timeout, since) = WAIT.get();

@@ -10,6 +10,7 @@ use crate::connect::busy_retry;
 use crate::connect::options::Settings;
 use crate::connect::statement_count;
 use crate::connect::url::{Location, OpenMode};
+use crate::files::private;
 use crate::schema::migrations;
 use crate::{SqliteError, limits};
 
@@ -86,6 +87,12 @@ fn open_memory() -> Result<Connection, SqliteError> {
 fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connection, SqliteError> {
     refuse_impossible(path, mode)?;
     let named = |error| SqliteError::about(path, error);
+    if mode == OpenMode::Create
+        && let Err(error) = private::create_if_missing(path)
+    {
+        let hint = format!("the file cannot be created ({error})");
+        return Err(SqliteError::CannotOpen { path: path.to_owned(), hint, source: None });
+    }
     let flags = match mode {
         OpenMode::ReadOnly => OpenFlags::SQLITE_OPEN_READ_ONLY,
         OpenMode::ReadWrite => OpenFlags::SQLITE_OPEN_READ_WRITE,

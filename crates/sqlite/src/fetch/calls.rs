@@ -10,6 +10,7 @@ use crate::SqliteProvider;
 use crate::fetch::turn_lock::{self, Release};
 use crate::fetch::waiting;
 use crate::schema::number::millis_to_db;
+use crate::write::writer::Tx;
 
 /// Fetches one turn, in the form of the call that returns at most one.
 pub(crate) async fn fetch_turn(
@@ -56,4 +57,17 @@ pub(crate) async fn renew_turn(
         .writer()
         .keep("renew_orchestration_item_lock", move |tx| turn_lock::renew(tx, &token, extend_for))
         .await
+}
+
+/// Extends the lease of a turn, also an expired one.
+pub(crate) async fn reclaim_turn(
+    provider: &SqliteProvider,
+    token: &str,
+    extend_for: Duration,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "reclaim_orchestration_item_lock";
+    let token = token.to_owned();
+    let extend_for = millis_to_db(extend_for);
+    let reclaim = move |tx: &mut Tx<'_>| turn_lock::reclaim(tx, &token, extend_for);
+    provider.writer().keep(OPERATION, reclaim).await
 }

@@ -35,8 +35,7 @@ pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, J
 
 /// The live lease behind a token, or a permanent error.
 pub(crate) fn require_live(conn: &Connection, token: &str, now: i64) -> Result<TurnLock, JobError> {
-    let lock = find(conn, token)?
-        .ok_or_else(|| JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token"))?;
+    let lock = find(conn, token)?.ok_or_else(unknown_token)?;
     if lock.until <= now {
         return Err(JobError::refused(ProviderErrorKind::LostLease, "Instance lock expired"));
     }
@@ -72,10 +71,21 @@ pub(crate) fn remove(conn: &Connection, token: &str) -> Result<(), JobError> {
 /// Extends a live lease from now.
 pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
     require_live(tx.conn, token, tx.now)?;
-    tx.conn
+    reclaim(tx, token, extend_for)
+}
+
+/// Extends a lease from now, also an expired one: the token is gone once another caller has claimed
+/// the turn.
+pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
+    let extended = tx
+        .conn
         .prepare_cached("UPDATE instance_locks SET locked_until = ?2 WHERE lock_token = ?1")?
         .execute(params![token, tx.now.saturating_add(extend_for)])?;
-    Ok(())
+    if extended == 0 { Err(unknown_token()) } else { Ok(()) }
+}
+
+fn unknown_token() -> JobError {
+    JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token")
 }
 
 /// How a turn or an activity is released.
@@ -109,8 +119,7 @@ impl Release {
 
 /// Releases a turn. Only messages tagged by this token change: later arrivals stay visible.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
-    let lock = find(tx.conn, token)?
-        .ok_or_else(|| JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token"))?;
+    let lock = find(tx.conn, token)?.ok_or_else(unknown_token)?;
     let visible_at = release.visible_at(tx.now);
     tx.conn
         .prepare_cached(

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Instant;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::StartedOrchestration;
@@ -39,6 +40,8 @@ pub(crate) struct TurnBatch {
     pub(crate) next_due: Option<u64>,
     /// The job stopped before it had checked every candidate.
     pub(crate) unfinished: bool,
+    /// When the leases began.
+    pub(crate) leased_at: Instant,
 }
 
 /// A leased turn whose texts are not decoded yet: the caller does that, not the writer thread.
@@ -77,6 +80,7 @@ impl Identity {
 /// Locks up to `turns_max` instances that have visible messages.
 pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<TurnBatch, JobError> {
     let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
+    let leased_at = Instant::now();
     let mut turns = Vec::new();
     let mut seen = HashSet::new();
     let mut unfinished = true;
@@ -93,7 +97,7 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
         }
     }
     let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(TurnBatch { turns, next_due, unfinished })
+    Ok(TurnBatch { turns, next_due, unfinished, leased_at })
 }
 
 /// Releases turns whose fetch was dropped, as if they had not been fetched.

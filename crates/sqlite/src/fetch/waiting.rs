@@ -39,7 +39,9 @@ pub(crate) async fn fetch_turns(
         let work = move |tx: &mut Tx<'_>| turns::fetch_turns(tx, &request);
         let batch = provider.writer().lease(operation, work, turns::undo).await?;
         if !batch.turns.is_empty() {
-            return Ok(batch.turns.into_iter().map(decode_turn).collect());
+            let leased_at = batch.leased_at;
+            let turns = batch.turns.into_iter().map(decode_turn);
+            return Ok(turns.map(|turn| turn.with_leased_at(leased_at)).collect());
         }
         if batch.unfinished {
             continue;
@@ -69,7 +71,9 @@ pub(crate) async fn fetch_work(
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
         let batch = provider.writer().lease_work(operation, work, worker_queue::undo).await?;
         let has_leased = !batch.work.is_empty();
-        let work: Vec<_> = batch.work.into_iter().filter_map(decode_work).collect();
+        let leased_at = batch.leased_at;
+        let work = batch.work.into_iter().filter_map(decode_work);
+        let work: Vec<_> = work.map(|work| work.with_leased_at(leased_at)).collect();
         if !work.is_empty() {
             return Ok(work);
         }

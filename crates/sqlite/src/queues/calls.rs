@@ -70,6 +70,20 @@ pub(crate) async fn renew_work(
         .await
 }
 
+/// Extends the lease of an activity, also an expired one.
+pub(crate) async fn reclaim_work(
+    provider: &SqliteProvider,
+    token: &str,
+    extend_for: Duration,
+) -> Result<(), ProviderError> {
+    let token = token.to_owned();
+    let extend_for = millis_to_db(extend_for);
+    provider
+        .writer()
+        .keep("reclaim_work_item_lock", move |tx| work_lock::reclaim(tx, &token, extend_for))
+        .await
+}
+
 /// Releases an activity, so that it can be fetched again.
 pub(crate) async fn abandon_work(
     provider: &SqliteProvider,

@@ -69,6 +69,18 @@ pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
     Ok(())
 }
 
+/// Records that a session is in use, and extends its lease if that has expired.
+pub(crate) fn reclaim(tx: &Tx<'_>, session_id: &str, until: i64) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "UPDATE sessions SET last_activity_at = ?2,
+                 locked_until = CASE WHEN locked_until > ?2 THEN locked_until ELSE ?3 END
+             WHERE session_id = ?1",
+        )?
+        .execute(params![session_id, tx.now, until])?;
+    Ok(())
+}
+
 /// Extends the live sessions of these owners that were used within the idle timeout.
 pub(crate) fn renew(
     tx: &mut Tx<'_>,

@@ -1,5 +1,7 @@
 //! Activities that no worker started in time.
 
+use std::time::Instant;
+
 use duroxide_core::providers::TagFilter;
 use rusqlite::{Connection, params};
 
@@ -34,7 +36,7 @@ pub(crate) fn fetch_overdue(
         .enumerate()
         .map(|(slot, id)| worker_queue::lease(tx, &request, slot, id))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(WorkBatch { work, next_due: None })
+    Ok(WorkBatch { work, next_due: None, leased_at: Instant::now() })
 }
 
 pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx_worker_start_by

@@ -99,6 +99,26 @@ pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(),
     }
 }
 
+/// Extends a lease from now, also an expired one: the mark is gone once another worker has claimed
+/// the activity. Its session is in use again, unless another owner has claimed that.
+pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
+    let WorkToken { id, mark } = WorkToken::parse(token)?;
+    let until = tx.now.saturating_add(extend_for);
+    let session_id: Option<Option<String>> = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue SET locked_until = ?3
+             WHERE id = ?1 AND lock_token = ?2 RETURNING session_id",
+        )?
+        .query_row(params![id, mark, until], |row| stored_id(row, 0))
+        .optional()?;
+    match session_id {
+        Some(Some(session_id)) => sessions::reclaim(tx, &session_id, until),
+        Some(None) => Ok(()),
+        None => Err(lost_lease()),
+    }
+}
+
 /// Releases an activity. The lease may have expired, as long as no other worker has leased it.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
     let WorkToken { id, mark } = WorkToken::parse(token)?;

@@ -1,5 +1,7 @@
 //! Activities: enqueueing, leasing, cancelling.
 
+use std::time::Instant;
+
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
     LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
@@ -156,6 +158,8 @@ pub(crate) struct WorkBatch {
     pub(crate) work: Vec<RawWork>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
+    /// When the leases began.
+    pub(crate) leased_at: Instant,
 }
 
 /// A leased activity that is not decoded yet.
@@ -177,6 +181,7 @@ pub(crate) struct RawWork {
 
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
+    let leased_at = Instant::now();
     // A lease of length zero has expired when the next slot is filled.
     let work = if request.lock_for <= 0 || has_sessions(tx.conn)? || has_expired(tx)? {
         lease_one_by_one(tx, request)?
@@ -186,7 +191,7 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
         leased.collect::<Result<_, _>>()?
     };
     let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(WorkBatch { work, next_due })
+    Ok(WorkBatch { work, next_due, leased_at })
 }
 
 /// The claim of a session decides what the next slot may lease.

@@ -21,9 +21,13 @@ impl<T> ReadJobs<T> {
         Self { state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Adds an entry.
+    /// Adds an entry, or drops it if the queue is closed.
     pub(crate) fn push(&self, entry: T) {
-        self.lock().entries.push_back(entry);
+        let mut state = self.lock();
+        if state.is_closed {
+            return;
+        }
+        state.entries.push_back(entry);
         self.changed.notify_one();
     }
 

@@ -15,12 +15,14 @@ use crate::connect::options::Settings;
 use crate::connect::url::OpenMode;
 use crate::error::{During, JobError};
 use crate::read::read_jobs::ReadJobs;
+use crate::threads::{Thread, Threads};
 
 type Job = Box<dyn FnOnce(Result<&Connection, rusqlite::Error>) + Send>;
 
 /// Sends reads to the threads, which stop when this is dropped.
 pub(crate) struct Readers {
     jobs: Arc<ReadJobs<Job>>,
+    threads: Threads,
 }
 
 impl std::fmt::Debug for Readers {
@@ -42,18 +44,23 @@ impl Readers {
         mode: OpenMode,
         settings: &Settings,
     ) -> Result<Self, SqliteError> {
-        let readers = Self { jobs: Arc::new(ReadJobs::new()) };
-        for _ in 0..settings.readers {
-            let jobs = Arc::clone(&readers.jobs);
-            let (path, settings) = (path.clone(), settings.clone());
-            std::thread::Builder::new()
-                .name("duroxide-read".to_owned())
-                .spawn(move || {
-                    serve(&jobs, || connection::open_reader(&path, mode, &settings));
-                })
-                .map_err(SqliteError::Thread)?;
-        }
-        Ok(readers)
+        let jobs = Arc::new(ReadJobs::new());
+        let start = |_number| {
+            let (jobs, path, settings) = (Arc::clone(&jobs), path.clone(), settings.clone());
+            Thread::start("duroxide-read", move || {
+                serve(&jobs, || connection::open_reader(&path, mode, &settings));
+            })
+        };
+        let threads: Result<Vec<Thread>, SqliteError> = (0..settings.readers).map(start).collect();
+        // If one cannot be started, the others must not wait for ever.
+        let threads = threads.inspect_err(|_| jobs.close())?;
+        Ok(Self { jobs, threads: Threads::new(threads) })
+    }
+
+    /// Finishes the reads that wait, refuses later ones, and returns when the threads have ended.
+    pub(crate) async fn close(&self) {
+        self.jobs.close();
+        self.threads.ended().await;
     }
 
     /// Runs `read` on one snapshot.

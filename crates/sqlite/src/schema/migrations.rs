@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 18] = [
+const MIGRATIONS: [Migration; 19] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -37,12 +37,16 @@ const MIGRATIONS: [Migration; 18] = [
     migration!("0016_progress_limits_and_workers"),
     migration!("0017_compact_tables"),
     migration!("0018_order_of_leases"),
+    migration!("0019_refuse_predecessors"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.
 const PREDECESSOR_STEPS: i64 = 12;
 const PREDECESSOR_FIRST: i64 = 20_240_101_000_000;
 const PREDECESSOR_STRIDE: i64 = 1_000_000;
+
+/// A step that no release of the predecessor has.
+const PREDECESSOR_REFUSED: i64 = 99_990_101_000_000;
 
 fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
@@ -107,7 +111,26 @@ fn apply_after(transaction: &Transaction<'_>, done: i64) -> rusqlite::Result<()>
             params![number, migration.name],
         )?;
     }
-    Ok(())
+    refuse_predecessors(transaction)
+}
+
+/// The predecessor opens a file whose own record is complete without any further check. A step
+/// that it does not know makes it create its tables instead, which fails: see step 19.
+fn refuse_predecessors(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    if !has_table(transaction, "_sqlx_migrations")? {
+        return Ok(());
+    }
+    // Only in its own record: the table belongs to a library that other programs use, too.
+    transaction
+        .execute(
+            "INSERT INTO _sqlx_migrations
+                 (version, description, success, checksum, execution_time)
+             SELECT ?1, 'migrated by duroxide 0.2', 1, x'', 0
+             WHERE EXISTS (SELECT 1 FROM _sqlx_migrations WHERE version = ?2)
+             ON CONFLICT (version) DO NOTHING",
+            params![PREDECESSOR_REFUSED, PREDECESSOR_FIRST],
+        )
+        .map(drop)
 }
 
 /// The number of steps that the database has behind it.
@@ -217,7 +240,53 @@ mod tests {
             run(&mut connection, Path::new("old")).unwrap();
             assert_eq!(version(&connection, Path::new("old")).unwrap(), newest());
             connection.execute_batch("SELECT * FROM theirs").unwrap();
+            // It knows no such step, creates its tables instead, and fails.
+            let unknown: i64 = connection
+                .query_row(
+                    "SELECT count(*) FROM _sqlx_migrations WHERE version > 20240112000000",
+                    [],
+                    |row| row.get(0),
+                )
+                .unwrap();
+            assert_eq!(unknown, 1);
+            assert_refused(&connection);
         }
+    }
+
+    /// A statement with which 0.1.32 opens every file.
+    fn assert_refused(connection: &Connection) {
+        let index = "CREATE INDEX IF NOT EXISTS idx_orch_lock ON orchestrator_queue(lock_token)";
+        let error = connection.execute_batch(index).unwrap_err().to_string();
+        assert!(error.contains("there is already a table named idx_orch_lock"), "{error}");
+    }
+
+    #[test]
+    fn the_predecessor_refuses_a_new_file_too() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        run(&mut connection, Path::new("new")).unwrap();
+        assert!(!has_table(&connection, "_sqlx_migrations").unwrap());
+        assert_refused(&connection);
+    }
+
+    #[test]
+    fn the_migrations_of_another_program_are_left_alone() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        run(&mut connection, Path::new("shared")).unwrap();
+        connection
+            .execute_batch(
+                "CREATE TABLE _sqlx_migrations (
+                     version BIGINT PRIMARY KEY, description TEXT NOT NULL,
+                     success BOOLEAN NOT NULL, checksum BLOB NOT NULL,
+                     execution_time BIGINT NOT NULL);
+                 INSERT INTO _sqlx_migrations VALUES (1, 'theirs', 1, x'', 0);",
+            )
+            .unwrap();
+        let transaction = connection.transaction().unwrap();
+        refuse_predecessors(&transaction).unwrap();
+        let rows: i64 = transaction
+            .query_row("SELECT count(*) FROM _sqlx_migrations", [], |row| row.get(0))
+            .unwrap();
+        assert_eq!(rows, 1);
     }
 
     #[test]

@@ -13,13 +13,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 
+use duroxide_core::providers::ChangeHub;
 use duroxide_core::providers::kit::Changes;
-use duroxide_core::providers::{ChangeHub, ProviderErrorKind};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
 use crate::SqliteError;
 use crate::error::JobError;
+use crate::threads::Thread;
 use crate::write::job::Job;
 
 /// Which commits are visible, and which of them are durable.
@@ -110,6 +111,7 @@ pub(crate) struct Flusher {
     log: Box<dyn Log>,
     queue: mpsc::Sender<Committed>,
     share: Share,
+    thread: Thread,
 }
 
 /// What both threads share.
@@ -154,23 +156,26 @@ impl Flusher {
     ) -> Result<Self, SqliteError> {
         let (queue, inbox) = mpsc::channel::<Committed>();
         let theirs = share.clone();
-        std::thread::Builder::new()
-            .name("duroxide-flush".to_owned())
-            .spawn(move || {
-                while let Ok(first) = inbox.recv() {
-                    let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
-                    // Waking a caller may panic; later jobs still need their response.
-                    let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
-                    if catch_unwind(finish).is_err() {
-                        tracing::error!(
-                            target: "duroxide::providers::sqlite",
-                            "responding to a storage job panicked; continuing with the next"
-                        );
-                    }
+        let thread = Thread::start("duroxide-flush", move || {
+            while let Ok(first) = inbox.recv() {
+                let waiting = std::iter::once(first).chain(inbox.try_iter()).collect();
+                // Waking a caller may panic; later jobs still need their response.
+                let finish = AssertUnwindSafe(|| theirs.finish(second.flush(), waiting));
+                if catch_unwind(finish).is_err() {
+                    tracing::error!(
+                        target: "duroxide::providers::sqlite",
+                        "responding to a storage job panicked; continuing with the next"
+                    );
                 }
-            })
-            .map_err(SqliteError::Thread)?;
-        Ok(Self { log, queue, share })
+            }
+        })?;
+        Ok(Self { log, queue, share, thread })
+    }
+
+    /// Ends the thread. When this returns, all its jobs have their response.
+    pub(crate) fn stop(self) {
+        drop(self.queue);
+        self.thread.join();
     }
 
     /// Counts a commit before it is visible; the caller must settle it.
@@ -213,11 +218,10 @@ impl Share {
         }
         if let Some(reason) = self.failure.get() {
             // Permanent: the changes are visible, and may or may not survive a power loss.
-            let text = format!(
+            let error = JobError::Broken(format!(
                 "Storage error: the log could not be flushed to the disk ({reason}); whether the \
                  change lasts is unknown"
-            );
-            let error = JobError::refused(ProviderErrorKind::Unavailable, text);
+            ));
             for job in waiting.iter_mut().flat_map(|committed| &mut committed.jobs) {
                 job.fail(&error);
             }

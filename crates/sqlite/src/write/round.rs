@@ -11,18 +11,20 @@ use std::time::Instant;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::kit::Changes;
 use rusqlite::Connection;
-use tokio::sync::oneshot;
 
 use crate::error::JobError;
+use crate::limits;
 use crate::schema::number::to_db;
 use crate::write::job::Job;
-use crate::write::writer::{Command, Tx};
-use crate::{SqliteError, limits};
+use crate::write::writer::{Command, Maintenance, Tx};
 
-/// Jobs that share a commit, and the checkpoints that follow it.
+/// Jobs that share a commit, and what follows it.
 pub(crate) struct Round {
     pub(crate) jobs: Vec<Box<dyn Job>>,
-    pub(crate) checkpoints: Vec<oneshot::Sender<Result<(), SqliteError>>>,
+    /// Runs after the commit, outside of a transaction.
+    pub(crate) maintenance: Vec<Maintenance>,
+    /// Whether the thread ends after this round.
+    pub(crate) is_last: bool,
     /// A job that arrived meanwhile and cannot share this commit.
     pub(crate) next: Option<Box<dyn Job>>,
 }
@@ -42,7 +44,7 @@ impl Round {
         first: Option<Command>,
         inbox: &mpsc::Receiver<Command>,
     ) -> Self {
-        let mut round = Self { jobs, checkpoints: Vec::new(), next: None };
+        let mut round = Self { jobs, maintenance: Vec::new(), is_last: false, next: None };
         if let Some(command) = first {
             round.add(command);
         }
@@ -132,9 +134,10 @@ impl Round {
         {
             match command {
                 Command::Run(job) if !self.may_join(job.as_ref()) => self.next = Some(job),
-                Command::Run(_) | Command::Checkpoint(_) | Command::PollOtherProcesses => {
-                    self.add(command)
-                }
+                Command::Run(_)
+                | Command::Maintain(_)
+                | Command::PollOtherProcesses
+                | Command::Close => self.add(command),
             }
         }
         self.jobs.len() > before
@@ -149,8 +152,9 @@ impl Round {
     fn add(&mut self, command: Command) {
         match command {
             Command::Run(job) => self.jobs.push(job),
-            Command::Checkpoint(reply) => self.checkpoints.push(reply),
+            Command::Maintain(work) => self.maintenance.push(work),
             Command::PollOtherProcesses => {}
+            Command::Close => self.is_last = true,
         }
     }
 }

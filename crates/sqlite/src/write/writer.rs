@@ -24,6 +24,7 @@ use crate::connect::options::{Settings, Synchronous};
 use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
 use crate::notify::other_processes::OtherProcesses;
+use crate::threads::{Thread, Threads};
 use crate::write::flush::{Commits, Committed, Flusher};
 use crate::write::job::{Job, TypedJob, Undo, Work};
 use crate::write::round::{Ran, Round, execute};
@@ -46,21 +47,28 @@ pub(crate) struct Writer {
     commands: mpsc::Sender<Command>,
     waiting: Arc<AtomicUsize>,
     commits: Arc<Commits>,
+    threads: Arc<Threads>,
 }
+
+/// Work on the write connection outside of a transaction.
+pub(crate) type Maintenance = Box<dyn FnOnce(&Connection) + Send>;
 
 pub(crate) enum Command {
     Run(Box<dyn Job>),
-    Checkpoint(oneshot::Sender<Result<(), SqliteError>>),
+    Maintain(Maintenance),
     /// A caller started to wait: poll more often for commits of other processes.
     PollOtherProcesses,
+    /// Run what has arrived, then end the thread.
+    Close,
 }
 
 impl std::fmt::Debug for Command {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Run(_) => "Run",
-            Self::Checkpoint(_) => "Checkpoint",
+            Self::Maintain(_) => "Maintain",
             Self::PollOtherProcesses => "PollOtherProcesses",
+            Self::Close => "Close",
         })
     }
 }
@@ -83,19 +91,16 @@ impl Writer {
             waiting: Arc::clone(&waiting),
             commits: Arc::clone(&commits),
         };
-        std::thread::Builder::new()
-            .name("duroxide-write".to_owned())
-            .spawn(move || match WriterThread::open(theirs) {
-                Ok(thread) => {
-                    if opened.send(Ok(())).is_ok() {
-                        thread.serve(&inbox);
-                    }
+        let thread = Thread::start("duroxide-write", move || match WriterThread::open(theirs) {
+            Ok(thread) => {
+                if opened.send(Ok(())).is_ok() {
+                    thread.serve(inbox);
                 }
-                Err(error) => drop(opened.send(Err(error))),
-            })
-            .map_err(SqliteError::Thread)?;
+            }
+            Err(error) => drop(opened.send(Err(error))),
+        })?;
         open.await.map_err(|_| SqliteError::Closed)??;
-        Ok(Self { commands, waiting, commits })
+        Ok(Self { commands, waiting, commits, threads: Arc::new(Threads::new(vec![thread])) })
     }
 
     /// Runs `work` and returns once it is durable. It runs even if the caller drops the future.
@@ -156,11 +161,23 @@ impl Writer {
         self.commits.flushed().await;
     }
 
-    /// Copies the write-ahead log into the file.
-    pub(crate) async fn checkpoint(&self) -> Result<(), SqliteError> {
+    /// Runs `work` on the write connection, outside of a transaction. No job runs meanwhile.
+    pub(crate) async fn maintain<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, SqliteError> {
         let (reply, response) = oneshot::channel();
-        self.commands.send(Command::Checkpoint(reply)).map_err(|_| SqliteError::Closed)?;
+        let work: Maintenance = Box::new(move |conn| drop(reply.send(work(conn))));
+        self.commands.send(Command::Maintain(work)).map_err(|_| SqliteError::Closed)?;
         response.await.map_err(|_| SqliteError::Closed)?
+    }
+
+    /// Runs the jobs that wait, refuses later ones, and returns when the thread has ended and the
+    /// database is closed.
+    pub(crate) async fn close(&self) {
+        // If the thread has ended before, it is only awaited.
+        drop(self.commands.send(Command::Close));
+        self.threads.ended().await;
     }
 
     /// Wakes the thread because a caller started to wait, so that it chooses a shorter pause.
@@ -253,7 +270,6 @@ struct Opened {
 
 struct WriterThread {
     conn: Connection,
-    location: Location,
     clock: Arc<dyn Clock>,
     hub: ChangeHub,
     waiting: Arc<AtomicUsize>,
@@ -284,7 +300,6 @@ impl WriterThread {
             clock: settings.clock,
             empty_polls: 0,
             conn,
-            location,
             hub,
             waiting,
             flusher,
@@ -292,28 +307,38 @@ impl WriterThread {
         })
     }
 
-    fn serve(mut self, inbox: &mpsc::Receiver<Command>) {
+    fn serve(mut self, inbox: mpsc::Receiver<Command>) {
         let mut waiting: Vec<Box<dyn Job>> = Vec::new();
-        loop {
+        let mut is_closing = false;
+        while !is_closing || !waiting.is_empty() {
             let jobs = std::mem::take(&mut waiting);
             let first = if jobs.is_empty() {
-                match self.next(inbox) {
+                match self.next(&inbox) {
                     Ok(Some(Command::PollOtherProcesses) | None) => continue,
                     Ok(command) => command,
-                    Err(mpsc::RecvError) => return,
+                    Err(mpsc::RecvError) => break,
                 }
             } else {
                 None
             };
-            let mut round = Round::gather(jobs, first, inbox);
+            let mut round = Round::gather(jobs, first, &inbox);
+            is_closing |= round.is_last;
             if !round.jobs.is_empty() {
-                waiting.extend(self.commit(&mut round, inbox));
+                waiting.extend(self.commit(&mut round, &inbox));
+                is_closing |= round.is_last;
                 waiting.extend(round.next);
             }
-            for reply in round.checkpoints {
-                drop(reply.send(self.checkpoint()));
+            for work in round.maintenance {
+                work(&self.conn);
             }
         }
+        // Callers whose commands are left learn that they were not run.
+        drop(inbox);
+        if let Some(flusher) = self.flusher {
+            flusher.stop();
+        }
+        // Callers that wait for a change poll again and get the error.
+        self.hub.notify_all();
     }
 
     /// The next command; `None` if the pause ended first and the thread polled for other processes.
@@ -426,21 +451,6 @@ impl WriterThread {
         committed?;
         self.foreign = false;
         Ok((changes, number))
-    }
-
-    fn checkpoint(&self) -> Result<(), SqliteError> {
-        if self.location == Location::Memory {
-            return Ok(());
-        }
-        let path = connection::path_of(&self.location);
-        let blocked: i64 = self
-            .conn
-            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))
-            .map_err(|error| SqliteError::about(path, error))?;
-        if blocked == 0 {
-            return Ok(());
-        }
-        Err(SqliteError::Locked { path: path.to_owned(), source: None })
     }
 }
 

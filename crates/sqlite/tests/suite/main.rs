@@ -4,6 +4,7 @@ mod busy;
 mod capability;
 mod damaged;
 mod deletion;
+mod files;
 mod group_commit;
 mod kv;
 mod leases;

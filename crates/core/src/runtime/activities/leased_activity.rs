@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
+use super::Activities;
 use super::report::{self, Stored};
 use super::running::Registered;
-use super::{Activities, EarlierTry};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
 use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
-use crate::runtime::kind_of;
 use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::node::Node;
 use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+use crate::runtime::{kind_of, poison_text};
 
 /// What is to be run.
 #[derive(Debug, Clone)]
@@ -38,18 +38,19 @@ pub(crate) struct LeasedActivity {
     pub(super) registered: Registered,
 }
 
-/// Registers a fetched activity and renews its lease from now on. A message that is not an activity
-/// is removed, and the result is `None`.
-pub(crate) async fn claim(
+/// Registers a fetched activity and renews its lease from now on.
+///
+/// Not `async`, so that a caller can do it before it starts a task: the executor may be too busy to
+/// run the task before the lease expires.
+pub(crate) fn claim(
     activities: &Arc<Activities>,
     worker_id: String,
     fetched: FetchedWork,
-) -> Option<(LeasedActivity, Work)> {
+) -> Result<(LeasedActivity, Work), ForeignMessage> {
     let work = match Work::of(fetched.item) {
         Ok(work) => work,
         Err(message) => {
-            remove_foreign(&activities.node, &fetched.lock_token, &message).await;
-            return None;
+            return Err(ForeignMessage { lock_token: fetched.lock_token, message });
         }
     };
     let registered = activities.running.register(work.id.clone(), fetched.lock_token.clone());
@@ -57,6 +58,7 @@ pub(crate) async fn claim(
         leased: Leased::Activity,
         token: fetched.lock_token.clone(),
         length: activities.node.options.worker_lock_timeout,
+        since: fetched.leased_at,
         // A lost lease and a cancellation have the same effect: the result is unwanted.
         lost: registered.unwanted.clone(),
         doubtful: registered.doubtful,
@@ -70,18 +72,26 @@ pub(crate) async fn claim(
         progress: fetched.progress,
         registered,
     };
-    Some((leased, work))
+    Ok((leased, work))
 }
 
-/// Removes a message that cannot be run. The queue would otherwise redeliver it for ever.
-async fn remove_foreign(node: &Node, lock_token: &str, message: &WorkItem) {
-    error!(
-        target: "duroxide::runtime",
-        message = kind_of(message),
-        instance_id = message.target_instance(),
-        "the worker queue holds a message that is not an activity; removing it"
-    );
-    log_unreleased("message", node.provider.ack_work_item(lock_token, None).await);
+/// A message of the worker queue that is not an activity.
+pub(crate) struct ForeignMessage {
+    lock_token: String,
+    message: Box<WorkItem>,
+}
+
+impl ForeignMessage {
+    /// Removes it. The queue would otherwise redeliver it for ever.
+    pub(crate) async fn remove(self, node: &Node) {
+        error!(
+            target: "duroxide::runtime",
+            message = kind_of(&self.message),
+            instance_id = self.message.target_instance(),
+            "the worker queue holds a message that is not an activity; removing it"
+        );
+        log_unreleased("message", node.provider.ack_work_item(&self.lock_token, None).await);
+    }
 }
 
 impl LeasedActivity {
@@ -111,7 +121,8 @@ impl LeasedActivity {
     where
         F: Future<Output = Result<(), ProviderError>>,
     {
-        let released = retry_while_leased(operation, &self.lease, call).await;
+        let length = self.node().options.worker_lock_timeout;
+        let released = retry_while_leased(operation, &self.lease, length, call).await;
         log_unreleased("activity", released);
     }
 
@@ -153,10 +164,9 @@ impl LeasedActivity {
                 activity_name: work.name.clone(),
                 activity_id: work.id.activity_id,
             },
-            message: work.as_json(),
+            message: poison_text::of_message(&work.as_message()),
         };
-        let failed = report::failed(&work, details);
-        if report::store(self, failed, EarlierTry::None).await == Stored::Durable {
+        if report::store(self, report::failed(&work, details)).await == Stored::Durable {
             self.node().metrics().record_activity_poison();
         }
     }
@@ -174,8 +184,8 @@ impl Work {
     }
 
     /// The message that it came from.
-    fn as_json(&self) -> String {
-        let message = WorkItem::ActivityExecute {
+    fn as_message(&self) -> WorkItem {
+        WorkItem::ActivityExecute {
             instance: self.id.instance.clone(),
             execution_id: self.id.execution_id,
             id: self.id.activity_id,
@@ -183,7 +193,6 @@ impl Work {
             input: self.input.clone(),
             session_id: self.session_id.clone(),
             tag: self.tag.clone(),
-        };
-        serde_json::to_string(&message).unwrap_or_else(|error| error.to_string())
+        }
     }
 }

@@ -16,9 +16,9 @@ mod run;
 mod running;
 mod session_count;
 
-pub(crate) use finished::{EarlierTry, FinishedActivity};
+pub(crate) use finished::FinishedActivity;
 pub(crate) use leased_activity::claim;
 pub(crate) use overdue::overdue_failure;
 pub(crate) use owner::Activities;
-pub(crate) use process::{Ended, Processed, process};
+pub(crate) use process::{Claimed, Ended, Processed, claim_for_slot, process};
 pub(crate) use session_count::Admission;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::leased_activity::{LeasedActivity, Work, claim};
+use super::leased_activity::{ForeignMessage, LeasedActivity, Work, claim};
 use super::overdue::overdue_failure;
 use super::{Activities, Admission, FinishedActivity, run};
 use crate::limits::WORK_RETURN_DELAY;
@@ -53,14 +53,37 @@ impl Ended {
     }
 }
 
+/// An activity that a slot has claimed, or what was in its place.
+pub(crate) struct Claimed {
+    claim: Result<(LeasedActivity, Work), ForeignMessage>,
+    /// The limit that was over before any worker started it.
+    overdue: Option<Duration>,
+}
+
+/// Claims a fetched activity for a slot: its lease is renewed from now on.
+pub(crate) fn claim_for_slot(
+    activities: &Arc<Activities>,
+    slot: &Slot,
+    fetched: FetchedWork,
+) -> Claimed {
+    let overdue = fetched.overdue;
+    Claimed { claim: claim(activities, activities.worker_id(slot.index), fetched), overdue }
+}
+
 /// Runs one activity in a slot. `None` if the message was not an activity.
 pub(crate) async fn process(
     activities: &Arc<Activities>,
     slot: &Slot,
-    fetched: FetchedWork,
+    claimed: Claimed,
 ) -> Option<Processed> {
-    let overdue = fetched.overdue;
-    let (leased, work) = claim(activities, activities.worker_id(slot.index), fetched).await?;
+    let overdue = claimed.overdue;
+    let (leased, work) = match claimed.claim {
+        Ok(claimed) => claimed,
+        Err(foreign) => {
+            foreign.remove(&activities.node).await;
+            return None;
+        }
+    };
     let session = work.session_id.as_deref().map(|session| activities.sessions.enter(session));
     if session.is_some() && activities.node.options.worker_node_id.is_none() {
         slot.own_session();
@@ -92,7 +115,7 @@ fn decide(leased: &LeasedActivity, work: &Work, session: Option<&Admission>) -> 
     if matches!(session, Some(Admission::OverLimit)) {
         return Decision::ReleaseSession;
     }
-    if leased.attempt_count > leased.node().attempts_max() {
+    if leased.attempt_count > leased.node().options.max_attempts {
         return Decision::Poison;
     }
     let handler = leased.node().handlers.activity(&work.name);

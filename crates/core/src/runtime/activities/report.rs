@@ -6,7 +6,7 @@ use tracing::{debug, warn};
 
 use super::leased_activity::{LeasedActivity, Work};
 use super::run::Outcome;
-use super::{EarlierTry, Ended, FinishedActivity};
+use super::{Ended, FinishedActivity};
 use crate::limits::WORK_RETURN_DELAY;
 use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
 use crate::providers::{ProviderError, ProviderErrorKind};
@@ -44,74 +44,39 @@ pub(super) enum Stored {
 }
 
 /// Removes the activity and enqueues its completion.
-pub(super) async fn store(
-    leased: &LeasedActivity,
-    completion: WorkItem,
-    earlier: EarlierTry,
-) -> Stored {
-    let mut tries = 0;
-    let stored = retry_while_leased("ack_work_item", &leased.lease, || {
-        tries += 1;
+pub(super) async fn store(leased: &LeasedActivity, completion: WorkItem) -> Stored {
+    let length = leased.node().options.worker_lock_timeout;
+    let stored = retry_while_leased("ack_work_item", &leased.lease, length, || {
         leased.node().provider.ack_work_item(&leased.lock_token, Some(completion.clone()))
     })
     .await;
     let Err(error) = stored else { return Stored::Durable };
-    match refusal(leased, &error).await {
-        // The response to an earlier try was lost, not its effect.
-        Refusal::LostLease if tries > 1 || earlier == EarlierTry::Uncertain => Stored::Durable,
-        Refusal::LostLease | Refusal::Unwanted => {
-            debug!(
-                target: "duroxide::runtime", %error,
-                "discarded the result of an unwanted activity"
-            );
-            Stored::Unwanted
-        }
-        Refusal::Gone => {
-            warn!(
-                target: "duroxide::runtime",
-                worker_id = %leased.worker_id, %error,
-                "could not store the result of an activity, and its lease is gone"
-            );
-            Stored::Failed
-        }
-        Refusal::Data => {
-            warn!(
-                target: "duroxide::runtime",
-                worker_id = %leased.worker_id, %error,
-                "could not store the result of an activity; releasing it"
-            );
-            leased.release(WORK_RETURN_DELAY, error.is_store_trouble()).await;
-            Stored::Failed
-        }
+    if is_unwanted(leased, &error).await {
+        debug!(target: "duroxide::runtime", %error, "discarded the result of an unwanted activity");
+        return Stored::Unwanted;
     }
+    warn!(
+        target: "duroxide::runtime",
+        worker_id = %leased.worker_id, %error,
+        "could not store the result of an activity; releasing it"
+    );
+    leased.release(WORK_RETURN_DELAY, false).await;
+    Stored::Failed
 }
 
-/// Why a result is not stored.
-enum Refusal {
-    /// A turn of this node cancelled the activity, or its lease is known to be lost.
-    Unwanted,
-    /// The store says that this lease is lost. A turn of another node may have cancelled the
-    /// activity without a notification to this node.
-    LostLease,
-    /// The store gave another reason, and holds the lease no more: it may have stored the result.
-    Gone,
-    /// The store refuses the result itself; the lease is held.
-    Data,
-}
-
-async fn refusal(leased: &LeasedActivity, error: &ProviderError) -> Refusal {
-    if leased.registered.unwanted.is_cancelled() {
-        return Refusal::Unwanted;
-    }
-    if error.kind == ProviderErrorKind::LostLease {
-        return Refusal::LostLease;
+/// Whether a refusal means that the lease is lost. A turn of another node may have cancelled the
+/// activity without a notification to this node.
+async fn is_unwanted(leased: &LeasedActivity, refusal: &ProviderError) -> bool {
+    if refusal.kind == ProviderErrorKind::LostLease || leased.registered.unwanted.is_cancelled() {
+        return true;
     }
     let length = leased.node().options.worker_lock_timeout;
-    let renewed = leased.node().provider.renew_work_item_lock(&leased.lock_token, length).await;
-    match renewed {
-        Err(error) if !error.is_store_trouble() => Refusal::Gone,
-        Ok(()) | Err(_) => Refusal::Data,
-    }
+    let provider = &leased.node().provider;
+    !refusal.is_retryable()
+        && provider
+            .renew_work_item_lock(&leased.lock_token, length)
+            .await
+            .is_err_and(|error| !error.is_retryable())
 }
 
 fn completed(work: &Work, result: String) -> WorkItem {

@@ -44,24 +44,27 @@ impl Pacing {
         tasks.unless_stopped(pause).await.unwrap_or(Ok(())).unwrap_or_default();
     }
 
-    /// Pauses after a failed fetch; longer after each failure.
+    /// Pauses after a failed fetch; longer after each retryable error.
     pub(super) async fn failed(&mut self, error: &ProviderError, tasks: &Tasks) {
-        self.failures = self.failures.saturating_add(1);
-        let pause = FETCH_RETRY_STEP.saturating_mul(1 << self.failures.min(16));
-        let pause = pause.min(FETCH_RETRY_MAX);
-        if error.is_store_trouble() {
+        let pause = if error.is_retryable() {
+            self.failures = self.failures.saturating_add(1);
+            let pause = FETCH_RETRY_STEP.saturating_mul(1 << self.failures.min(16));
+            let pause = pause.min(FETCH_RETRY_MAX);
             warn!(
                 target: "duroxide::runtime",
                 dispatcher = self.dispatcher, %error, ?pause,
                 "fetch failed; retrying"
             );
+            pause
         } else {
+            self.failures = 0;
             error!(
                 target: "duroxide::runtime",
-                dispatcher = self.dispatcher, %error, ?pause,
+                dispatcher = self.dispatcher, %error,
                 "fetch failed permanently; polling again"
             );
-        }
+            FETCH_RETRY_STEP
+        };
         tasks.unless_stopped(tokio::time::sleep(pause)).await;
     }
 }

@@ -4,18 +4,28 @@ use std::sync::Arc;
 
 use super::completions::Offered;
 use super::{Assignment, FastPath, Streak};
-use crate::runtime::activities::{EarlierTry, Ended, FinishedActivity, Processed, process};
+use crate::runtime::activities::{
+    Claimed, Ended, FinishedActivity, Processed, claim_for_slot, process,
+};
 use crate::runtime::slots::Slot;
+
+/// A claimed activity in its slot.
+struct InSlot {
+    slot: Slot,
+    claimed: Claimed,
+    streak: Streak,
+}
 
 impl FastPath {
     /// Runs an activity in its slot, and then those that follow from it or wait for a slot.
     pub(crate) fn start(self: &Arc<Self>, assignment: Assignment) {
         let fast_path = Arc::clone(self);
         let tasks = self.node().tasks.clone();
+        let claimed = self.claim(assignment);
         tasks.spawn_work("activity", async move {
-            let mut next = Some(assignment);
-            while let Some(assignment) = next {
-                next = fast_path.run(assignment).await;
+            let mut next = Some(claimed);
+            while let Some(claimed) = next {
+                next = fast_path.run(claimed).await.map(|next| fast_path.claim(next));
             }
             // In a task of its own: this task may have started others that stay on this thread.
             if let Some(next) = fast_path.next_prefetched(None) {
@@ -24,10 +34,17 @@ impl FastPath {
         });
     }
 
-    /// Runs one activity; returns what the same slot runs next.
-    async fn run(self: &Arc<Self>, assignment: Assignment) -> Option<Assignment> {
+    /// Renews the lease of an assigned activity from now on.
+    fn claim(&self, assignment: Assignment) -> InSlot {
         let Assignment { slot, fetched, streak } = assignment;
-        let Processed { ended, session } = process(&self.activities, &slot, fetched).await?;
+        let claimed = claim_for_slot(&self.activities, &slot, fetched);
+        InSlot { slot, claimed, streak }
+    }
+
+    /// Runs one activity; returns what the same slot runs next.
+    async fn run(self: &Arc<Self>, claimed: InSlot) -> Option<Assignment> {
+        let InSlot { slot, claimed, streak } = claimed;
+        let Processed { ended, session } = process(&self.activities, &slot, claimed).await?;
         if let Some((name, took)) = ended.as_ref().and_then(Ended::handler_time) {
             self.durations.record(name, took);
         }
@@ -60,7 +77,7 @@ impl FastPath {
             Offered::Lead(leader) => self.take_direct_turns(leader, own).await,
             Offered::Joined => self.next_prefetched(own),
             Offered::Declined(finished) => {
-                finished.enqueue(EarlierTry::None).await;
+                finished.enqueue().await;
                 self.next_prefetched(own)
             }
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 
-use super::process::process;
+use super::process::{keep, process};
 use crate::limits::ITEMS_PER_FETCH_MAX;
 use crate::providers::{ChangeScope, FetchedTurn, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
@@ -49,10 +49,12 @@ async fn dispatch(fast_path: Arc<FastPath>, slots: Slots) {
                     // None is left if the provider returns more turns than requested.
                     let slot = free.pop();
                     let fast_path = Arc::clone(&fast_path);
+                    // Not in the task: the executor may be too busy to start it in time.
+                    let lease = keep(node, &turn);
                     node.tasks.spawn_work("turn", async move {
                         let leader = fast_path.lead(&turn.item.instance);
                         let index = slot.as_ref().map_or(0, |slot| slot.index);
-                        process(&fast_path, index, turn).await;
+                        process(&fast_path, index, lease, turn).await;
                         drop(slot);
                         if let Some(leader) = leader {
                             fast_path.follow_up(leader).await;

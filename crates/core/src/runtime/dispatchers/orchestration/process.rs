@@ -18,8 +18,9 @@ use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, Provider
 use crate::runtime::fast_path::FastPath;
 use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::node::Node;
+use crate::runtime::poison_text;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::storage_retry::{log_unreleased, retry_for_ever, retry_while_leased};
+use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
 use crate::runtime::turns::{ReportContext, Turns, WarmExecution, delay_for_test};
 
 /// A turn under a lease of this node.
@@ -31,32 +32,40 @@ pub(super) struct LeasedTurn<'a> {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
-    /// Above this number of attempts, the messages are poison.
-    attempts_max: u32,
     /// The time of this turn, which all its events carry.
     pub(super) now_ms: u64,
     /// The fetched item, without messages and history.
     pub(super) item: OrchestrationItem,
     /// The last stored event of the current execution.
     pub(super) last_event_id: u64,
-    /// The messages as JSON, if they were fetched too often; else empty.
+    /// The messages as JSON, shortened, if they were fetched too often; else empty.
     pub(super) payload: String,
     pub(super) state: InstanceState,
     pub(super) batch: Batch,
 }
 
-/// Processes one fetched turn.
-pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched: FetchedTurn) {
-    let turns: &Turns = fast_path.turns();
-    let node = &turns.node;
-    let started = Instant::now();
-    let lease = node.keep(NewLease {
+/// Renews the lease of a fetched turn from now on.
+pub(super) fn keep(node: &Node, fetched: &FetchedTurn) -> Lease {
+    node.keep(NewLease {
         leased: Leased::Turn,
         token: fetched.lock_token.clone(),
         length: node.options.orchestrator_lock_timeout,
+        since: fetched.leased_at,
         lost: CancellationToken::new(),
         doubtful: false,
-    });
+    })
+}
+
+/// Processes one fetched turn.
+pub(super) async fn process(
+    fast_path: &Arc<FastPath>,
+    slot: usize,
+    lease: Lease,
+    mut fetched: FetchedTurn,
+) {
+    let turns: &Turns = fast_path.turns();
+    let node = &turns.node;
+    let started = Instant::now();
     delay_for_test(&fetched.item.instance).await;
     let (warm, history) = match recall(turns, &mut fetched).await {
         Ok(recalled) => recalled,
@@ -66,9 +75,8 @@ pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched:
     let known = warm.as_ref().map(|warm| Arc::clone(&warm.facts));
     let state = instance_state(node, &mut item, known, &history).await;
     let messages = std::mem::take(&mut item.messages);
-    let attempts_max = node.attempts_max();
-    let payload = match fetched.attempt_count > attempts_max {
-        true => serde_json::to_string(&messages).unwrap_or_else(|error| error.to_string()),
+    let payload = match fetched.attempt_count > node.options.max_attempts {
+        true => poison_text::of_messages(&messages),
         false => String::new(),
     };
     let turn = LeasedTurn {
@@ -79,7 +87,6 @@ pub(super) async fn process(fast_path: &Arc<FastPath>, slot: usize, mut fetched:
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
-        attempts_max,
         now_ms: node.provider.clock_of(&item.instance).now_ms(),
         last_event_id: history.last().map_or(fetched.history_after, |event| event.event_id),
         batch: Batch::classify(&item.instance, messages, &state),
@@ -110,10 +117,8 @@ async fn recall(
         return Ok((fits, history));
     }
     // The cache evicted the execution after the fetch had left its history out.
-    let history = retry_for_ever("read_with_execution", || {
-        turns.node.provider.read_with_execution(&item.instance, item.execution_id)
-    })
-    .await?;
+    let history =
+        turns.node.provider.read_with_execution(&item.instance, item.execution_id).await?;
     Ok((None, history))
 }
 
@@ -125,9 +130,8 @@ async fn instance_state(
     history: &[Event],
 ) -> InstanceState {
     let mut state = InstanceState::of(known, history);
-    let outcome = || node.provider.read_outcome(&item.instance);
     if item.history_error.is_some()
-        && let Ok(InstanceOutcome::Ended(_)) = retry_for_ever("read_outcome", outcome).await
+        && let Ok(InstanceOutcome::Ended(_)) = node.provider.read_outcome(&item.instance).await
     {
         state.ended = Some(Ended::Finished);
         item.history_error = None;
@@ -141,7 +145,8 @@ async fn release_unread(node: &Node, fetched: &FetchedTurn, lease: &Lease, error
         instance_id = %fetched.item.instance, %error,
         "could not read the history of a turn; releasing the turn"
     );
-    let result = retry_while_leased("abandon_orchestration_item", lease, || {
+    let length = node.options.orchestrator_lock_timeout;
+    let result = retry_while_leased("abandon_orchestration_item", lease, length, || {
         node.provider.abandon_orchestration_item(
             &fetched.lock_token,
             Some(UNUSABLE_TURN_DELAY),
@@ -165,7 +170,7 @@ impl LeasedTurn<'_> {
             batch: &self.batch,
             history_error: self.item.history_error.as_deref(),
             attempt_count: self.attempt_count,
-            attempts_max: self.attempts_max,
+            attempts_max: self.node.options.max_attempts,
             filter: &self.turns.node.filter,
         });
         match decision {
@@ -193,7 +198,8 @@ impl LeasedTurn<'_> {
 
     /// Releases the turn, hidden for `delay`. The attempt counts.
     pub(super) async fn release(self, delay: Duration) {
-        let result = retry_while_leased("abandon_orchestration_item", &self.lease, || {
+        let length = self.node.options.orchestrator_lock_timeout;
+        let result = retry_while_leased("abandon_orchestration_item", &self.lease, length, || {
             self.node.provider.abandon_orchestration_item(&self.lock_token, Some(delay), false)
         })
         .await;

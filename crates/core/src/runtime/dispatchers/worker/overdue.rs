@@ -79,8 +79,9 @@ impl Sweeper {
     async fn fail(&self, fetched: FetchedWork) {
         let limit = fetched.overdue.unwrap_or_default();
         let worker_id = self.activities.sweeper_id();
-        let Some((leased, work)) = claim(&self.activities, worker_id, fetched).await else {
-            return;
+        let (leased, work) = match claim(&self.activities, worker_id, fetched) {
+            Ok(claimed) => claimed,
+            Err(foreign) => return foreign.remove(&self.activities.node).await,
         };
         let finished = overdue_failure(leased, work, limit);
         // The turn that receives the failure may have leased activities for slots of this node.

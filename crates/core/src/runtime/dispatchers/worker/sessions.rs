@@ -12,7 +12,9 @@ use crate::runtime::options::lease_renewal_interval;
 /// Renews and removes until the node stops.
 pub(super) fn start(activities: &Arc<Activities>) {
     let kept = Arc::clone(activities);
-    activities.node.tasks.supervise("session renewal", move || keep(Arc::clone(&kept)));
+    let node = &activities.node;
+    let _on_the_thread = node.background.enter();
+    node.tasks.supervise("session renewal", move || keep(Arc::clone(&kept)));
 }
 
 async fn keep(activities: Arc<Activities>) {
@@ -45,11 +47,9 @@ async fn renew(activities: &Activities) {
     };
     let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
     let options = &node.options;
-    let renewed = node
-        .provider
-        .renew_session_lock(&owners, options.session_lock_timeout, options.session_idle_timeout)
-        .await;
-    if let Err(error) = renewed {
+    let (length, idle) = (options.session_lock_timeout, options.session_idle_timeout);
+    let renewed = node.provider.renew_session_lock(&owners, length, idle);
+    if let Err(error) = node.background.call(renewed).await {
         warn!(
             target: "duroxide::runtime", %error,
             "could not renew the sessions; retrying at the next interval"
@@ -60,7 +60,7 @@ async fn renew(activities: &Activities) {
 async fn remove_orphaned(activities: &Activities) {
     let node = &activities.node;
     let idle = node.options.session_idle_timeout;
-    match node.provider.cleanup_orphaned_sessions(idle).await {
+    match node.background.call(node.provider.cleanup_orphaned_sessions(idle)).await {
         Ok(0) => {}
         Ok(removed) => debug!(target: "duroxide::runtime", removed, "removed orphaned sessions"),
         Err(error) => {
