@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use crate::step::{Step, announce};
-use crate::{deps, gate, package, test, tidy};
+use crate::{deps, gate, linking, package, test, tidy};
 
 /// What a step of the list runs.
 enum Work {
@@ -67,6 +67,7 @@ const STEPS: &[Work] = &[
         env: &[],
     }),
     Xtask("package", package::run),
+    Xtask("linking", linking::run),
 ];
 
 /// Runs the steps in order and stops at the first that fails.

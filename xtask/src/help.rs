@@ -7,6 +7,7 @@ cargo xtask <command>
   tidy               check sizes, shapes, words and layers of the source
   deps               check licences, sources, duplicates and Rust version of the dependencies
   package            pack the published crates, then build and doc-test the unpacked archives
+  linking            resolve and build beside sqlx and with the oldest rusqlite
   ci                 everything that must pass before a change is merged, step by step
   stress [seconds]   put the bundled stores under load and print their throughput
   soak [--minutes N] [--store URL]

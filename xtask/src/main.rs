@@ -6,6 +6,7 @@ mod conformance_teeth;
 mod deps;
 mod gate;
 mod help;
+mod linking;
 mod metadata;
 mod package;
 mod postgres;
@@ -25,6 +26,7 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(),
         Some("deps") => deps::run(),
         Some("package") => package::run(),
+        Some("linking") => linking::run(),
         Some("bench") => bench::run(),
         Some("gate") => gate::run(),
         Some("stress") => stress::run(),

@@ -18,7 +18,9 @@ use crate::connect::url::{SslMode, TlsSettings};
 
 /// What makes encrypted connections.
 pub(crate) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect, PostgresError> {
-    let crypto = Arc::new(ring::default_provider());
+    // The choice is the program's, if it has made one.
+    let crypto = CryptoProvider::get_default()
+        .map_or_else(|| Arc::new(ring::default_provider()), Arc::clone);
     let refuse = |error: rustls::Error| PostgresError::Tls { reason: error.to_string() };
     let verifier = verifier(settings, &crypto)?;
     let builder = ClientConfig::builder_with_provider(crypto)

@@ -100,14 +100,12 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
     };
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)
         .map_err(named)?;
+    if mode != OpenMode::ReadOnly {
+        refuse_read_only(&connection).map_err(named)?;
+    }
     prepare(&connection, settings.busy_timeout).map_err(named)?;
     if mode == OpenMode::ReadOnly {
         return Ok(connection);
-    }
-    // SQLite falls back to reading silently when it may not write.
-    if connection.is_readonly("main").map_err(named)? {
-        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_READONLY);
-        return Err(named(rusqlite::Error::SqliteFailure(code, None)));
     }
     use_write_ahead_log(&connection, settings.busy_timeout).map_err(named)?;
     connection
@@ -121,6 +119,16 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
         ))
         .map_err(named)?;
     Ok(connection)
+}
+
+/// SQLite falls back to reading silently when it may not write.
+fn refuse_read_only(connection: &Connection) -> rusqlite::Result<()> {
+    // A lock of another process does not matter here.
+    connection.busy_timeout(Duration::ZERO)?;
+    match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
+        Err(error) if is_busy(&error) => Ok(()),
+        other => other,
+    }
 }
 
 /// SQLite only says "unable to open"; the reason can be seen beforehand.

@@ -309,8 +309,11 @@ pub(crate) fn dump(conn: &Connection) -> Result<String, JobError> {
 }
 
 fn dump_table(conn: &Connection, table: &str, out: &mut String) -> Result<(), JobError> {
-    let mut statement = conn.prepare(&format!("SELECT * FROM \"{table}\""))?;
-    let columns: Vec<String> = statement.column_names().map(ToOwned::to_owned).collect();
+    // Other programs may have tables of any name in the file.
+    let quoted = table.replace('"', "\"\"");
+    let mut statement = conn.prepare(&format!("SELECT * FROM \"{quoted}\""))?;
+    let name = |index| statement.column_name(index).map(ToOwned::to_owned);
+    let columns: Vec<String> = (0..statement.column_count()).map(name).collect::<Result<_, _>>()?;
     out.push_str(&format!("== {table} ==\n"));
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
