@@ -1,6 +1,6 @@
 //! Starting, restarting and stopping a server.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -28,7 +28,7 @@ pub struct Setup {
     pub settings: Vec<String>,
     /// Files to put into the data folder before the start: name and content.
     pub files: Vec<(String, String)>,
-    /// Replaces `pg_hba.conf`, which otherwise trusts the loopback address.
+    /// Replaces `pg_hba.conf`, which otherwise asks for the password.
     pub hba: Option<String>,
 }
 
@@ -37,6 +37,7 @@ pub struct Setup {
 pub struct Server {
     folder: PathBuf,
     port: u16,
+    password: String,
     keeper: Child,
 }
 
@@ -50,7 +51,8 @@ impl Server {
         let user = user::choose()?;
         let folder = make_folder(user.as_ref())?;
         let data = folder.join("data");
-        init(user.as_ref(), &programs, &data)?;
+        let password = random_password()?;
+        init(user.as_ref(), &programs, &data, &password)?;
         put_files(user.as_ref(), &data, setup)?;
         let port = free_port()?;
         let mut command = Command::new(programs.join("postgres"));
@@ -59,14 +61,14 @@ impl Server {
             command.arg("-c").arg(setting);
         }
         let keeper = keeper::start(user.as_ref(), &folder, &command)?;
-        let server = Self { folder, port, keeper };
+        let server = Self { folder, port, password, keeper };
         server.wait_until_up()?;
         Ok(server)
     }
 
     /// Where to connect to.
     pub fn url(&self) -> String {
-        format!("postgres://{ROLE}@127.0.0.1:{}/postgres", self.port)
+        format!("postgres://{ROLE}:{}@127.0.0.1:{}/postgres", self.password, self.port)
     }
 
     /// The port on the loopback address.
@@ -198,11 +200,24 @@ fn make_folder(user: Option<&User>) -> Result<PathBuf, String> {
     Ok(folder)
 }
 
-fn init(user: Option<&User>, programs: &Path, data: &Path) -> Result<(), String> {
+/// Other users of the machine reach the port too, so that the server asks for a password.
+fn random_password() -> Result<String, String> {
+    let mut bytes = [0_u8; 16];
+    std::fs::File::open("/dev/urandom")
+        .and_then(|mut random| random.read_exact(&mut bytes))
+        .map_err(|error| format!("there is no password: {error}"))?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn init(user: Option<&User>, programs: &Path, data: &Path, password: &str) -> Result<(), String> {
+    let file = data.with_file_name("password");
+    put_file(user, &file, password)?;
     let output = user::command(user, &programs.join("initdb"))
         .arg("-D")
         .arg(data)
-        .args(["-U", ROLE, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"])
+        .arg("--pwfile")
+        .arg(&file)
+        .args(["-U", ROLE, "-A", "password", "-E", "UTF8", "--locale=C", "--no-sync"])
         .current_dir(data.parent().unwrap_or(Path::new("/")))
         .stdin(Stdio::null())
         .output()
@@ -214,19 +229,26 @@ fn init(user: Option<&User>, programs: &Path, data: &Path) -> Result<(), String>
 }
 
 fn put_files(user: Option<&User>, data: &Path, setup: &Setup) -> Result<(), String> {
-    use std::os::unix::fs::PermissionsExt;
     let hba = setup.hba.iter().map(|text| ("pg_hba.conf".to_owned(), text.clone()));
     for (name, content) in setup.files.iter().cloned().chain(hba) {
-        let path = data.join(name);
-        let refuse = |error| format!("{} cannot be written: {error}", path.display());
-        std::fs::write(&path, content).map_err(refuse)?;
-        // The server refuses a key that others may read.
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(refuse)?;
-        if let Some(user) = user {
-            user.own(&path)?;
-        }
+        put_file(user, &data.join(name), &content)?;
     }
     Ok(())
+}
+
+/// Writes a file that only the server reads; it refuses a key that others may read.
+fn put_file(user: Option<&User>, path: &Path, content: &str) -> Result<(), String> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let refuse = |error| format!("{} cannot be written: {error}", path.display());
+    let mut options = std::fs::OpenOptions::new();
+    // The server has made some of them already.
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let mut file = options.open(path).map_err(refuse)?;
+    file.write_all(content.as_bytes()).map_err(refuse)?;
+    match user {
+        Some(user) => user.own(path),
+        None => Ok(()),
+    }
 }
 
 fn free_port() -> Result<u16, String> {

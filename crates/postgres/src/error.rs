@@ -1,11 +1,14 @@
 //! Errors of this crate, and what they mean for the storage contract.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use deadpool_postgres::{PoolError, TimeoutType};
+use deadpool::managed::{PoolError, TimeoutType};
 use duroxide_core::providers::kit::RowError;
 use duroxide_core::providers::{ProviderError, ProviderErrorKind};
 use tokio_postgres::error::SqlState;
+
+use crate::connect::dial::ConnectError;
 
 /// A database could not be reached, migrated or used.
 #[derive(Debug, thiserror::Error)]
@@ -109,14 +112,26 @@ impl From<tokio_postgres::Error> for PostgresError {
     }
 }
 
-impl From<PoolError> for PostgresError {
-    fn from(error: PoolError) -> Self {
+impl From<PoolError<ConnectError>> for PostgresError {
+    fn from(error: PoolError<ConnectError>) -> Self {
         let reason = if let PoolError::Backend(error) = &error {
-            describe(error)
+            error.to_string()
         } else {
             error.to_string()
         };
         Self::CannotConnect { reason, source: Some(error.into()) }
+    }
+}
+
+impl From<ConnectError> for PostgresError {
+    fn from(error: ConnectError) -> Self {
+        Self::CannotConnect { reason: error.to_string(), source: Some(error.into()) }
+    }
+}
+
+impl From<JobError> for PostgresError {
+    fn from(error: JobError) -> Self {
+        Self::Storage { reason: error.to_string(), source: Some(error.into()) }
     }
 }
 
@@ -178,6 +193,31 @@ impl JobError {
         Self::Failed(Failure::new(ProviderErrorKind::Unavailable, message))
     }
 
+    /// The server sent nothing for this long: the call may have run or not.
+    pub(crate) fn no_response(within: Duration) -> Self {
+        let message = format!("No response within {within:?}; the connection was given up");
+        Self::Uncertain(Failure::new(ProviderErrorKind::Unavailable, message))
+    }
+
+    /// Adds which server it was.
+    pub(crate) fn at(self, server: &str) -> Self {
+        let add = |failure: Failure| Failure {
+            message: format!("{} (server {server})", failure.message),
+            ..failure
+        };
+        match self {
+            Self::Failed(failure) => Self::Failed(add(failure)),
+            Self::Unavailable(failure) => Self::Unavailable(add(failure)),
+            Self::Uncertain(failure) => Self::Uncertain(add(failure)),
+            other @ (Self::Row(_) | Self::Refused(..) | Self::Broken(_)) => other,
+        }
+    }
+
+    /// The call changes nothing even if it ran, so that it may be repeated.
+    pub(crate) fn without_effect(self) -> Self {
+        if let Self::Uncertain(failure) = self { Self::Unavailable(failure) } else { self }
+    }
+
     /// The error of the contract, for the operation that failed.
     pub(crate) fn during(&self, operation: &'static str) -> ProviderError {
         match self {
@@ -213,14 +253,14 @@ impl JobError {
     }
 }
 
-impl From<PoolError> for JobError {
-    fn from(error: PoolError) -> Self {
+impl From<PoolError<ConnectError>> for JobError {
+    fn from(error: PoolError<ConnectError>) -> Self {
         use ProviderErrorKind as Kind;
         match error {
             PoolError::Backend(error) => Self::Unavailable(Failure {
                 kind: Kind::Unavailable,
-                message: format!("Database unreachable: {}", describe(&error)),
-                source: Some(Arc::new(error)),
+                message: format!("Database unreachable: {error}"),
+                source: error.last,
             }),
             PoolError::Timeout(TimeoutType::Wait) => Self::Unavailable(Failure::new(
                 Kind::Busy,

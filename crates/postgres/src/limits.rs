@@ -36,11 +36,20 @@ pub(crate) const CONNECTIONS: usize = 8;
 /// How long a call waits for a free connection before it reports that there is none.
 pub(crate) const POOL_WAIT: Duration = Duration::from_secs(10);
 
-/// How long to try to reach the server before a call fails.
+/// How long to try one address of the server before the next one, or before a call fails.
 pub(crate) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The server cancels a statement that takes longer: something is wrong.
 pub(crate) const STATEMENT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How much longer than the statement timeout a call waits for its response, at least and at most:
+/// the server and the network need some time to report the timeout.
+pub(crate) const RESPONSE_SLACK_MIN: Duration = Duration::from_secs(2);
+pub(crate) const RESPONSE_SLACK_MAX: Duration = Duration::from_secs(5);
+
+/// Migrations may rewrite large tables, so that they have no statement timeout. A node gives up
+/// when the server has not responded for this long.
+pub(crate) const MIGRATION_MAX: Duration = Duration::from_secs(3600);
 
 /// The server ends a transaction that waits this long for its next statement: the node was paused
 /// or cut off in the middle of a commit, and other nodes wait for its locks. A live node sends a
@@ -70,10 +79,10 @@ pub(crate) const LISTEN_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) const SAFETY_POLL: Duration = Duration::from_secs(10);
 
 /// How often a node notifies the others that it is alive.
-pub(crate) const HELLO_INTERVAL: Duration = Duration::from_secs(20);
+pub(crate) const GREETING_INTERVAL: Duration = Duration::from_secs(20);
 
 /// How long a silent node counts as alive: two greetings may be lost.
-pub(crate) const HELLO_LASTS: Duration = Duration::from_secs(70);
+pub(crate) const GREETING_LASTS: Duration = Duration::from_secs(70);
 
 /// How long a node gathers steps of instances before it notifies others. It sends ends of instances
 /// and new work at once.

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::Object;
 use duroxide_core::clock::Clock;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::clock::DatabaseClock;
-use crate::connect::connection::{self, Connections, Params};
+use crate::connect::connection::{Connections, Params, PooledSession};
 use crate::connect::options::Settings;
 use crate::error::JobError;
 use crate::fast_path::switch::FastPath;
@@ -65,7 +64,7 @@ impl Store {
     }
 
     /// A connection for fetches and reads.
-    pub(crate) async fn client(&self) -> Result<Object, JobError> {
+    pub(crate) async fn session(&self) -> Result<PooledSession, JobError> {
         Ok(self.connections.pool.get().await?)
     }
 
@@ -130,8 +129,7 @@ impl Store {
     }
 
     async fn query_once(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let client = self.client().await?;
-        connection::query(&client, sql, params).await
+        self.session().await?.query(sql, params).await
     }
 }
 
@@ -142,14 +140,22 @@ pub(crate) struct Attempts {
     locked: u32,
     /// Until then, a locked row does not count as a failure: its holder ends sooner or later.
     patient_until: Instant,
+    /// After this there is no other attempt.
+    until: Instant,
 }
 
 impl Attempts {
-    /// No attempt so far.
+    /// No attempt so far. A call that got no response is repeated once, in case only its connection
+    /// was stuck; after a second one the server is.
     pub(crate) fn new(settings: &Settings) -> Self {
         let now = Instant::now();
-        let patient_until = now.checked_add(settings.statement_timeout).unwrap_or(now);
-        Self { failed: 0, locked: 0, patient_until }
+        let after = |wait| now.checked_add(wait).unwrap_or(now);
+        Self {
+            failed: 0,
+            locked: 0,
+            patient_until: after(settings.statement_timeout),
+            until: after(settings.response_within().saturating_mul(2)),
+        }
     }
 
     /// Waits before the next attempt, or returns the error after the last one.
@@ -162,7 +168,7 @@ impl Attempts {
             self.failed += 1;
             pause(self.failed, limits::RETRY_PAUSE)
         };
-        if self.failed >= limits::ATTEMPTS_MAX {
+        if self.failed >= limits::ATTEMPTS_MAX || Instant::now() >= self.until {
             return Err(error);
         }
         tracing::debug!(

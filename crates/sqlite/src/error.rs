@@ -14,7 +14,7 @@ pub enum SqliteError {
     /// The URL is invalid.
     #[error("cannot use database url '{url}': {reason}")]
     InvalidUrl {
-        /// The URL as the caller passed it.
+        /// The URL, without what may be secret.
         url: String,
         /// What is wrong with it.
         reason: String,

@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::Object;
 use duroxide_core::providers::CommittedTurn;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::commit::columns::Columns;
 use crate::commit::encoded::{EncodedCommit, StoredInstance};
-use crate::connect::connection;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fast_path::step::COMMIT_STEP;
 use crate::notify::after_commit;
@@ -24,11 +23,11 @@ pub(crate) type Committed = Result<(Option<CommittedTurn>, Changes), JobError>;
 /// Commits turns in one call. `Err` means that none was committed. Without turns it warms up.
 pub(crate) async fn commit_turns(
     store: &Store,
-    client: &Object,
+    session: &Session,
     commits: &[&EncodedCommit],
 ) -> Result<Vec<Committed>, JobError> {
     if let Some(step) = store.fast_path.step(commits) {
-        return Ok(vec![step.store(store, client).await?]);
+        return Ok(vec![step.store(store, session).await?]);
     }
     let columns = Columns::of(commits);
     let now = store.now();
@@ -48,7 +47,7 @@ pub(crate) async fn commit_turns(
         ("p_nameless", &nameless),
         ("p_executions", &executions),
     ]);
-    let rows = connection::call(client, &store.schema, COMMIT_TURNS, &arguments).await?;
+    let rows = session.call(&store.schema, COMMIT_TURNS, &arguments).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("commit_turns returned no row".to_owned()));
     };

@@ -1,19 +1,17 @@
 //! Connections: one pool for fetches and reads, one for commits, and one connection that listens.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use deadpool_postgres::{
-    Manager, ManagerConfig, Object, Pool, QueueMode, RecyclingMethod, Runtime,
-};
+use deadpool::Runtime;
+use deadpool::managed::{self, Manager, Metrics, QueueMode, RecycleError, RecycleResult};
 use tokio_postgres::types::ToSql;
-use tokio_postgres::{NoTls, Row};
 
+use crate::connect::dial::{ConnectError, Dialer};
 use crate::connect::options::Settings;
+use crate::connect::session::Session;
 use crate::connect::tls;
-use crate::connect::url::{Location, SslMode};
-use crate::error::JobError;
-use crate::schema::call::{Argument, Call};
-use crate::schema::namespace::Schema;
+use crate::connect::url::Location;
 use crate::{PostgresError, limits};
 
 /// The oldest server that supports everything this crate uses.
@@ -22,10 +20,16 @@ const SERVER_VERSION_MIN: i32 = 130_000;
 /// The parameters of a statement.
 pub(crate) type Params<'a> = &'a [&'a (dyn ToSql + Sync)];
 
+/// Sessions that are used by one call at a time.
+pub(crate) type Pool = managed::Pool<Sessions>;
+
+/// A session that returns to its pool.
+pub(crate) type PooledSession = managed::Object<Sessions>;
+
 /// Makes connections.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    location: Location,
+    pub(crate) dialer: Arc<Dialer>,
     /// For fetches, reads and changes outside of group commit.
     pub(crate) pool: Pool,
     /// For commits, so that they never wait for reads.
@@ -38,9 +42,6 @@ impl Connections {
     /// Creates the pools; connects nothing yet.
     pub(crate) fn new(mut location: Location, settings: &Settings) -> Result<Self, PostgresError> {
         let config = &mut location.config;
-        if config.get_connect_timeout().is_none() {
-            config.connect_timeout(limits::CONNECT_TIMEOUT);
-        }
         if config.get_application_name().is_none() {
             config.application_name("duroxide");
         }
@@ -50,21 +51,42 @@ impl Connections {
         config.ssl_mode(tls::driver_mode(location.tls.mode));
         let options = options(config.get_options().unwrap_or_default(), settings);
         config.options(options);
-        let pool = make_pool(&location, settings, settings.connections)?;
-        let writers = make_pool(&location, settings, settings.writers)?;
-        let single_writers = make_pool(&location, settings, limits::SINGLE_WRITERS)?;
-        Ok(Self { location, pool, writers, single_writers })
+        let dialer = Arc::new(Dialer::new(&location)?);
+        let pool = make_pool(&dialer, settings, settings.connections)?;
+        let writers = make_pool(&dialer, settings, settings.writers)?;
+        let single_writers = make_pool(&dialer, settings, limits::SINGLE_WRITERS)?;
+        Ok(Self { dialer, pool, writers, single_writers })
     }
 
     /// Closes idle connections now and the others when they are returned; makes no new ones.
     pub(crate) fn close(&self) {
         self.pool.close();
         self.writers.close();
+        self.single_writers.close();
+    }
+}
+
+/// Opens sessions for a pool.
+#[derive(Debug)]
+pub(crate) struct Sessions {
+    dialer: Arc<Dialer>,
+    response_within: Duration,
+}
+
+impl Manager for Sessions {
+    type Type = Session;
+    type Error = ConnectError;
+
+    async fn create(&self) -> Result<Session, ConnectError> {
+        let connected = self.dialer.dial().await?;
+        Ok(Session::new(connected, Arc::clone(&self.dialer), self.response_within))
     }
 
-    /// How the server is reached.
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
+    async fn recycle(&self, session: &mut Session, _: &Metrics) -> RecycleResult<ConnectError> {
+        match session.is_usable() {
+            true => Ok(()),
+            false => Err(RecycleError::message("the connection was given up")),
+        }
     }
 }
 
@@ -82,45 +104,21 @@ fn options(of_url: &str, settings: &Settings) -> String {
     )
 }
 
-fn make_pool(location: &Location, settings: &Settings, size: usize) -> Result<Pool, PostgresError> {
-    let manager_config = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-    let config = location.config.clone();
-    let manager = if location.tls.mode == SslMode::Disable {
-        Manager::from_config(config, NoTls, manager_config)
-    } else {
-        Manager::from_config(config, tls::connector(&location.tls)?, manager_config)
-    };
-    Pool::builder(manager)
+fn make_pool(
+    dialer: &Arc<Dialer>,
+    settings: &Settings,
+    size: usize,
+) -> Result<Pool, PostgresError> {
+    let sessions =
+        Sessions { dialer: Arc::clone(dialer), response_within: settings.response_within() };
+    Pool::builder(sessions)
         .max_size(size)
         // The connection that was used last has its plans cached.
         .queue_mode(QueueMode::Lifo)
         .wait_timeout(Some(settings.pool_wait))
-        .create_timeout(Some(limits::CONNECT_TIMEOUT))
-        .recycle_timeout(Some(limits::CONNECT_TIMEOUT))
         .runtime(Runtime::Tokio1)
         .build()
         .map_err(|error| PostgresError::cannot_connect(error.to_string()))
-}
-
-/// Runs a prepared statement.
-pub(crate) async fn query(
-    client: &Object,
-    sql: &str,
-    params: Params<'_>,
-) -> Result<Vec<Row>, JobError> {
-    let statement = client.prepare_cached(sql).await?;
-    Ok(client.query(&statement, params).await?)
-}
-
-/// Calls a function of this build.
-pub(crate) async fn call(
-    client: &Object,
-    schema: &Schema,
-    function: &'static str,
-    arguments: &[Argument<'_>],
-) -> Result<Vec<Row>, JobError> {
-    let call = Call::new(schema, function, arguments)?;
-    query(client, &call.sql, &call.values).await
 }
 
 /// Refuses a server that lacks a requirement.

@@ -1,7 +1,10 @@
 //! How the database is reached: URL, settings, TLS and connections.
 
 pub(crate) mod connection;
+pub(crate) mod dial;
 pub(crate) mod open;
 pub(crate) mod options;
+pub(crate) mod parameters;
+pub(crate) mod session;
 pub(crate) mod tls;
 pub(crate) mod url;

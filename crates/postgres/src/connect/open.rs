@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_postgres::Row;
 use uuid::Uuid;
 
 use crate::clock::DatabaseClock;
 use crate::connect::connection::{self, Connections};
 use crate::connect::options::{Migrations, Settings};
+use crate::connect::session::Session;
 use crate::connect::url::Location;
+use crate::error::JobError;
 use crate::fast_path::switch::FastPath;
 use crate::fast_path::warm_up;
 use crate::fetch::empty_poll::EmptyPoll;
@@ -21,7 +25,7 @@ use crate::schema::namespace::Schema;
 use crate::schema::number::from_db;
 use crate::store::Store;
 use crate::write::writer::Writer;
-use crate::{PostgresError, PostgresProvider};
+use crate::{PostgresError, PostgresProvider, limits};
 
 /// Tasks that stop with the provider.
 #[derive(Debug)]
@@ -39,6 +43,32 @@ impl Drop for Background {
     }
 }
 
+const SERVER_SQL: &str = "SELECT current_setting('server_version_num')::INTEGER AS version,
+     current_setting('server_encoding') AS encoding";
+
+fn only_row(mut rows: Vec<Row>) -> Result<Row, JobError> {
+    rows.pop().ok_or_else(|| JobError::Broken("the server returned no row".to_owned()))
+}
+
+async fn migrate(
+    session: &mut Session,
+    schema: &Schema,
+    migrations: Migrations,
+) -> Result<(), PostgresError> {
+    let server = session.server();
+    let client = session.client_mut();
+    let migrated = async {
+        match migrations {
+            Migrations::Run => migrations::run(client, schema).await,
+            Migrations::Verify => migrations::check(client, schema).await,
+        }
+    };
+    match timeout(limits::MIGRATION_MAX, migrated).await {
+        Ok(migrated) => migrated,
+        Err(_) => Err(JobError::no_response(limits::MIGRATION_MAX).at(&server).into()),
+    }
+}
+
 impl PostgresProvider {
     pub(crate) async fn open(
         location: Location,
@@ -46,21 +76,13 @@ impl PostgresProvider {
     ) -> Result<Self, PostgresError> {
         let schema = Schema::new(&settings.schema)?;
         let connections = Connections::new(location, &settings)?;
-        let mut client = connections.pool.get().await?;
-        let row = client
-            .query_one(
-                "SELECT current_setting('server_version_num')::INTEGER AS version,
-                     current_setting('server_encoding') AS encoding",
-                &[],
-            )
-            .await?;
+        let mut session = connections.pool.get().await?;
+        let row = only_row(session.query(SERVER_SQL, &[]).await?)?;
         connection::suitable(row.get("version"), row.get("encoding"))?;
-        match settings.migrations {
-            Migrations::Run => migrations::run(&mut client, &schema).await?,
-            Migrations::Verify => migrations::check(&client, &schema).await?,
-        }
-        let clock = client.query_one(&*schema.sql("SELECT {schema}.now_ms() AS now"), &[]).await?;
-        drop(client);
+        migrate(&mut session, &schema, settings.migrations).await?;
+        let sql = schema.sql("SELECT {schema}.now_ms() AS now");
+        let clock = only_row(session.query(&sql, &[]).await?)?;
+        drop(session);
         let fast_path = FastPath::new(settings.fast_path);
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let store = Arc::new(Store {

@@ -32,6 +32,7 @@ pub(crate) struct Settings {
     pub(crate) pool_wait: Duration,
     pub(crate) statement_timeout: Duration,
     pub(crate) safety_poll: Duration,
+    pub(crate) greeting_interval: Duration,
     pub(crate) warm_grace: Duration,
     pub(crate) ssl_mode: Option<SslMode>,
     pub(crate) fast_path: bool,
@@ -48,6 +49,7 @@ impl Default for Settings {
             pool_wait: limits::POOL_WAIT,
             statement_timeout: limits::STATEMENT_TIMEOUT,
             safety_poll: limits::SAFETY_POLL,
+            greeting_interval: limits::GREETING_INTERVAL,
             warm_grace: limits::WARM_GRACE,
             ssl_mode: None,
             fast_path: true,
@@ -55,11 +57,37 @@ impl Default for Settings {
     }
 }
 
+impl Settings {
+    /// How long a call waits for its response. The server reports a slow statement before that; a
+    /// server that is stopped or out of reach reports nothing.
+    pub(crate) fn response_within(&self) -> Duration {
+        let slack =
+            self.statement_timeout.clamp(limits::RESPONSE_SLACK_MIN, limits::RESPONSE_SLACK_MAX);
+        self.statement_timeout.saturating_add(slack)
+    }
+
+    /// How long a listener works without receiving a greeting of its own node.
+    pub(crate) fn deaf_after(&self) -> Duration {
+        self.greeting_interval + self.greeting_interval / 4
+    }
+}
+
 /// Opens a database with chosen settings.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct PostgresProviderBuilder {
     url: String,
     settings: Settings,
+}
+
+impl std::fmt::Debug for PostgresProviderBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL may hold a password, which the driver leaves out of its own form.
+        let location = url::parse(&self.url);
+        f.debug_struct("PostgresProviderBuilder")
+            .field("location", &location)
+            .field("settings", &self.settings)
+            .finish()
+    }
 }
 
 impl PostgresProviderBuilder {
@@ -116,6 +144,15 @@ impl PostgresProviderBuilder {
         self
     }
 
+    /// How often a node that has nothing else to send greets the others, at most every 20 seconds.
+    /// If it does not receive its own greeting, it replaces its listening connection.
+    #[must_use]
+    pub fn with_greeting_interval(mut self, interval: Duration) -> Self {
+        self.settings.greeting_interval =
+            interval.clamp(Duration::from_millis(1), limits::GREETING_INTERVAL);
+        self
+    }
+
     /// How long other nodes leave an instance to the node that committed its last turn and has its
     /// history in memory. Zero lets any node lease it at once.
     #[must_use]
@@ -157,6 +194,7 @@ impl PostgresProviderBuilder {
         if let Some(mode) = self.settings.ssl_mode {
             location.tls.mode = mode;
         }
+        location.tls.check()?;
         PostgresProvider::open(location, self.settings).await
     }
 }

@@ -14,7 +14,7 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::PostgresError;
-use crate::connect::url::{SslMode, TlsSettings};
+use crate::connect::url::{Root, SslMode, TlsSettings};
 
 /// What makes encrypted connections.
 pub(crate) fn connector(settings: &TlsSettings) -> Result<MakeRustlsConnect, PostgresError> {
@@ -54,8 +54,11 @@ fn verifier(
 ) -> Result<Arc<dyn ServerCertVerifier>, PostgresError> {
     let asks = match settings.mode {
         SslMode::Disable | SslMode::Prefer => None,
+        SslMode::Require | SslMode::VerifyCa if settings.root == Root::System => {
+            Some(Ask::SignatureAndName)
+        }
         // As libpq does it: a root certificate makes no sense unless it is used.
-        SslMode::Require => settings.root.as_ref().map(|_| Ask::Signature),
+        SslMode::Require => matches!(settings.root, Root::File(_)).then_some(Ask::Signature),
         SslMode::VerifyCa => Some(Ask::Signature),
         SslMode::VerifyFull => Some(Ask::SignatureAndName),
     };
@@ -63,7 +66,7 @@ fn verifier(
         return Ok(Arc::new(TakesAnyone { crypto: Arc::clone(crypto) }));
     };
     let strict = WebPkiServerVerifier::builder_with_provider(
-        Arc::new(roots(settings.root.as_deref())?),
+        Arc::new(roots(&settings.root)?),
         Arc::clone(crypto),
     )
     .build()
@@ -79,11 +82,11 @@ enum Ask {
     SignatureAndName,
 }
 
-fn roots(file: Option<&Path>) -> Result<RootCertStore, PostgresError> {
+fn roots(root: &Root) -> Result<RootCertStore, PostgresError> {
     let mut roots = RootCertStore::empty();
-    let trusted = match file {
-        Some(file) => certificates(file)?,
-        None => rustls_native_certs::load_native_certs().certs,
+    let trusted = match root {
+        Root::File(file) => certificates(file)?,
+        Root::System | Root::Unsaid => rustls_native_certs::load_native_certs().certs,
     };
     let (added, _ignored) = roots.add_parsable_certificates(trusted);
     if added == 0 {

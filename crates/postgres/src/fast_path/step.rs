@@ -4,12 +4,11 @@
 
 use std::collections::HashMap;
 
-use deadpool_postgres::Object;
 use uuid::Uuid;
 
 use crate::commit::encoded::{Direct, EncodedCommit, StoredInstance};
 use crate::commit::turn_commit::Committed;
-use crate::connect::connection;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
 use crate::limits;
@@ -45,7 +44,7 @@ impl<'a> Step<'a> {
     pub(crate) async fn store(
         &self,
         store: &Store,
-        client: &Object,
+        session: &Session,
     ) -> Result<Committed, JobError> {
         let Self { commit, direct, finished } = self;
         let (metadata, mark) = (&commit.metadata, &direct.mark);
@@ -85,7 +84,7 @@ impl<'a> Step<'a> {
             ("w_lock_for", &lease.map(|(_, lock_for)| lock_for)),
             ("w_limit", &work.and_then(|work| work.start_limit)),
         ];
-        let rows = connection::call(client, &store.schema, COMMIT_STEP, &arguments).await?;
+        let rows = session.call(&store.schema, COMMIT_STEP, &arguments).await?;
         let Some(row) = rows.first() else {
             return Err(JobError::Broken("commit_step returned no row".to_owned()));
         };
@@ -105,11 +104,11 @@ impl<'a> Step<'a> {
 }
 
 /// Runs the statements of a step on no rows.
-pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
+pub(crate) async fn warm_up(store: &Store, session: &Session) -> Result<(), JobError> {
     let sql = store.schema.sql(WARM_UP_SQL);
-    connection::query(client, &sql, &[]).await?;
+    session.query(&sql, &[]).await?;
     // The first use plans the call itself; that is quick.
-    client.prepare_cached(&store.schema.call(COMMIT_STEP)).await?;
+    session.prepare(&store.schema.call(COMMIT_STEP)).await?;
     Ok(())
 }
 

@@ -3,11 +3,11 @@
 //! The first call of a function on a connection reads the catalogue and plans every statement,
 //! which takes longer than a hundred later calls. A warm-up calls the functions without rows.
 
-use deadpool_postgres::{Object, Pool};
 use futures_util::future::{join, join_all};
 
 use crate::commit::turn_commit;
-use crate::connect::connection;
+use crate::connect::connection::{Pool, PooledSession};
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fast_path::step;
 use crate::fetch::turns;
@@ -26,8 +26,8 @@ pub(crate) async fn warm_up(store: &Store) {
         connections(&store.connections.pool, readers),
     )
     .await;
-    let writers = join_all(writers.iter().map(|client| warm_up_writer(store, client)));
-    let readers = join_all(readers.iter().map(|client| warm_up_reader(store, client)));
+    let writers = join_all(writers.iter().map(|session| warm_up_writer(store, session)));
+    let readers = join_all(readers.iter().map(|session| warm_up_reader(store, session)));
     let (writers, readers) = join(writers, readers).await;
     for error in writers.into_iter().chain(readers).filter_map(Result::err) {
         tracing::debug!(
@@ -39,21 +39,21 @@ pub(crate) async fn warm_up(store: &Store) {
 }
 
 /// Several at once, so that they are different ones.
-async fn connections(pool: &Pool, count: usize) -> Vec<Object> {
+async fn connections(pool: &Pool, count: usize) -> Vec<PooledSession> {
     let all = join_all((0..count).map(|_| pool.get())).await;
     all.into_iter().filter_map(Result::ok).collect()
 }
 
-async fn warm_up_writer(store: &Store, client: &Object) -> Result<(), JobError> {
-    turn_commit::commit_turns(store, client, &[]).await?;
-    step::warm_up(store, client).await?;
-    orchestrator_queue::insert_all(store, client, &[]).await?;
-    worker_queue::finish_all(store, client, &[]).await?;
+async fn warm_up_writer(store: &Store, session: &Session) -> Result<(), JobError> {
+    turn_commit::commit_turns(store, session, &[]).await?;
+    step::warm_up(store, session).await?;
+    orchestrator_queue::insert_all(store, session, &[]).await?;
+    worker_queue::finish_all(store, session, &[]).await?;
     Ok(())
 }
 
-async fn warm_up_reader(store: &Store, client: &Object) -> Result<(), JobError> {
-    turns::warm_up(store, client).await?;
+async fn warm_up_reader(store: &Store, session: &Session) -> Result<(), JobError> {
+    turns::warm_up(store, session).await?;
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
     let routes = Some(vec![worker_queue::route(None)]);
     let no_slots: [Argument<'_>; 5] = [
@@ -63,9 +63,9 @@ async fn warm_up_reader(store: &Store, client: &Object) -> Result<(), JobError> 
         ("s_owner", &owners),
         ("s_lock_for", &locks),
     ];
-    connection::call(client, &store.schema, worker_queue::FETCH_WORK, &no_slots).await?;
+    session.call(&store.schema, worker_queue::FETCH_WORK, &no_slots).await?;
     let no_instance: [Argument<'_>; 2] =
         [("p_instances", &vec![""]), ("p_first_wanted", &vec![true])];
-    connection::call(client, &store.schema, history::READ_OUTCOMES, &no_instance).await?;
+    session.call(&store.schema, history::READ_OUTCOMES, &no_instance).await?;
     Ok(())
 }

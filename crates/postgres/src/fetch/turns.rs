@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use deadpool_postgres::Object;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages};
 use duroxide_core::providers::{
@@ -14,7 +13,7 @@ use duroxide_core::providers::{
 use futures_util::future::try_join_all;
 use tokio_postgres::Row;
 
-use crate::connect::connection;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Release};
@@ -91,11 +90,11 @@ pub(crate) async fn fetch_turns(
 }
 
 /// Runs the statements of a fetch on no rows.
-pub(crate) async fn warm_up(store: &Store, client: &Object) -> Result<(), JobError> {
+pub(crate) async fn warm_up(store: &Store, session: &Session) -> Result<(), JobError> {
     let filter = Arc::new(FetchFilter::everything());
     let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter, known: None };
     let parameters = Parameters::of(store, &nothing);
-    connection::call(client, &store.schema, FETCH_TURNS, &parameters.arguments()).await?;
+    session.call(&store.schema, FETCH_TURNS, &parameters.arguments()).await?;
     Ok(())
 }
 

@@ -3,18 +3,18 @@
 //! A node that starts to listen asks which others exist. Each of them notifies it from then on and
 //! responds. The response means that anything may have changed before, so that nothing is lost in
 //! between.
+//!
+//! A connection can be up and deliver nothing: behind a pooler, or with a stopped backend. A node
+//! therefore expects its own greetings and replaces a connection that does not deliver them.
 
 use std::sync::Arc;
 
 use futures_util::StreamExt;
-use futures_util::stream::poll_fn;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::Instant;
-use tokio_postgres::{AsyncMessage, Client, Connection, NoTls};
+use tokio::time::{Instant, sleep_until};
+use tokio_postgres::AsyncMessage;
 
-use crate::connect::tls;
-use crate::connect::url::SslMode;
-use crate::error::describe;
+use crate::connect::dial::Connected;
+use crate::error::JobError;
 use crate::notify::payload::{self, Greeting};
 use crate::store::{Store, pause};
 use crate::{PostgresError, limits};
@@ -24,81 +24,71 @@ pub(crate) async fn listen(store: Arc<Store>) {
     let mut failed = 0;
     loop {
         let started = Instant::now();
-        let error = listen_once(&store).await;
+        if let Err(error) = listen_once(&store).await {
+            tracing::debug!(
+                target: "duroxide::providers::postgres",
+                %error,
+                "the listening connection broke; reconnecting"
+            );
+        }
         failed = if started.elapsed() > limits::RETRY_PAUSE_MAX { 1 } else { failed + 1 };
-        tracing::debug!(
-            target: "duroxide::providers::postgres",
-            %error,
-            "the listening connection broke; reconnecting"
-        );
         tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE)).await;
     }
 }
 
-async fn listen_once(store: &Store) -> PostgresError {
-    let location = store.connections.location();
-    let outcome = if location.tls.mode == SslMode::Disable {
-        match location.config.connect(NoTls).await {
-            Ok((client, connection)) => drive(store, &client, connection).await,
-            Err(error) => Err(error.into()),
-        }
-    } else {
-        match tls::connector(&location.tls) {
-            Ok(tls) => match location.config.connect(tls).await {
-                Ok((client, connection)) => drive(store, &client, connection).await,
-                Err(error) => Err(error.into()),
-            },
-            Err(error) => Err(error),
-        }
-    };
-    outcome.err().unwrap_or_else(|| PostgresError::cannot_connect("the connection ended"))
-}
-
-async fn drive<S, T>(
-    store: &Store,
-    client: &Client,
-    mut connection: Connection<S, T>,
-) -> Result<(), PostgresError>
-where
-    S: AsyncRead + AsyncWrite + Unpin,
-    T: AsyncRead + AsyncWrite + Unpin,
-{
-    let mut messages = poll_fn(move |cx| connection.poll_message(cx));
+/// Listens until the connection breaks or receives nothing any more.
+async fn listen_once(store: &Store) -> Result<(), PostgresError> {
+    let Connected { client, mut messages, server } = store.connections.dialer.dial().await?;
+    let at_server = |error| JobError::from(error).at(&server);
     let sql = format!("LISTEN {}", store.schema.channel());
     let listen = client.batch_execute(&sql);
     tokio::pin!(listen);
     let mut listening = false;
+    let deaf_after = store.settings.deaf_after();
+    let mut heard_itself_at = Instant::now();
     loop {
         tokio::select! {
             started = &mut listen, if !listening => {
-                started?;
+                started.map_err(at_server)?;
                 listening = true;
                 // Anything may have happened before this node listened.
                 store.notifier.hub.notify_all();
                 store.notifier.outbox.greet(Greeting::WhoIsThere);
             }
             message = messages.next() => match message {
-                Some(Ok(AsyncMessage::Notification(sent))) => receive(store, sent.payload()),
-                Some(Ok(_)) => {}
-                Some(Err(error)) => {
-                    tracing::debug!(
-                        target: "duroxide::providers::postgres",
-                        error = describe(&error),
-                        "the listening connection broke"
-                    );
-                    return Err(error.into());
+                Some(Ok(AsyncMessage::Notification(sent))) => {
+                    if receive(store, sent.payload()) == Sender::Itself {
+                        heard_itself_at = Instant::now();
+                    }
                 }
+                Some(Ok(_)) => {}
+                Some(Err(error)) => return Err(at_server(error).into()),
                 None => return Ok(()),
+            },
+            () = sleep_until(heard_itself_at + deaf_after) => {
+                tracing::warn!(
+                    target: "duroxide::providers::postgres",
+                    %server,
+                    "this node did not receive its own greeting within {deaf_after:?}; its \
+                     listening connection is replaced"
+                );
+                return Ok(());
             }
         }
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    Itself,
+    Another,
+}
+
 /// Wakes the waiters of this node that a change on another node concerns.
-fn receive(store: &Store, payload: &str) {
+fn receive(store: &Store, payload: &str) -> Sender {
     let received = match payload::read(store.node, payload) {
         Ok(Some(received)) => received,
-        Ok(None) => return,
+        Ok(None) => return Sender::Itself,
         Err(error) => {
             tracing::warn!(
                 target: "duroxide::providers::postgres",
@@ -107,7 +97,7 @@ fn receive(store: &Store, payload: &str) {
                 "could not read a notification; waking every waiter"
             );
             store.notifier.hub.notify_all();
-            return;
+            return Sender::Another;
         }
     };
     let mut changes = received.changes;
@@ -116,4 +106,5 @@ fn receive(store: &Store, payload: &str) {
         store.notifier.outbox.greet(Greeting::Here);
     }
     store.notifier.publish_here(&changes);
+    Sender::Another
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::TagFilter;
 use tokio::sync::Notify;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::limits;
 use crate::notify::change::Changes;
@@ -47,7 +47,7 @@ impl Outbox {
     /// Notifies other nodes of changes, if there are other nodes.
     pub(crate) fn add(&self, changes: Changes) {
         let mut inner = self.lock();
-        if inner.heard_at.is_none_or(|heard_at| heard_at.elapsed() > limits::HELLO_LASTS) {
+        if inner.heard_at.is_none_or(|heard_at| heard_at.elapsed() > limits::GREETING_LASTS) {
             return;
         }
         let only_steps = changes.is_only_steps();
@@ -120,9 +120,10 @@ impl Drop for Interest<'_> {
 pub(crate) async fn send(store: Arc<Store>) {
     let outbox = &store.notifier.outbox;
     let mut failed = 0;
+    let mut sent_at = Instant::now();
     loop {
-        let due = tokio::time::timeout(limits::HELLO_INTERVAL, outbox.wait());
-        if due.await.is_err() {
+        let greeting_at = sent_at + store.settings.greeting_interval;
+        if timeout_at(greeting_at, outbox.wait()).await.is_err() {
             outbox.greet(Greeting::StillHere);
         }
         let payloads = outbox.drain(store.node);
@@ -130,6 +131,7 @@ pub(crate) async fn send(store: Arc<Store>) {
             continue;
         }
         let channel = store.schema.channel();
+        sent_at = Instant::now();
         match store.query(NOTIFY_SQL, &[&channel, &payloads]).await {
             Ok(_) => failed = 0,
             Err(error) => {

@@ -1,11 +1,10 @@
 //! Messages for orchestrations: enqueueing.
 
-use deadpool_postgres::Object;
 use duroxide_core::providers::WorkItem;
 use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
 use uuid::Uuid;
 
-use crate::connect::connection;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fast_path::starts::PendingStart;
 use crate::notify::change::Changes;
@@ -73,7 +72,7 @@ pub(crate) struct TurnLease {
 /// Adds messages.
 pub(crate) async fn insert_all(
     store: &Store,
-    client: &Object,
+    session: &Session,
     messages: &[&DelayedMessage],
 ) -> Result<Changes, JobError> {
     let instances: Vec<&str> = messages.iter().map(|it| it.message.instance.as_str()).collect();
@@ -92,7 +91,7 @@ pub(crate) async fn insert_all(
         ("m_token", &tokens),
         ("m_lock_for", &lock_for),
     ];
-    let rows = connection::call(client, &store.schema, ENQUEUE_MESSAGES, &arguments).await?;
+    let rows = session.call(&store.schema, ENQUEUE_MESSAGES, &arguments).await?;
     if let Some(row) = rows.first() {
         store.observe_server_time(row.get("o_now"));
     }

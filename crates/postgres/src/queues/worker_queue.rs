@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use deadpool_postgres::Object;
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
     ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit,
@@ -11,7 +10,7 @@ use duroxide_core::providers::{
 use tokio_postgres::Row;
 use uuid::Uuid;
 
-use crate::connect::connection;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fetch::lease_token::WorkToken;
 use crate::fetch::turn_lock::{Extension, Release};
@@ -91,7 +90,7 @@ pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
 /// Adds activities, visible at once.
 pub(crate) async fn insert_all(
     store: &Store,
-    client: &Object,
+    session: &Session,
     work: &[&NewWork],
 ) -> Result<Changes, JobError> {
     let columns = WorkColumns::of(work.iter().copied());
@@ -104,7 +103,7 @@ pub(crate) async fn insert_all(
         ("w_route", &columns.routes),
         ("w_item", &columns.texts),
     ];
-    let rows = connection::call(client, &store.schema, ENQUEUE_WORK, &arguments).await?;
+    let rows = session.call(&store.schema, ENQUEUE_WORK, &arguments).await?;
     if let Some(row) = rows.first() {
         store.observe_server_time(row.get("o_now"));
     }
@@ -296,7 +295,7 @@ pub(crate) const COMPLETE_WORK: &str = "complete_work";
 /// Removes activities under live leases and enqueues their completions.
 pub(crate) async fn finish_all(
     store: &Store,
-    client: &Object,
+    session: &Session,
     finished: &[&Finished],
 ) -> Result<Vec<Result<Changes, JobError>>, JobError> {
     // In the order of the rows, so that two calls cannot deadlock.
@@ -331,7 +330,7 @@ pub(crate) async fn finish_all(
         ("m_item", &texts),
         ("m_kind", &kinds),
     ];
-    let rows = connection::call(client, &store.schema, COMPLETE_WORK, &arguments).await?;
+    let rows = session.call(&store.schema, COMPLETE_WORK, &arguments).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("complete_work returned no row".to_owned()));
     };

@@ -12,6 +12,7 @@ use tokio_postgres::Row;
 
 use crate::connect::connection::Params;
 use crate::error::JobError;
+use crate::schema::namespace::quoted;
 use crate::schema::number::{count_from_db, from_db, to_db};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
@@ -274,13 +275,13 @@ async fn dump(store: &Store) -> Result<String, JobError> {
     for table in tables {
         let table: String = table.get("name");
         out.push_str(&format!("== {table} ==\n"));
-        // The names of this crate need no quotes.
+        // Others may have added tables of their own.
         let sql = format!(
-            "SELECT to_json(t)::TEXT AS row FROM {}.{table} t LIMIT $1",
-            store.schema.quoted()
+            "SELECT to_json(t)::TEXT AS row FROM {}.{} t LIMIT $1",
+            store.schema.quoted(),
+            quoted(&table)
         );
-        let client = store.client().await?;
-        for row in client.query(&sql, &[&limits::DUMP_ROWS_MAX]).await? {
+        for row in store.session().await?.query(&sql, &[&limits::DUMP_ROWS_MAX]).await? {
             let text: String = row.get("row");
             out.extend(text.chars().take(limits::DUMP_TEXT_MAX));
             out.push('\n');

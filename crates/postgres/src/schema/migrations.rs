@@ -1,8 +1,7 @@
 //! Brings a schema up to date: numbered migrations make the tables, and then the functions of this
 //! build are installed. These texts are the only source of the schema.
 
-use deadpool_postgres::Object;
-use tokio_postgres::GenericClient;
+use tokio_postgres::{Client, GenericClient};
 
 use crate::PostgresError;
 use crate::schema::functions;
@@ -51,8 +50,8 @@ pub(crate) fn newest() -> i64 {
 
 /// Applies what is missing, all or nothing. Any number of nodes may do this at once. A node that
 /// finds everything applied needs no right to change the schema.
-pub(crate) async fn run(client: &mut Object, schema: &Schema) -> Result<(), PostgresError> {
-    if State::read(&***client, schema).await?.is_current() {
+pub(crate) async fn run(client: &mut Client, schema: &Schema) -> Result<(), PostgresError> {
+    if State::read(&*client, schema).await?.is_current() {
         return Ok(());
     }
     let transaction = client.transaction().await?;
@@ -63,15 +62,15 @@ pub(crate) async fn run(client: &mut Object, schema: &Schema) -> Result<(), Post
     transaction.execute(unlimited, &[]).await?;
     // Held until the transaction ends; the next node then finds everything applied.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock_key(schema)]).await?;
-    let state = State::read(&*transaction, schema).await?;
+    let state = State::read(&transaction, schema).await?;
     transaction.batch_execute(&text_after(schema, state)).await?;
     transaction.commit().await?;
     Ok(())
 }
 
 /// Refuses a schema that is not up to date, without changing it.
-pub(crate) async fn check(client: &Object, schema: &Schema) -> Result<(), PostgresError> {
-    let state = State::read(&***client, schema).await?;
+pub(crate) async fn check(client: &Client, schema: &Schema) -> Result<(), PostgresError> {
+    let state = State::read(client, schema).await?;
     let name = schema.name().to_owned();
     if state.tables < newest() {
         return Err(PostgresError::OlderSchema {

@@ -37,7 +37,7 @@ impl Schema {
         } else if name.starts_with("pg_") {
             "names that begin with 'pg_' belong to the server"
         } else {
-            let quoted = format!("\"{}\"", name.replace('"', "\"\""));
+            let quoted = quoted(name);
             return Ok(Self { name: name.to_owned(), quoted, texts: Mutex::default() });
         };
         Err(PostgresError::InvalidSchema { name: name.to_owned(), reason: reason.to_owned() })
@@ -100,6 +100,11 @@ impl Schema {
     pub(crate) fn channel(&self) -> String {
         format!("duroxide_{:016x}", self.key())
     }
+}
+
+/// A name as an identifier.
+pub(crate) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// A hash that every build computes alike, whatever compiled it.

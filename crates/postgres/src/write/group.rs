@@ -1,10 +1,10 @@
 //! Jobs that are written in one transaction.
 
-use deadpool_postgres::Object;
 use duroxide_core::providers::CommittedTurn;
 
 use crate::commit::encoded::EncodedCommit;
 use crate::commit::turn_commit;
+use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::{self, DelayedMessage};
@@ -93,7 +93,7 @@ impl<'a> Group<'a> {
     }
 
     /// Prepares first: it takes a round trip, and the statements after it would overtake it.
-    async fn prepare(&self, store: &Store, client: &Object) -> Result<(), JobError> {
+    async fn prepare(&self, store: &Store, session: &Session) -> Result<(), JobError> {
         let (_, commits) = unzip(&self.commits);
         let functions = [
             (self.commits.is_empty(), turn_commit::function(store, &commits)),
@@ -102,7 +102,7 @@ impl<'a> Group<'a> {
             (self.activities.is_empty(), worker_queue::ENQUEUE_WORK),
         ];
         for (_, function) in functions.iter().filter(|(empty, _)| !empty) {
-            client.prepare_cached(&store.schema.call(function)).await?;
+            session.prepare(&store.schema.call(function)).await?;
         }
         Ok(())
     }
@@ -111,17 +111,17 @@ impl<'a> Group<'a> {
     pub(crate) async fn write(
         &self,
         store: &Store,
-        client: &Object,
+        session: &Session,
     ) -> Result<Vec<Outcome>, JobError> {
         if self.kinds() <= 1 {
-            return self.run(store, client).await;
+            return self.run(store, session).await;
         }
-        self.prepare(store, client).await?;
+        self.prepare(store, session).await?;
         // Sends all without waiting: the whole transaction is one round trip.
         let (begun, written, committed) = tokio::join!(
-            client.batch_execute("BEGIN"),
-            self.run(store, client),
-            client.batch_execute("COMMIT"),
+            session.execute("BEGIN"),
+            self.run(store, session),
+            session.execute("COMMIT"),
         );
         begun?;
         let written = written?;
@@ -130,12 +130,12 @@ impl<'a> Group<'a> {
     }
 
     /// Runs the statements, all in flight at once.
-    async fn run(&self, store: &Store, client: &Object) -> Result<Vec<Outcome>, JobError> {
+    async fn run(&self, store: &Store, session: &Session) -> Result<Vec<Outcome>, JobError> {
         let (finished, messages, activities, commits) = tokio::join!(
-            self.write_finished(store, client),
-            self.write_messages(store, client),
-            self.write_activities(store, client),
-            self.write_commits(store, client),
+            self.write_finished(store, session),
+            self.write_messages(store, session),
+            self.write_activities(store, session),
+            self.write_commits(store, session),
         );
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
         outcomes.resize_with(self.jobs(), || Err(no_result()));
@@ -152,40 +152,40 @@ impl<'a> Group<'a> {
         self.commits.len() + self.finished.len() + self.messages.len() + self.activities.len()
     }
 
-    async fn write_finished(&self, store: &Store, client: &Object) -> Written {
+    async fn write_finished(&self, store: &Store, session: &Session) -> Written {
         if self.finished.is_empty() {
             return Ok(Vec::new());
         }
         let (places, finished) = unzip(&self.finished);
-        let outcomes = worker_queue::finish_all(store, client, &finished).await?;
+        let outcomes = worker_queue::finish_all(store, session, &finished).await?;
         let outcomes = outcomes.into_iter().map(|outcome| Ok((None, outcome?)));
         Ok(places.into_iter().zip(outcomes).collect())
     }
 
-    async fn write_messages(&self, store: &Store, client: &Object) -> Written {
+    async fn write_messages(&self, store: &Store, session: &Session) -> Written {
         if self.messages.is_empty() {
             return Ok(Vec::new());
         }
         let (places, messages) = unzip(&self.messages);
-        let changes = orchestrator_queue::insert_all(store, client, &messages).await?;
+        let changes = orchestrator_queue::insert_all(store, session, &messages).await?;
         Ok(all_good(places, &changes))
     }
 
-    async fn write_activities(&self, store: &Store, client: &Object) -> Written {
+    async fn write_activities(&self, store: &Store, session: &Session) -> Written {
         if self.activities.is_empty() {
             return Ok(Vec::new());
         }
         let (places, activities) = unzip(&self.activities);
-        let changes = worker_queue::insert_all(store, client, &activities).await?;
+        let changes = worker_queue::insert_all(store, session, &activities).await?;
         Ok(all_good(places, &changes))
     }
 
-    async fn write_commits(&self, store: &Store, client: &Object) -> Written {
+    async fn write_commits(&self, store: &Store, session: &Session) -> Written {
         if self.commits.is_empty() {
             return Ok(Vec::new());
         }
         let (places, commits) = unzip(&self.commits);
-        let outcomes = turn_commit::commit_turns(store, client, &commits).await?;
+        let outcomes = turn_commit::commit_turns(store, session, &commits).await?;
         Ok(places.into_iter().zip(outcomes).collect())
     }
 }

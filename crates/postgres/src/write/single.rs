@@ -41,9 +41,9 @@ async fn write(store: &Store, job: &mut Job, mut failed: Option<JobError>) -> Ou
 }
 
 async fn write_once(store: &Store, job: &Job) -> Result<Vec<Outcome>, JobError> {
-    let client = store.connections.single_writers.get().await?;
+    let session = store.connections.single_writers.get().await?;
     let group = Group::of(std::iter::once(&job.work));
-    let written = group.write(store, &client).await;
+    let written = group.write(store, &session).await;
     if group.has_commits() {
         // An earlier attempt may have committed at any time.
         store.notifier.turns_committed(None);

@@ -249,10 +249,10 @@ impl Lane {
         jobs: &[Job],
         writing: Writing<'_>,
     ) -> Result<Vec<Outcome>, JobError> {
-        let client = self.store.connections.writers.get().await?;
+        let session = self.store.connections.writers.get().await?;
         let changes = self.store.notifier.queue_changes();
         let group = Group::of(jobs.iter().map(|job| &job.work));
-        let written = group.write(&self.store, &client).await;
+        let written = group.write(&self.store, &session).await;
         drop(writing);
         if group.has_commits() {
             let since = Some(changes).filter(|_| written.is_ok());

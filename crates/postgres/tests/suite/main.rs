@@ -13,6 +13,8 @@ mod plans;
 mod proxy;
 mod restore;
 mod schemas;
+mod secrets;
+mod silence;
 mod starts;
 mod support;
 mod texts;

@@ -36,19 +36,23 @@ async fn connect(url: &str) -> Client {
 }
 
 /// Sets up the roles as the manual says, and the tables as the owner; the URL of a role.
-async fn with_roles(store: &Store) -> impl Fn(&str) -> String {
+async fn with_roles(store: &Store) -> impl Fn(&str) -> String + use<'_> {
     let admin = connect(&store.url).await;
     for sql in statements("Roles", store) {
         admin.batch_execute(&sql).await.unwrap();
     }
+    // A careful administrator lets only those execute functions who are named.
+    let sql = "ALTER DEFAULT PRIVILEGES FOR ROLE $_owner REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC";
+    admin.batch_execute(&sql.replace('$', &store.schema)).await.unwrap();
     let printed = PostgresProvider::schema_sql(&store.schema).unwrap();
     let sql = format!("SET ROLE {}_owner;\n{printed}", store.schema);
     admin.batch_execute(&sql).await.unwrap();
-    let (url, schema) = (store.url.clone(), store.schema.clone());
-    move |role| {
-        let (_, place) = url.split_once('@').expect("a URL with a user");
-        format!("postgres://{schema}_{role}@{place}")
+    for role in ["app", "reader"] {
+        let role = format!("{}_{role}", store.schema);
+        let sql = format!("RESET ROLE; ALTER ROLE {role} PASSWORD '{role}'");
+        admin.batch_execute(&sql).await.unwrap();
     }
+    |role| store.url_of(&format!("{}_{role}", store.schema))
 }
 
 async fn open(store: &Store, url: &str) -> PostgresProvider {

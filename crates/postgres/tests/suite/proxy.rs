@@ -8,7 +8,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// Forwards connections. On demand it forwards the next request with a given word, waits for the
 /// response and cuts the connection instead of forwarding it. Or it forwards what comes before the
-/// request and falls silent, as if the node were paused in the middle.
+/// request and falls silent, as if the node were paused in the middle. Or it forwards no response
+/// any more on connections that sent the word, and keeps them open.
 pub(crate) struct Proxy {
     port: u16,
     shared: Arc<Shared>,
@@ -20,6 +21,7 @@ struct Shared {
     lost: AtomicUsize,
     armed_to_hold: AtomicBool,
     held: AtomicUsize,
+    deaf: AtomicBool,
     /// What a request must contain to be lost or to have its response lost.
     word: &'static str,
 }
@@ -35,6 +37,7 @@ impl Proxy {
             lost: AtomicUsize::new(0),
             armed_to_hold: AtomicBool::new(false),
             held: AtomicUsize::new(0),
+            deaf: AtomicBool::new(false),
             word,
         });
         let accepting = Arc::clone(&shared);
@@ -64,6 +67,11 @@ impl Proxy {
         self.shared.armed_to_hold.store(true, Ordering::SeqCst);
     }
 
+    /// Connections that sent a fitting request receive nothing more, until this is undone.
+    pub(crate) fn deafen(&self, deaf: bool) {
+        self.shared.deaf.store(deaf, Ordering::SeqCst);
+    }
+
     pub(crate) fn requests_held(&self) -> usize {
         self.shared.held.load(Ordering::SeqCst)
     }
@@ -85,7 +93,7 @@ async fn hold(last: &[u8], mut server: TcpStream, mut client: TcpStream, shared:
 async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
     let mut server = TcpStream::connect(&shared.server).await.unwrap();
     let (mut asked, mut answered) = (vec![0; 65536], vec![0; 65536]);
-    let mut losing = false;
+    let (mut losing, mut fits) = (false, false);
     loop {
         tokio::select! {
             read = client.read(&mut asked) => {
@@ -95,6 +103,7 @@ async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
                 if let Some(word) = word && shared.armed_to_hold.swap(false, Ordering::SeqCst) {
                     return hold(&asked[..word - HEAD_BYTES], server, client, &shared).await;
                 }
+                fits |= word.is_some();
                 losing |= word.is_some() && shared.armed.swap(false, Ordering::SeqCst);
                 if server.write_all(&asked[..length]).await.is_err() {
                     return;
@@ -102,6 +111,9 @@ async fn forward(mut client: TcpStream, shared: Arc<Shared>) {
             }
             read = server.read(&mut answered) => {
                 let Ok(length @ 1..) = read else { return };
+                if fits && shared.deaf.load(Ordering::SeqCst) {
+                    continue;
+                }
                 if losing {
                     // The server has executed it; the response is lost.
                     shared.lost.fetch_add(1, Ordering::SeqCst);

@@ -111,14 +111,14 @@ async fn a_role_that_may_only_use_the_tables_can_work() {
     let role = format!("r{}", store.schema);
     let sql = store.sql().await;
     sql.run(&format!(
-        "CREATE ROLE {role} LOGIN;
+        "CREATE ROLE {role} LOGIN PASSWORD '{role}';
          GRANT USAGE ON SCHEMA $ TO {role};
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA $ TO {role};
          GRANT USAGE ON ALL SEQUENCES IN SCHEMA $ TO {role};
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA $ TO {role};"
     ))
     .await;
-    let url = store.url.replace("duroxide@", &format!("{role}@"));
+    let url = store.url_of(&role);
     let builder = PostgresProvider::builder(&url).with_schema(&store.schema);
     let node = builder.with_migrations(Migrations::Verify).open().await.unwrap();
     create(&node, "a").await;

@@ -64,6 +64,12 @@ impl Store {
         self.clock.as_ref().expect("a clock that can be moved").advance(by);
     }
 
+    /// The URL of a role whose password is its name.
+    pub(crate) fn url_of(&self, role: &str) -> String {
+        let (_, place) = self.url.split_once('@').expect("a URL with a user");
+        format!("postgres://{role}:{role}@{place}")
+    }
+
     /// A plain connection, to look and to meddle. `$` stands for the schema.
     pub(crate) async fn sql(&self) -> Sql {
         let (client, connection) = tokio_postgres::connect(&self.url, NoTls).await.unwrap();
@@ -92,6 +98,11 @@ impl Sql {
     }
 
     pub(crate) async fn count(&self, sql: &str) -> i64 {
+        let row = self.client.query_one(&sql.replace('$', &self.schema), &[]).await.unwrap();
+        row.get(0)
+    }
+
+    pub(crate) async fn text(&self, sql: &str) -> String {
         let row = self.client.query_one(&sql.replace('$', &self.schema), &[]).await.unwrap();
         row.get(0)
     }

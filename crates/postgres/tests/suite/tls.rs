@@ -38,7 +38,7 @@ impl Encrypted {
                 ("server.pem".to_owned(), certificate.pem()),
                 ("server.key".to_owned(), key.serialize_pem()),
             ],
-            hba: Some("hostssl all all 127.0.0.1/32 trust\n".to_owned()),
+            hba: Some("hostssl all all 127.0.0.1/32 password\n".to_owned()),
             ..Setup::default()
         };
         Self { server: Server::start(&setup).unwrap(), folder }
@@ -93,4 +93,30 @@ async fn a_missing_root_certificate_is_named() {
     let url = "postgres://a@127.0.0.1:1/b?sslmode=verify-full&sslrootcert=/nowhere.pem";
     let error = PostgresProvider::new(url).await.unwrap_err();
     assert!(error.to_string().contains("/nowhere.pem"), "{error}");
+}
+
+/// Opening these connected in clear text while this crate searched the URL in its own way.
+#[tokio::test]
+async fn nothing_goes_in_clear_text_if_the_url_asks_for_encryption() {
+    // A server without TLS.
+    let url = duroxide_pg_server::shared_url().unwrap();
+    let (_, place) = url.split_once('@').unwrap();
+    for url in [
+        format!("postgres://u:p?w@{place}?sslmode=require"),
+        format!("{url}?ssl%6Dode=require"),
+        format!("{url}?sslrootcert=system"),
+    ] {
+        let error = PostgresProvider::new(&url).await.unwrap_err().to_string();
+        assert!(error.contains("server does not support TLS"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_certificates_of_the_machine_are_checked_with_the_name() {
+    let unknown = Encrypted::start("127.0.0.1");
+    for mode in ["sslmode=require&", "sslmode=verify-ca&", ""] {
+        let url = format!("{}?{mode}sslrootcert=system", unknown.server.url());
+        let error = PostgresProvider::new(&url).await.unwrap_err();
+        assert!(!error.to_string().contains("does not support"), "{error}");
+    }
 }

@@ -11,7 +11,7 @@ use crate::proxy::Proxy;
 use crate::support::*;
 
 /// The address of the shared server and the same URL through a proxy.
-async fn proxied(word: &'static str) -> (Proxy, Store) {
+pub(crate) async fn proxied(word: &'static str) -> (Proxy, Store) {
     let store = Store::live();
     let after_at = store.url.rsplit('@').next().unwrap();
     let address = after_at.split('/').next().unwrap().to_owned();

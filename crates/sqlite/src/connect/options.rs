@@ -54,10 +54,20 @@ impl Default for Settings {
 }
 
 /// Opens a database with chosen settings.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SqliteProviderBuilder {
     url: String,
     settings: Settings,
+}
+
+impl std::fmt::Debug for SqliteProviderBuilder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The URL of another database may hold a password.
+        f.debug_struct("SqliteProviderBuilder")
+            .field("url", &url::printable(&self.url))
+            .field("settings", &self.settings)
+            .finish()
+    }
 }
 
 impl SqliteProviderBuilder {

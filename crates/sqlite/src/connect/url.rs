@@ -33,7 +33,7 @@ const MEMORY: &str = ":memory:";
 
 /// Parses `sqlite:path`, `sqlite://path`, a path or `:memory:`, each with an optional `?mode=`.
 pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
-    let invalid = |reason: String| SqliteError::InvalidUrl { url: url.to_owned(), reason };
+    let invalid = |reason: String| SqliteError::InvalidUrl { url: printable(url), reason };
     let (rest, is_url) = match url.strip_prefix("sqlite:") {
         Some(rest) => (rest.strip_prefix("//").unwrap_or(rest), true),
         None => (url, false),
@@ -74,6 +74,17 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
         return Err(invalid("a path cannot contain a zero byte".to_owned()));
     }
     Ok(Location::File { path: PathBuf::from(path), mode })
+}
+
+/// A URL without what may be secret: everything of another scheme, and the parameters.
+pub(crate) fn printable(url: &str) -> String {
+    if let Some((scheme, _)) = url.split_once("://").filter(|(scheme, _)| *scheme != "sqlite") {
+        return format!("{scheme}://…");
+    }
+    match url.split_once('?') {
+        Some((path, _)) => format!("{path}?…"),
+        None => url.to_owned(),
+    }
 }
 
 fn percent_decode(text: &str) -> Result<String, String> {
@@ -151,6 +162,19 @@ mod tests {
         ] {
             let error = parse(url).unwrap_err().to_string();
             assert!(error.contains(reason), "{url}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_error_repeats_no_secret() {
+        for url in [
+            "postgres://u:secret@h/d",
+            "sqlite:postgres://u:secret@h/d?sslmode=require",
+            "a.db?key=secret",
+            "sqlite:a.db?password=secret&mode=fast",
+        ] {
+            let error = parse(url).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("secret"), "{url}: {error}");
         }
     }
 }
