@@ -64,6 +64,17 @@ pub(crate) const WARM_INSTANCES_MAX: usize = 10_000;
 /// Bytes of history that these may hold together by default.
 pub(crate) const WARM_BYTES_MAX: usize = 64 * 1024 * 1024;
 
+/// The input and the results of one execution count for at most one such part of these bytes. Its
+/// code may have dropped them: a long chain of large results must not lose its place in memory.
+pub(crate) const WARM_DELIVERED_SHARE: usize = 4;
+
+/// Bytes of long histories that a node holds at once while it replays them; a longer one alone. The
+/// turns wait for each other under their leases.
+pub(crate) const HISTORY_BYTES_AT_ONCE_MAX: u64 = 128 * 1024 * 1024;
+
+/// Bytes of a decoded event besides its texts.
+pub(crate) const EVENT_BYTES: u64 = 400;
+
 /// No lease is renewed more often: a lease of zero would be renewed without pause.
 pub(crate) const LEASE_RENEWAL_INTERVAL_MIN: Duration = Duration::from_millis(1);
 
@@ -100,10 +111,26 @@ pub(crate) const FETCH_RETRY_MAX: Duration = Duration::from_secs(3);
 pub(crate) const COMMIT_RETRY_FIRST: Duration = Duration::from_millis(10);
 
 /// Longest pause before a failed commit or report is retried.
-pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_millis(160);
+pub(crate) const COMMIT_RETRY_MAX: Duration = Duration::from_secs(1);
 
 /// A commit is tried at least this often, however short its lease.
 pub(crate) const COMMIT_TRIES_MIN: u32 = 6;
+
+/// Delay of a turn that the store could not commit: turns that it can commit come first.
+pub(crate) const UNCOMMITTED_TURN_DELAY: Duration = Duration::from_millis(500);
+
+/// A node reports trouble of its store at most this often: each of its calls may fail.
+pub(crate) const TROUBLE_LOG_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Trouble that lasts this long costs leases. A single failed call is retried in less.
+pub(crate) const TROUBLE_LASTING_MIN: Duration = Duration::from_secs(1);
+
+/// A failed operation that has not been called again for this long no longer counts as failing:
+/// the longest pause between two tries is shorter.
+pub(crate) const FAILING_FOR_MAX: Duration = Duration::from_secs(5);
+
+/// After trouble, a node needs about this long to fetch everything that waited.
+pub(crate) const TROUBLE_FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
 /// How often an operation reclaims a lease that expired before the store came to it: each time for
 /// longer than before.

@@ -231,7 +231,8 @@ impl JobError {
             Self::Refused(kind, message) => {
                 ProviderError::permanent(operation, message).with_kind(*kind)
             }
-            Self::Broken(message) => ProviderError::permanent(operation, message),
+            // A defect of this crate is no reason to fail the work of its callers.
+            Self::Broken(message) => ProviderError::retryable(operation, message),
         }
     }
 
@@ -289,7 +290,6 @@ fn classify(error: tokio_postgres::Error) -> JobError {
     use ProviderErrorKind as Kind;
     let text = describe(&error);
     let state = error.code().cloned();
-    let is_lost = error.is_closed() || is_broken_connection(&error);
     let is_history = error.as_db_error().and_then(|it| it.constraint()) == Some("history_pkey");
     let source = Some(Arc::new(error));
     let failure = |kind: Kind, what: &str| Failure {
@@ -298,19 +298,22 @@ fn classify(error: tokio_postgres::Error) -> JobError {
         source: source.clone(),
     };
     let Some(state) = state else {
-        // No response from the server: the connection is gone, and the outcome is unknown.
-        return match is_lost {
-            true => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
-            false => JobError::Failed(failure(Kind::Other, "Storage error")),
+        return match is_of_values(&text) {
+            true => JobError::Failed(failure(Kind::Other, "Storage error")),
+            // No response from the server, or none that makes sense: the outcome is unknown.
+            false => JobError::Uncertain(failure(Kind::Unavailable, "Connection lost")),
         };
     };
+    // Permanent is only what the values of this very call cause. An administrator, a full disk or
+    // a defect of the server may cause everything else, and it passes: such a call is repeated.
     match state.code().get(..2) {
-        _ if state == SqlState::T_R_SERIALIZATION_FAILURE
-            || state == SqlState::T_R_DEADLOCK_DETECTED
-            || state == SqlState::LOCK_NOT_AVAILABLE =>
-        {
+        _ if state == SqlState::T_R_STATEMENT_COMPLETION_UNKNOWN => {
+            JobError::Uncertain(failure(Kind::Unavailable, "Outcome unknown"))
+        }
+        _ if state == SqlState::LOCK_NOT_AVAILABLE => {
             JobError::Unavailable(failure(Kind::Busy, "Database locked"))
         }
+        Some("40") => JobError::Unavailable(failure(Kind::Busy, "Database locked")),
         _ if state == SqlState::QUERY_CANCELED => {
             JobError::Unavailable(failure(Kind::Busy, "Statement timeout"))
         }
@@ -319,39 +322,46 @@ fn classify(error: tokio_postgres::Error) -> JobError {
         Some("53") => {
             JobError::Unavailable(failure(Kind::Unavailable, "Database out of resources"))
         }
-        // A server that has become read-only after a failover, I/O errors.
         Some("55") => JobError::Unavailable(failure(Kind::Busy, "Storage error")),
-        Some("25" | "58") => JobError::Unavailable(failure(Kind::Unavailable, "Storage error")),
         Some(OURS) => JobError::refused(Kind::LostLease, format!("Invalid lock token: {text}")),
         Some("23") if is_history => JobError::refused(
             Kind::Conflict,
             format!("Failed to append history: already stored ({text})"),
         ),
         Some("23") => JobError::Failed(failure(Kind::Conflict, "Constraint violation")),
-        Some("42") => JobError::Failed(Failure {
+        Some("22") => JobError::Failed(failure(Kind::Other, "Storage error")),
+        Some("54") => JobError::Failed(failure(Kind::TooLarge, "Storage error")),
+        Some("XX") if text.contains(TOO_LARGE_TEXT) => {
+            JobError::Failed(failure(Kind::TooLarge, "Storage error"))
+        }
+        Some("42" | "3F") => JobError::Unavailable(Failure {
             message: format!(
                 "Database does not fit, are all migrations applied and rights granted? {text}"
             ),
             ..failure(Kind::Schema, "")
         }),
-        Some("54") => JobError::Failed(failure(Kind::TooLarge, "Storage error")),
-        _ => JobError::Failed(failure(Kind::Other, "Storage error")),
+        _ => JobError::Unavailable(failure(Kind::Unavailable, "Storage error")),
     }
+}
+
+/// How the server refuses to build a value above its limit of a gigabyte. It reports an internal
+/// error, and never translates this text.
+const TOO_LARGE_TEXT: &str = "invalid memory alloc request size";
+
+/// Whether the driver could not convert the values of a call or of its response. It has no other
+/// way to say so than its text.
+fn is_of_values(text: &str) -> bool {
+    let starts = [
+        "error serializing parameter",
+        "error deserializing column",
+        "error encoding message",
+        "invalid column",
+    ];
+    starts.iter().any(|start| text.starts_with(start))
 }
 
 /// Class of the errors that the functions of this crate raise.
 const OURS: &str = "DX";
-
-fn is_broken_connection(error: &tokio_postgres::Error) -> bool {
-    let mut source = std::error::Error::source(error);
-    while let Some(inner) = source {
-        if inner.is::<std::io::Error>() {
-            return true;
-        }
-        source = inner.source();
-    }
-    false
-}
 
 /// The error with its causes: by itself it displays only "db error".
 pub(crate) fn describe(error: &tokio_postgres::Error) -> String {

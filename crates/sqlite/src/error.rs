@@ -216,7 +216,8 @@ impl JobError {
             Self::Refused(kind, message) => {
                 ProviderError::permanent(operation, message).with_kind(*kind)
             }
-            Self::Broken(message) => ProviderError::permanent(operation, message),
+            // A defect of this crate is no reason to fail the work of its callers.
+            Self::Broken(message) => ProviderError::retryable(operation, message),
         }
     }
 
@@ -262,6 +263,8 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
     let permanent = |kind: Kind, what: &str| {
         ProviderError::permanent(operation, format!("{what}: {error}")).with_kind(kind)
     };
+    // Permanent is only what the values of this very call cause. Everything else passes, if only
+    // because an administrator restores the file or makes space: such a call is repeated.
     match error {
         Error::SqliteFailure(failure, _) => match failure.code {
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => {
@@ -270,9 +273,9 @@ fn classify(operation: &'static str, error: &rusqlite::Error) -> ProviderError {
             ErrorCode::ConstraintViolation => permanent(Kind::Conflict, "Constraint violation"),
             ErrorCode::DiskFull => retryable(Kind::Unavailable, "Disk full"),
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-                permanent(Kind::Unavailable, "Database damaged, restore it from a backup")
+                retryable(Kind::Unavailable, "Database damaged, restore it from a backup")
             }
-            ErrorCode::ReadOnly => permanent(Kind::Unavailable, "Database is read-only"),
+            ErrorCode::ReadOnly => retryable(Kind::Unavailable, "Database is read-only"),
             ErrorCode::TooBig => permanent(Kind::TooLarge, "Value too large"),
             _ => retryable(Kind::Unavailable, "Storage error"),
         },
@@ -328,11 +331,19 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_retryable_and_a_damaged_file_is_not() {
-        assert!(failure(rusqlite::ffi::SQLITE_FULL).during("ack").is_retryable());
-        assert!(failure(rusqlite::ffi::SQLITE_IOERR).during("ack").is_retryable());
-        assert!(!failure(rusqlite::ffi::SQLITE_CORRUPT).during("ack").is_retryable());
-        assert!(!failure(rusqlite::ffi::SQLITE_NOTADB).during("ack").is_retryable());
-        assert!(!failure(rusqlite::ffi::SQLITE_READONLY).during("ack").is_retryable());
+    fn trouble_of_the_file_is_retryable() {
+        use rusqlite::ffi;
+        for code in [
+            ffi::SQLITE_FULL,
+            ffi::SQLITE_IOERR,
+            ffi::SQLITE_READONLY,
+            ffi::SQLITE_CORRUPT,
+            ffi::SQLITE_NOTADB,
+            ffi::SQLITE_CANTOPEN,
+            ffi::SQLITE_NOMEM,
+        ] {
+            assert!(failure(code).during("ack").is_retryable(), "{code}");
+        }
+        assert!(!failure(ffi::SQLITE_TOOBIG).during("ack").is_retryable());
     }
 }

@@ -35,6 +35,35 @@ pub(crate) const FETCH_ROUNDS_MAX: usize = 64;
 /// Turns that one fetch job leases: the history of each is read while other jobs wait.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 
+/// Messages of one turn; the others wait for the next. Their commit holds the writer up for some
+/// milliseconds.
+pub(crate) const TURN_MESSAGES_MAX: usize = 1024;
+
+/// Bytes of the messages of one turn; a larger message comes alone.
+pub(crate) const TURN_BYTES_MAX: usize = 1024 * 1024;
+
+/// A start of this size comes alone: it carries unread messages.
+pub(crate) const START_ALONE_BYTES: usize = 64 * 1024;
+
+/// Bytes that one fetch job reads, messages and histories: no further turn is leased.
+pub(crate) const FETCH_BYTES_MAX: usize = 8 * 1024 * 1024;
+
+/// Events of a history that a fetch job reads on the writer thread. Longer histories are read on
+/// the read connections.
+pub(crate) const INLINE_EVENTS_MAX: usize = 256;
+
+/// Bytes of such a history.
+pub(crate) const INLINE_BYTES_MAX: usize = 256 * 1024;
+
+/// Events of long histories for which one fetch leases turns, if its caller wants them at once.
+pub(crate) const FETCH_EVENTS_MAX: u64 = 50_000;
+
+/// Events that one read returns: other reads run between the parts of a long history.
+pub(crate) const EVENTS_PER_READ_MAX: usize = 4096;
+
+/// Bytes of these events.
+pub(crate) const BYTES_PER_READ_MAX: usize = 4 * 1024 * 1024;
+
 /// Instances that one bulk operation touches unless the caller says otherwise.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 

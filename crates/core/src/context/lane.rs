@@ -135,7 +135,8 @@ impl Lane {
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.arrivals.iter().chain(&self.skipped).map(|arrival| arrival.data.len()).sum()
+        let arrivals = self.arrivals.iter().chain(&self.skipped);
+        arrivals.map(|arrival| size_of::<Arrival>() + arrival.data.len()).sum()
     }
 }
 

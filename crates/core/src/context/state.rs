@@ -36,6 +36,8 @@ pub(crate) struct State {
     /// The execution itself is being dropped, so dropped futures are not cancellations.
     pub(crate) closing: bool,
     token_next: u64,
+    /// Bytes of the input and of all values that the code received. It may still hold them.
+    delivered_bytes: usize,
 }
 
 impl State {
@@ -55,6 +57,7 @@ impl State {
             read_subscriptions: Vec::new(),
             closing: false,
             token_next: 1,
+            delivered_bytes: 0,
         }
     }
 
@@ -118,6 +121,7 @@ impl State {
         if let (Some(streams), Some(schedule_id)) = (streams, call.schedule_id)
             && let Some(data) = streams.take(schedule_id)
         {
+            self.delivered_bytes += data.len();
             self.read_subscriptions.push(schedule_id);
             self.calls.remove(token);
             return Poll::Ready(CompletionResult::ExternalData(data));
@@ -132,6 +136,7 @@ impl State {
     /// Stores the result of a schedule. Returns the waker to call once the lock is released.
     pub(crate) fn deliver(&mut self, schedule_id: u64, result: CompletionResult) -> Option<Waker> {
         let call = self.calls.by_schedule_mut(schedule_id)?;
+        self.delivered_bytes += result_bytes(&result);
         call.result = Some(result);
         call.waker.take()
     }
@@ -203,7 +208,17 @@ impl State {
         self.calls.by_schedule_mut(schedule_id).and_then(|call| call.waker.take())
     }
 
-    /// Approximate size in memory, for the bound of the warm cache.
+    /// Counts a value that the code received.
+    pub(crate) fn count_delivered(&mut self, bytes: usize) {
+        self.delivered_bytes += bytes;
+    }
+
+    /// Bytes of all values that the code received. Some of them it has dropped.
+    pub(crate) fn delivered_bytes(&self) -> usize {
+        self.delivered_bytes
+    }
+
+    /// Approximate size in memory without what the code holds, for the bound of the warm cache.
     pub(crate) fn bytes(&self) -> usize {
         const CALL_BYTES: usize = 256;
         self.waits.bytes()
@@ -211,5 +226,17 @@ impl State {
             + self.kv.bytes()
             + self.calls.len() * CALL_BYTES
             + self.custom_status.as_ref().map_or(0, String::len)
+    }
+}
+
+/// Bytes of the text of a result.
+fn result_bytes(result: &CompletionResult) -> usize {
+    match result {
+        CompletionResult::ActivityOk(text)
+        | CompletionResult::ActivityErr(text)
+        | CompletionResult::SubOrchOk(text)
+        | CompletionResult::SubOrchErr(text)
+        | CompletionResult::ExternalData(text) => text.len(),
+        CompletionResult::TimerFired => 0,
     }
 }

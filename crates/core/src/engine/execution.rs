@@ -92,6 +92,7 @@ impl Execution {
         {
             let mut state = ctx.shared.state();
             state.custom_status = facts.custom_status;
+            state.count_delivered(facts.input.len());
             state.kv.load(setup.kv_snapshot);
         }
         Ok(Self {
@@ -270,7 +271,13 @@ impl Execution {
         self.turns
     }
 
-    /// Rough memory use, for the bound of the warm cache.
+    /// Bytes of the input and of all results, signals and messages that the code received. It may
+    /// hold them, or have dropped them.
+    pub fn delivered_bytes(&self) -> usize {
+        self.ctx.shared.state().delivered_bytes()
+    }
+
+    /// Rough memory use without what the code received, for the bound of the warm cache.
     pub fn bytes(&self) -> usize {
         let code = self.code.as_ref().map_or(0, |code| size_of_val(&**code));
         size_of::<Self>() + code + self.ledger.bytes() + self.ctx.shared.state().bytes()

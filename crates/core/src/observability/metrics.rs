@@ -4,7 +4,7 @@
 //! labels and the other is for callers without names; a caller uses one of the two. Without a
 //! recorder the facade discards all values, so install a recorder before the runtime starts.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use metrics::{counter, gauge, histogram};
 
@@ -19,6 +19,7 @@ pub struct MetricsProvider {
     orchestrator_queue_depth: AtomicU64,
     worker_queue_depth: AtomicU64,
     active_orchestrations: AtomicI64,
+    store_in_trouble: AtomicBool,
 }
 
 impl MetricsProvider {
@@ -382,6 +383,17 @@ impl MetricsProvider {
     /// The last known number of running instances.
     pub fn get_active_orchestrations(&self) -> i64 {
         self.active_orchestrations.load(Ordering::Relaxed)
+    }
+
+    /// Sets whether the store is in trouble: calls fail although their data is good.
+    pub fn set_store_in_trouble(&self, is_in_trouble: bool) {
+        self.store_in_trouble.store(is_in_trouble, Ordering::Relaxed);
+        gauge!("duroxide_store_in_trouble").set(f64::from(u8::from(is_in_trouble)));
+    }
+
+    /// Whether the store is in trouble.
+    pub fn is_store_in_trouble(&self) -> bool {
+        self.store_in_trouble.load(Ordering::Relaxed)
     }
 }
 

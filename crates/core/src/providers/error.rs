@@ -115,6 +115,23 @@ impl ProviderError {
         self.retryable
     }
 
+    /// Whether the store is in trouble, and not the data of the call at fault. Such a call is
+    /// repeated for as long as it takes; work never fails because of it.
+    pub fn is_store_trouble(&self) -> bool {
+        use ProviderErrorKind as Kind;
+        match self.kind {
+            Kind::Busy | Kind::Unavailable | Kind::Schema => true,
+            Kind::LostLease
+            | Kind::NotFound
+            | Kind::Conflict
+            | Kind::StillRunning
+            | Kind::NotRoot
+            | Kind::TooLarge
+            | Kind::Undecodable
+            | Kind::Other => self.retryable,
+        }
+    }
+
     /// The stored form.
     pub fn to_infrastructure_error(&self) -> ErrorDetails {
         ErrorDetails::Infrastructure {
@@ -174,6 +191,16 @@ mod tests {
         assert_eq!(caused.source().unwrap().to_string(), "disk on fire");
         assert_eq!(caused.clone().source().unwrap().to_string(), "disk on fire");
         assert!(plain.source().is_none());
+    }
+
+    #[test]
+    fn only_the_data_of_the_call_is_no_trouble_of_the_store() {
+        let permanent = |kind| ProviderError::permanent("ack", "no").with_kind(kind);
+        assert!(permanent(ProviderErrorKind::Schema).is_store_trouble());
+        assert!(permanent(ProviderErrorKind::Unavailable).is_store_trouble());
+        assert!(!permanent(ProviderErrorKind::Other).is_store_trouble());
+        assert!(!permanent(ProviderErrorKind::TooLarge).is_store_trouble());
+        assert!(ProviderError::retryable("ack", "later").is_store_trouble());
     }
 
     #[test]

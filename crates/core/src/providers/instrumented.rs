@@ -10,10 +10,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use tokio::time::Instant;
 
+use super::trouble::TroubleWatch;
 use super::{
     CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
     FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
+    WorkFetch,
 };
 use crate::model::{Event, SystemStats, WorkItem};
 use crate::observability::MetricsProvider;
@@ -25,15 +27,23 @@ use crate::panics;
 /// - The whole call is measured, so a fetch that waited for work includes the wait.
 /// - A call that is dropped before it returns is not measured.
 /// - A panic of the store comes back as a retryable error.
+/// - Whether the store is in trouble is kept, logged at a bounded rate, and a gauge.
 pub struct InstrumentedProvider {
     inner: Arc<dyn Provider>,
     metrics: Option<Arc<MetricsProvider>>,
+    trouble: Arc<TroubleWatch>,
 }
 
 impl InstrumentedProvider {
     /// Measures `inner`; without metrics it only forwards.
     pub fn new(inner: Arc<dyn Provider>, metrics: Option<Arc<MetricsProvider>>) -> Self {
-        Self { inner, metrics }
+        let trouble = Arc::new(TroubleWatch::new(metrics.clone()));
+        Self { inner, metrics, trouble }
+    }
+
+    /// What the calls show about the store.
+    pub(crate) fn trouble(&self) -> &Arc<TroubleWatch> {
+        &self.trouble
     }
 
     async fn measured<T>(
@@ -41,9 +51,9 @@ impl InstrumentedProvider {
         operation: &str,
         call: impl Future<Output = Result<T, ProviderError>>,
     ) -> Result<T, ProviderError> {
-        let Some(metrics) = &self.metrics else { return guarded(operation, call).await };
+        let Some(metrics) = &self.metrics else { return self.guarded(operation, call).await };
         let started = Instant::now();
-        let result = guarded(operation, call).await;
+        let result = self.guarded(operation, call).await;
         let seconds = started.elapsed().as_secs_f64();
         match &result {
             Ok(_) => metrics.record_provider_operation(operation, seconds, "success"),
@@ -54,17 +64,20 @@ impl InstrumentedProvider {
         }
         result
     }
-}
 
-/// A panic of the store is an error of the call. What the call has done before is not known, as
-/// after a lost connection, so it may be repeated.
-async fn guarded<T>(
-    operation: &str,
-    call: impl Future<Output = Result<T, ProviderError>>,
-) -> Result<T, ProviderError> {
-    let panicked =
-        |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
-    panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)))
+    /// A panic of the store is an error of the call. What the call has done before is not known, as
+    /// after a lost connection, so it may be repeated.
+    async fn guarded<T>(
+        &self,
+        operation: &str,
+        call: impl Future<Output = Result<T, ProviderError>>,
+    ) -> Result<T, ProviderError> {
+        let panicked =
+            |text| ProviderError::retryable(operation, format!("the store panicked: {text}"));
+        let result = panics::caught(call).await.unwrap_or_else(|text| Err(panicked(text)));
+        self.trouble.note(operation, &result);
+        result
+    }
 }
 
 #[async_trait]
@@ -111,7 +124,7 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        guarded(
+        self.guarded(
             "abandon_orchestration_item",
             self.inner.abandon_orchestration_item(lock_token, delay, ignore_attempt),
         )
@@ -127,7 +140,8 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
-        guarded("read_with_execution", self.inner.read_with_execution(instance, execution_id)).await
+        self.guarded("read_with_execution", self.inner.read_with_execution(instance, execution_id))
+            .await
     }
 
     async fn append_with_execution(
@@ -136,7 +150,7 @@ impl Provider for InstrumentedProvider {
         execution_id: u64,
         new_events: Vec<Event>,
     ) -> Result<(), ProviderError> {
-        guarded(
+        self.guarded(
             "append_with_execution",
             self.inner.append_with_execution(instance, execution_id, new_events),
         )
@@ -144,7 +158,7 @@ impl Provider for InstrumentedProvider {
     }
 
     async fn enqueue_for_worker(&self, item: WorkItem) -> Result<(), ProviderError> {
-        guarded("enqueue_for_worker", self.inner.enqueue_for_worker(item)).await
+        self.guarded("enqueue_for_worker", self.inner.enqueue_for_worker(item)).await
     }
 
     async fn fetch_work_item(
@@ -171,7 +185,8 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        guarded("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for)).await
+        self.guarded("renew_work_item_lock", self.inner.renew_work_item_lock(token, extend_for))
+            .await
     }
 
     async fn renew_session_lock(
@@ -198,8 +213,11 @@ impl Provider for InstrumentedProvider {
         delay: Option<Duration>,
         ignore_attempt: bool,
     ) -> Result<(), ProviderError> {
-        guarded("abandon_work_item", self.inner.abandon_work_item(token, delay, ignore_attempt))
-            .await
+        self.guarded(
+            "abandon_work_item",
+            self.inner.abandon_work_item(token, delay, ignore_attempt),
+        )
+        .await
     }
 
     async fn renew_orchestration_item_lock(
@@ -207,7 +225,7 @@ impl Provider for InstrumentedProvider {
         token: &str,
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
-        guarded(
+        self.guarded(
             "renew_orchestration_item_lock",
             self.inner.renew_orchestration_item_lock(token, extend_for),
         )
@@ -228,7 +246,7 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         last_seen_version: u64,
     ) -> Result<Option<(Option<String>, u64)>, ProviderError> {
-        guarded("get_custom_status", self.inner.get_custom_status(instance, last_seen_version))
+        self.guarded("get_custom_status", self.inner.get_custom_status(instance, last_seen_version))
             .await
     }
 
@@ -237,21 +255,21 @@ impl Provider for InstrumentedProvider {
         instance: &str,
         key: &str,
     ) -> Result<Option<String>, ProviderError> {
-        guarded("get_kv_value", self.inner.get_kv_value(instance, key)).await
+        self.guarded("get_kv_value", self.inner.get_kv_value(instance, key)).await
     }
 
     async fn get_kv_all_values(
         &self,
         instance: &str,
     ) -> Result<HashMap<String, String>, ProviderError> {
-        guarded("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
+        self.guarded("get_kv_all_values", self.inner.get_kv_all_values(instance)).await
     }
 
     async fn get_instance_stats(
         &self,
         instance: &str,
     ) -> Result<Option<SystemStats>, ProviderError> {
-        guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
+        self.guarded("get_instance_stats", self.inner.get_instance_stats(instance)).await
     }
 
     async fn fetch_orchestration_items(
@@ -260,6 +278,14 @@ impl Provider for InstrumentedProvider {
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
         let call = self.inner.fetch_orchestration_items(request);
         self.measured("fetch_orchestration_item", call).await
+    }
+
+    async fn read_turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        self.measured("read", self.inner.read_turn_state(instance, execution_id)).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
@@ -287,7 +313,7 @@ impl Provider for InstrumentedProvider {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         let call = self.inner.reclaim_orchestration_item_lock(token, extend_for);
-        guarded("reclaim_orchestration_item_lock", call).await
+        self.guarded("reclaim_orchestration_item_lock", call).await
     }
 
     async fn reclaim_work_item_lock(
@@ -296,11 +322,11 @@ impl Provider for InstrumentedProvider {
         extend_for: Duration,
     ) -> Result<(), ProviderError> {
         let call = self.inner.reclaim_work_item_lock(token, extend_for);
-        guarded("reclaim_work_item_lock", call).await
+        self.guarded("reclaim_work_item_lock", call).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
-        guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
+        self.guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }
 
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {

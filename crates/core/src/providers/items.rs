@@ -24,7 +24,8 @@ pub struct OrchestrationItem {
     pub messages: Vec<WorkItem>,
     /// Why the history cannot be read; `history` is then empty.
     pub history_error: Option<String>,
-    /// Key-value state that finished executions left behind.
+    /// Key-value state that finished executions left behind. Empty if the fetch leaves out history:
+    /// the caller has both, or reads both.
     pub kv_snapshot: HashMap<String, KvEntry>,
 }
 

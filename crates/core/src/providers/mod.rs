@@ -19,7 +19,9 @@ pub mod progress;
 mod provider;
 pub mod session;
 pub mod tag_filter;
+pub mod trouble;
 pub mod turn;
+pub mod turn_state;
 pub mod work;
 pub mod workers;
 
@@ -46,9 +48,11 @@ pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
 pub use tag_filter::TagFilter;
+pub use trouble::{StoreHealth, StoreTrouble};
 pub use turn::{
     CommittedTurn, DirectTurn, FetchedTurn, HistoryMark, KnownHistory, LeasedWork, TurnCommit,
     TurnFetch,
 };
+pub use turn_state::{DeferredHistory, TurnState};
 pub use work::{FetchedWork, OverdueFetch, ScheduledActivity, WorkFetch, WorkSlot};
 pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

@@ -13,7 +13,7 @@ use super::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderCapabilities,
     ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkerAnnouncement, defaults,
+    TurnFetch, TurnState, WorkFetch, WorkerAnnouncement, defaults, turn_state,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, SystemStats, WorkItem};
@@ -55,8 +55,10 @@ pub trait Provider: Any + Send + Sync {
     /// - One caller at a time holds an instance, until its lease expires or is released.
     /// - With a filter, only instances whose current execution fits it or has no pin; the filter is
     ///   applied before locking and before decoding.
-    /// - Every visible message of the instance is tagged with the token and its attempt count
-    ///   grows by one; the returned count is the highest.
+    /// - The turn holds the visible messages of the instance in arrival order. A provider may
+    ///   leave the last of them to the next turn, but never the one that starts an execution.
+    /// - Every message of the turn is tagged with the token and its attempt count grows by one; the
+    ///   returned count is the highest.
     /// - A history that cannot be decoded comes back as `history_error` with an empty history.
     /// - `Err` means that nothing is locked. The future may be dropped at any await.
     async fn fetch_orchestration_item(
@@ -262,6 +264,21 @@ pub trait Provider: Any + Send + Sync {
             return inner.fetch_orchestration_items(request).await;
         }
         defaults::fetch_turn(self, request).await
+    }
+
+    /// Reads what a fetch left out of a turn, although the caller does not hold it. The caller has
+    /// the lease of the instance, so nothing changes meanwhile.
+    ///
+    /// - A history that cannot be decoded comes back as `history_error` with an empty history.
+    async fn read_turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.read_turn_state(instance, execution_id).await;
+        }
+        turn_state::read(self, instance, execution_id).await
     }
 
     /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with a result that lets the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{
-    ExecutionMetadata, FetchFilter, OrchestrationItem, ScheduledActivity,
+    DeferredHistory, ExecutionMetadata, FetchFilter, OrchestrationItem, ScheduledActivity,
     ScheduledActivityIdentifier,
 };
 use crate::model::{Event, INITIAL_EXECUTION_ID, WorkItem, routing_key};
@@ -71,6 +71,9 @@ pub struct TurnFetch<'a> {
     pub filter: &'a FetchFilter,
     /// What the caller holds already.
     pub known: Option<Arc<dyn KnownHistory>>,
+    /// Whether long histories may be left to the caller, who reads them with
+    /// [`read_turn_state`](super::Provider::read_turn_state).
+    pub defers_histories: bool,
 }
 
 impl<'a> TurnFetch<'a> {
@@ -82,6 +85,7 @@ impl<'a> TurnFetch<'a> {
             poll_timeout: Duration::ZERO,
             filter: FetchFilter::unlimited(),
             known: None,
+            defers_histories: false,
         }
     }
 
@@ -112,6 +116,14 @@ impl<'a> TurnFetch<'a> {
         self.known = Some(known);
         self
     }
+
+    /// Leaves long histories to the caller: the other turns of the fetch do not wait for them, and
+    /// the caller decides how many of them it holds at once.
+    #[must_use]
+    pub fn with_deferred_histories(mut self) -> Self {
+        self.defers_histories = true;
+        self
+    }
 }
 
 impl fmt::Debug for TurnFetch<'_> {
@@ -122,6 +134,7 @@ impl fmt::Debug for TurnFetch<'_> {
             .field("poll_timeout", &self.poll_timeout)
             .field("filter", &self.filter)
             .field("known", &self.known.is_some())
+            .field("defers_histories", &self.defers_histories)
             .finish()
     }
 }
@@ -136,8 +149,13 @@ pub struct FetchedTurn {
     pub lock_token: String,
     /// Highest attempt count among the messages.
     pub attempt_count: u32,
-    /// The caller holds everything up to this event; zero when the whole history is here.
+    /// The caller holds everything up to this event, and the key-value state; zero when the whole
+    /// history is here.
     pub history_after: u64,
+    /// The history and the key-value state are not here; the caller reads them with
+    /// [`read_turn_state`](super::Provider::read_turn_state). Only if the request
+    /// [allows it](TurnFetch::with_deferred_histories).
+    pub deferred: Option<DeferredHistory>,
     /// When the lease began, if the provider says so; else it begins when the caller gets the turn.
     pub leased_at: Option<Instant>,
 }
@@ -145,7 +163,7 @@ pub struct FetchedTurn {
 impl FetchedTurn {
     /// A turn with its whole history.
     pub fn new(item: OrchestrationItem, lock_token: String, attempt_count: u32) -> Self {
-        Self { item, lock_token, attempt_count, history_after: 0, leased_at: None }
+        Self { item, lock_token, attempt_count, history_after: 0, deferred: None, leased_at: None }
     }
 
     /// When the lease began: at this time or a little later.
@@ -159,6 +177,13 @@ impl FetchedTurn {
     #[must_use]
     pub fn with_history_after(mut self, history_after: u64) -> Self {
         self.history_after = history_after;
+        self
+    }
+
+    /// The history that the caller reads for itself.
+    #[must_use]
+    pub fn with_deferred(mut self, deferred: Option<DeferredHistory>) -> Self {
+        self.deferred = deferred;
         self
     }
 }

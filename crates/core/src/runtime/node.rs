@@ -8,12 +8,15 @@ use super::handlers::Handlers;
 use super::lease::{Lease, Leases, NewLease};
 use super::tasks::Tasks;
 use crate::observability::{MetricsProvider, ObservabilityHandle};
+use crate::providers::trouble::TroubleWatch;
 use crate::providers::{DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange};
 
 /// One node: a store, the code that it can run, and its tasks and leases.
 pub(crate) struct Node {
     /// The user's provider, measured.
     pub(crate) provider: Arc<dyn Provider>,
+    /// Whether that provider is in trouble.
+    pub(crate) trouble: Arc<TroubleWatch>,
     pub(crate) handlers: Handlers,
     pub(crate) options: RuntimeOptions,
     /// What this node can run.
@@ -32,6 +35,15 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn metrics(&self) -> &MetricsProvider {
         self.observability.metrics_provider()
+    }
+
+    /// How often a message may be fetched before it is poison. While the store is in trouble,
+    /// leases are lost without any fault of the work, so that the count proves nothing.
+    pub(crate) fn attempts_max(&self) -> u32 {
+        match self.trouble.explains_lost_leases() {
+            true => u32::MAX,
+            false => self.options.max_attempts,
+        }
     }
 
     /// Renews a lease of this node until the returned value is dropped.

@@ -22,8 +22,8 @@ use super::{
 use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT};
 use crate::model::event::BUILD_VERSION;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
-use crate::providers::Provider;
 use crate::providers::instrumented::InstrumentedProvider;
+use crate::providers::{Provider, StoreHealth};
 
 /// Digits of the id of a node in logs.
 const RUNTIME_ID_DIGITS: usize = 4;
@@ -74,12 +74,14 @@ impl Runtime {
         let metrics = Arc::clone(observability.metrics_provider());
         let unique_id = Uuid::new_v4().simple().to_string();
         let clock = history_store.clock();
-        let provider: Arc<dyn Provider> =
-            Arc::new(InstrumentedProvider::new(history_store, Some(metrics)));
+        let provider = InstrumentedProvider::new(history_store, Some(metrics));
+        let trouble = Arc::clone(provider.trouble());
+        let provider: Arc<dyn Provider> = Arc::new(provider);
         let background = Arc::new(Background::start());
         let node = Arc::new(Node {
             leases: Leases::new(Arc::clone(&provider), Arc::clone(&background)),
             background,
+            trouble,
             provider,
             handlers: Handlers::new(clock, orchestration_registry, activity_registry),
             observability,
@@ -146,6 +148,12 @@ impl Runtime {
             parent_id: facts.parent.as_ref().map(|parent| parent.id),
             parent_instance: facts.parent.map(|parent| parent.instance),
         })
+    }
+
+    /// Whether the store works, as far as the calls of this node show: if not, since when, and
+    /// which operation failed last with which error. Work waits until the trouble is over.
+    pub fn store_health(&self) -> StoreHealth {
+        self.node.trouble.health()
     }
 
     /// The counters of this node.

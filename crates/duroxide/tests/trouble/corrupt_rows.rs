@@ -3,12 +3,15 @@
 use duroxide::OrchestrationStatus;
 
 use crate::logs;
-use crate::test_node::{TempStore, TestNode};
+use crate::test_node::{TempStore, TestNode, options};
 
 /// Corrupts a waiting child and signals it. Returns the status of its parent.
 async fn parent_after_corruption(child: &str, sql: &str) -> OrchestrationStatus {
     let files = TempStore::new();
-    let node = TestNode::on(files.open().await).await;
+    // An execution in memory does not read its rows again.
+    let mut options = options();
+    options.warm_cache.enabled = false;
+    let node = TestNode::with(files.open().await, options).await;
     let parent = format!("parent-of-{child}");
     node.client.start_orchestration(&parent, "Parent", child).await.unwrap();
     node.wait_until_started(child).await;

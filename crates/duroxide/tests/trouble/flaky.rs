@@ -13,7 +13,7 @@ const WORKFLOWS: usize = 200;
 
 async fn run_all(store: Arc<FlakyStore>) -> Vec<(String, OrchestrationStatus)> {
     let options = RuntimeOptions {
-        max_attempts: 1_000,
+        max_attempts: 10,
         orchestrator_lock_timeout: Duration::from_millis(400),
         worker_lock_timeout: Duration::from_millis(400),
         ..options()

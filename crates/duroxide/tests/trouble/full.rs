@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use duroxide::InstanceFilter;
 use duroxide::providers::sqlite::SqliteProvider;
-use duroxide::{InstanceFilter, RuntimeOptions};
 
-use crate::test_node::{TempStore, TestNode, options, retry, text};
+use crate::test_node::{TempStore, TestNode, retry, text};
 
 const PAGES: u32 = 600;
 const WAITING: usize = 5;
@@ -15,8 +15,7 @@ async fn a_node_survives_a_full_disk_and_continues_when_there_is_space() {
     let files = TempStore::new();
     let store =
         SqliteProvider::builder(text(&files.file())).with_pages_max(PAGES).open().await.unwrap();
-    let many_attempts = RuntimeOptions { max_attempts: 1_000, ..options() };
-    let node = TestNode::with(Arc::new(store), many_attempts).await;
+    let node = TestNode::on(Arc::new(store)).await;
     for number in 0..WAITING {
         node.client.start_orchestration(format!("wait-{number}"), "Wait", "").await.unwrap();
         node.wait_until_started(&format!("wait-{number}")).await;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use duroxide::providers::sqlite::SqliteProvider;
 
 use crate::logs;
-use crate::test_node::{TempStore, TestNode, eventually, options, text};
+use crate::test_node::{TempStore, TestNode, eventually, text};
 
 const WORKFLOWS: usize = 20;
 
@@ -19,8 +19,7 @@ async fn a_file_that_another_connection_locks_for_a_while_loses_nothing() {
         .open()
         .await
         .unwrap();
-    let many_attempts = duroxide::RuntimeOptions { max_attempts: 100, ..options() };
-    let node = TestNode::with(Arc::new(store), many_attempts).await;
+    let node = TestNode::on(Arc::new(store)).await;
     for number in 0..WORKFLOWS {
         node.client.start_orchestration(format!("held-{number}"), "Wait", "").await.unwrap();
         node.wait_until_started(&format!("held-{number}")).await;

@@ -12,6 +12,7 @@ mod full;
 mod ids;
 mod locked;
 mod logs;
+mod outage;
 mod test_node;
 mod unknown;
 #[cfg(unix)]

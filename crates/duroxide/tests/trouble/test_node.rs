@@ -13,6 +13,8 @@ use duroxide::{
     OrchestrationStatus, RuntimeOptions,
 };
 
+use tokio::sync::watch;
+
 use crate::logs;
 
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
@@ -23,6 +25,8 @@ pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(5);
 pub(crate) struct TestNode {
     pub(crate) client: Client,
     pub(crate) runtime: Arc<Runtime>,
+    /// Activities that are called "Gate" return once this is true. Each has a receiver meanwhile.
+    pub(crate) gate: watch::Sender<bool>,
 }
 
 impl TestNode {
@@ -32,14 +36,15 @@ impl TestNode {
 
     pub(crate) async fn with(store: Arc<dyn Provider>, options: RuntimeOptions) -> Self {
         logs::collect();
+        let gate = watch::Sender::new(false);
         let runtime = Runtime::start_with_options(
             Arc::clone(&store),
-            activities(),
+            activities(&gate),
             orchestrations(),
             options,
         )
         .await;
-        Self { client: Client::new(store), runtime }
+        Self { client: Client::new(store), runtime, gate }
     }
 
     /// Asserts that an ordinary workflow completes.
@@ -101,9 +106,18 @@ pub(crate) fn options() -> RuntimeOptions {
     }
 }
 
-pub(crate) fn activities() -> ActivityRegistry {
+fn activities(gate: &watch::Sender<bool>) -> ActivityRegistry {
+    let gate = gate.clone();
+    let wait = move |_ctx: ActivityContext, input: String| {
+        let mut opened = gate.subscribe();
+        async move {
+            opened.wait_for(|opened| *opened).await.map_err(|error| error.to_string())?;
+            Ok(input)
+        }
+    };
     ActivityRegistry::builder()
         .register("Echo", |_ctx: ActivityContext, input: String| async move { Ok(input) })
+        .register("Gate", wait)
         .build()
 }
 
@@ -115,6 +129,14 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
         .register("Wait", |ctx: OrchestrationContext, _input: String| async move {
             let data = ctx.schedule_wait("go").await;
             ctx.schedule_activity("Echo", data).await
+        })
+        .register("Bulky", |ctx: OrchestrationContext, _input: String| async move {
+            let data = ctx.schedule_wait("go").await;
+            ctx.schedule_activity("Echo", "z".repeat(50_000)).await?;
+            Ok(data)
+        })
+        .register("Gated", |ctx: OrchestrationContext, input: String| async move {
+            ctx.schedule_activity("Gate", input).await
         })
         .register("Parent", |ctx: OrchestrationContext, child: String| async move {
             ctx.schedule_sub_orchestration_with_id("Wait", child, "").await

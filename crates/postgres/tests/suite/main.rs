@@ -16,6 +16,7 @@ mod schemas;
 mod secrets;
 mod silence;
 mod starts;
+mod store_trouble;
 mod support;
 mod texts;
 mod tls;

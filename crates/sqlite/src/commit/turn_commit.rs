@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::commit::{events, kv_changes as kv};
 use crate::error::JobError;
-use crate::fetch::turn_lock;
+use crate::fetch::{messages, turn_lock};
 use crate::queues::orchestrator_queue::{self, NewMessage};
 use crate::queues::worker_queue::{self, NewWork};
 use crate::read::inspect;
@@ -75,14 +75,8 @@ pub(crate) fn commit_turn(
     commit: &EncodedCommit,
 ) -> Result<CommittedTurn, JobError> {
     let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
+    messages::delete(tx.conn, &commit.lock_token, &lock)?;
     let instance = lock.instance;
-    // Only rows carrying our token: later arrivals belong to the next turn.
-    tx.conn
-        .prepare_cached(
-            "DELETE FROM orchestrator_queue
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
-        )?
-        .execute(params![instance, lock.leased_at, commit.lock_token])?;
     turn_lock::remove(tx.conn, &commit.lock_token)?;
     let incarnation = match stored_instance(tx, &instance)? {
         Some((incarnation, execution_id)) => {

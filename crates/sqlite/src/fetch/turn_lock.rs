@@ -6,6 +6,7 @@ use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
+use crate::fetch::messages::{self, QueuePart};
 use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
 
@@ -16,19 +17,24 @@ pub(crate) struct TurnLock {
     pub(crate) instance: String,
     /// When the lease expires.
     pub(crate) until: i64,
-    /// When it was acquired: every message tagged by it was visible then.
-    pub(crate) leased_at: i64,
+    /// The messages that it holds.
+    pub(crate) part: QueuePart,
 }
 
 /// The lease behind a token.
 pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, JobError> {
     Ok(conn
         .prepare_cached(
-            "SELECT instance_id, locked_until, locked_at FROM instance_locks
-             WHERE lock_token = ?1",
+            "SELECT instance_id, locked_until, last_visible_at, last_id, start_id
+             FROM instance_locks WHERE lock_token = ?1",
         )?
         .query_row([token], |row| {
-            Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, leased_at: row.get(2)? })
+            let part = QueuePart {
+                last_visible_at: row.get(2)?,
+                last_id: row.get(3)?,
+                start_id: row.get(4)?,
+            };
+            Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, part })
         })
         .optional()?)
 }
@@ -42,23 +48,35 @@ pub(crate) fn require_live(conn: &Connection, token: &str, now: i64) -> Result<T
     Ok(lock)
 }
 
-/// Acquires the lease of an instance, also an expired one; false if another token holds it.
+/// Acquires the lease of an instance and these messages, also an expired one; false if another
+/// token holds it.
 pub(crate) fn acquire(
     tx: &Tx<'_>,
     instance: &str,
     token: &str,
     until: i64,
+    part: QueuePart,
 ) -> Result<bool, JobError> {
     let acquired = tx
         .conn
         .prepare_cached(
-            "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
-             VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at,
+                 last_visible_at, last_id, start_id)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (instance_id) DO UPDATE
-             SET lock_token = ?2, locked_until = ?3, locked_at = ?4
+             SET lock_token = ?2, locked_until = ?3, locked_at = ?4,
+                 last_visible_at = ?5, last_id = ?6, start_id = ?7
              WHERE instance_locks.locked_until <= ?4",
         )?
-        .execute(params![instance, token, until, tx.now])?;
+        .execute(params![
+            instance,
+            token,
+            until,
+            tx.now,
+            part.last_visible_at,
+            part.last_id,
+            part.start_id
+        ])?;
     Ok(acquired == 1)
 }
 
@@ -120,22 +138,7 @@ impl Release {
 /// Releases a turn. Only messages tagged by this token change: later arrivals stay visible.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
     let lock = find(tx.conn, token)?.ok_or_else(unknown_token)?;
-    let visible_at = release.visible_at(tx.now);
-    tx.conn
-        .prepare_cached(
-            "UPDATE orchestrator_queue
-             SET lock_token = NULL,
-                 visible_at = coalesce(?4, visible_at),
-                 attempt_count = max(attempt_count - ?5, 0)
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?3",
-        )?
-        .execute(params![
-            lock.instance,
-            lock.leased_at,
-            token,
-            visible_at,
-            release.ignored_attempts()
-        ])?;
+    messages::release(tx, token, &lock, release)?;
     remove(tx.conn, token)?;
     tx.changes.orchestrator_queue();
     Ok(())

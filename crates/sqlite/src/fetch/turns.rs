@@ -7,21 +7,21 @@ use std::time::Instant;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::StartedOrchestration;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry,
+    DeferredHistory, DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry,
 };
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension};
 use semver::Version;
 use uuid::Uuid;
 
 use crate::error::JobError;
-use crate::fetch::turn_lock;
-use crate::fetch::turn_lock::Release;
+use crate::fetch::messages::{self, TurnMessages};
+use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
 use crate::queues::orchestrator_queue;
-use crate::read::history;
+use crate::read::history::{self, HistoryPart, PartSize};
 use crate::read::kv;
 use crate::schema::number::from_db;
-use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
+use crate::schema::stored_text::{stored_id, stored_integer};
 use crate::write::writer::Tx;
 
 /// What a dispatcher requests.
@@ -30,6 +30,8 @@ pub(crate) struct TurnRequest {
     pub(crate) lock_for: i64,
     pub(crate) filter: Arc<FetchFilter>,
     pub(crate) known: Option<Arc<dyn KnownHistory>>,
+    /// The caller reads long histories for itself.
+    pub(crate) defers_histories: bool,
 }
 
 /// What a fetch found.
@@ -49,13 +51,9 @@ pub(crate) struct TurnBatch {
 pub(crate) struct RawTurn {
     pub(crate) instance: String,
     pub(crate) identity: Identity,
-    pub(crate) history: Vec<String>,
-    pub(crate) history_after: u64,
-    /// Row id and text, in arrival order.
-    pub(crate) messages: Vec<(i64, String)>,
-    pub(crate) kv_snapshot: HashMap<String, KvEntry>,
+    pub(crate) stored: Stored,
+    pub(crate) messages: TurnMessages,
     pub(crate) lock_token: String,
-    pub(crate) attempt_count: u32,
     /// Why the turn comes without anything that is stored about the instance.
     pub(crate) damage: Option<String>,
 }
@@ -84,8 +82,9 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
     let mut turns = Vec::new();
     let mut seen = HashSet::new();
     let mut unfinished = true;
+    let mut room = Room::default();
     for _ in 0..limits::FETCH_ROUNDS_MAX {
-        let wanted = turns_max - turns.len();
+        let wanted = if room.is_left() { turns_max - turns.len() } else { 0 };
         let instances =
             if wanted == 0 { Vec::new() } else { candidates(tx, request, wanted, &mut seen)? };
         if instances.is_empty() {
@@ -93,11 +92,39 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
             break;
         }
         for instance in instances {
-            turns.extend(lease_turn(tx, request, instance)?);
+            if !room.is_left() {
+                break;
+            }
+            let turn = lease_turn(tx, request, instance)?;
+            turn.iter().for_each(|turn| room.occupy(turn, request.defers_histories));
+            turns.extend(turn);
         }
     }
     let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
     Ok(TurnBatch { turns, next_due, unfinished, leased_at })
+}
+
+/// What one fetch may still read. The first turn is always leased, whatever its size.
+#[derive(Default)]
+struct Room {
+    bytes: usize,
+    /// Of long histories that the fetch has to return.
+    events: u64,
+}
+
+impl Room {
+    fn is_left(&self) -> bool {
+        self.bytes < limits::FETCH_BYTES_MAX && self.events < limits::FETCH_EVENTS_MAX
+    }
+
+    fn occupy(&mut self, turn: &RawTurn, defers_histories: bool) {
+        self.bytes += turn.messages.bytes;
+        match &turn.stored.history {
+            StoredHistory::Here(part) => self.bytes += part.bytes,
+            StoredHistory::Long(history) if !defers_histories => self.events += history.events,
+            StoredHistory::Long(_) => {}
+        }
+    }
 }
 
 /// Releases turns whose fetch was dropped, as if they had not been fetched.
@@ -206,11 +233,13 @@ fn lease_turn(
         identified => identified?,
     };
     let Some(identity) = identity else { return Ok(None) };
+    let messages = messages::choose(tx, &instance)?;
     let lock_token = format!("lock_{}", Uuid::new_v4());
-    if !turn_lock::acquire(tx, &instance, &lock_token, tx.now.saturating_add(request.lock_for))? {
+    let until = tx.now.saturating_add(request.lock_for);
+    if !turn_lock::acquire(tx, &instance, &lock_token, until, messages.part)? {
         return Ok(None);
     }
-    let (messages, attempt_count) = tag_messages(tx, &instance, &lock_token)?;
+    messages::tag(tx, &instance, &lock_token, &messages)?;
     let mark = request.known.as_ref().and_then(|known| known.mark(&instance));
     let stored = match damage {
         Some(error) => Err(error),
@@ -228,25 +257,29 @@ fn lease_turn(
         }
         stored => (stored?, None),
     };
-    Ok(Some(RawTurn {
-        instance,
-        identity,
-        history: stored.history,
-        history_after: stored.history_after,
-        messages,
-        kv_snapshot: stored.kv_snapshot,
-        lock_token,
-        attempt_count,
-        damage,
-    }))
+    Ok(Some(RawTurn { instance, identity, stored, messages, lock_token, damage }))
 }
 
-/// What is stored about the current execution.
-#[derive(Default)]
-struct Stored {
-    history: Vec<String>,
-    history_after: u64,
-    kv_snapshot: HashMap<String, KvEntry>,
+/// What is stored about the current execution and the caller does not hold.
+#[derive(Debug, Default)]
+pub(crate) struct Stored {
+    pub(crate) history: StoredHistory,
+    pub(crate) history_after: u64,
+    pub(crate) kv_snapshot: HashMap<String, KvEntry>,
+}
+
+/// The part of a history that the caller does not hold.
+#[derive(Debug)]
+pub(crate) enum StoredHistory {
+    Here(HistoryPart),
+    /// Too long for the writer thread.
+    Long(DeferredHistory),
+}
+
+impl Default for StoredHistory {
+    fn default() -> Self {
+        Self::Here(HistoryPart::default())
+    }
 }
 
 fn read_stored(
@@ -255,12 +288,19 @@ fn read_stored(
     identity: &Identity,
     mark: Option<HistoryMark>,
 ) -> Result<Stored, JobError> {
+    let execution_id = identity.execution_id;
     let history_after = held_history(conn, instance, identity, mark)?;
-    Ok(Stored {
-        history: history::texts_after(conn, instance, identity.execution_id, history_after)?,
-        history_after,
-        kv_snapshot: kv::snapshot(conn, instance)?,
-    })
+    let part = history::part_after(conn, instance, execution_id, history_after, PartSize::INLINE)?;
+    if part.more {
+        let events = history::last_event(conn, instance, execution_id)?;
+        let bytes_per_event = part.bytes.div_ceil(part.texts.len().max(1)) as u64;
+        let long = DeferredHistory::new(events, events.saturating_mul(bytes_per_event));
+        return Ok(Stored { history: StoredHistory::Long(long), ..Stored::default() });
+    }
+    // An execution in memory has its key-value state.
+    let kv_snapshot =
+        if history_after == 0 { kv::snapshot(conn, instance)? } else { HashMap::new() };
+    Ok(Stored { history: StoredHistory::Here(part), history_after, kv_snapshot })
 }
 
 /// The last event that the caller holds of exactly this execution of exactly this instance.
@@ -277,33 +317,6 @@ fn held_history(
     // A file restored from a backup may be older than what the caller holds.
     let stored = history::has_event(conn, instance, mark.execution_id, mark.event_id)?;
     Ok(if stored { mark.event_id } else { 0 })
-}
-
-fn tag_messages(
-    tx: &Tx<'_>,
-    instance: &str,
-    token: &str,
-) -> Result<(Vec<(i64, String)>, u32), JobError> {
-    let mut attempt_count = 0;
-    let mut messages = Vec::new();
-    // Two statements are cheaper than one that returns what it changed.
-    let mut statement = tx.conn.prepare_cached(
-        "SELECT id, work_item, attempt_count + 1 FROM orchestrator_queue
-         WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
-    )?;
-    let mut rows = statement.query(params![instance, tx.now])?;
-    while let Some(row) = rows.next()? {
-        messages.push((row.get(0)?, stored_text(row, 1)?));
-        attempt_count = attempt_count.max(stored_attempts(row, 2)?);
-    }
-    tx.conn
-        .prepare_cached(
-            "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
-             WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0",
-        )?
-        .execute(params![instance, token, tx.now])?;
-    messages.sort_unstable_by_key(|(id, _)| *id);
-    Ok((messages, attempt_count))
 }
 
 /// Finds out what an instance runs; `None` if it is unknown, in which case its messages have been
@@ -330,10 +343,10 @@ fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobErro
     if let Some(seeded) = identity_from_history(tx.conn, instance)? {
         return Ok(Some(seeded));
     }
-    let messages = orchestrator_queue::visible(tx.conn, instance, tx.now)?;
-    let started = messages.iter().find_map(|(_, text)| identity_from_message(text));
+    let start = messages::visible_start(tx.conn, instance, tx.now)?;
+    let started = start.as_deref().and_then(identity_from_message);
     if started.is_none() {
-        orchestrator_queue::set_aside(tx, instance, &messages)?;
+        orchestrator_queue::set_aside(tx, instance)?;
     }
     Ok(started)
 }

@@ -1,16 +1,17 @@
 //! Fetching with a long poll: poll, wait for a change, poll again.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::{LongPoll, decode_activity, decode_history, decode_messages};
 use duroxide_core::providers::{
     ChangeScope, FetchedTurn, FetchedWork, OrchestrationItem, OverdueFetch, ProviderError,
-    TurnFetch, WorkFetch,
+    TurnFetch, TurnState, WorkFetch,
 };
 use rusqlite::Connection;
 
-use crate::fetch::turns::{self, RawTurn, TurnRequest};
+use crate::fetch::turns::{self, RawTurn, StoredHistory, TurnBatch, TurnRequest};
 use crate::limits;
 use crate::provider::SqliteProvider;
 use crate::queues::start_limits::{self, OverdueRequest};
@@ -35,13 +36,22 @@ pub(crate) async fn fetch_turns(
             lock_for: millis_to_db(fetch.lock_timeout),
             filter: filter.clone(),
             known: fetch.known.clone(),
+            defers_histories: fetch.defers_histories,
         };
         let work = move |tx: &mut Tx<'_>| turns::fetch_turns(tx, &request);
-        let batch = provider.writer().lease(operation, work, turns::undo).await?;
+        let lease = provider.writer().lease(operation, work, turns::undo).await?;
+        let mut states = match lease.value() {
+            Some(batch) if !fetch.defers_histories => read_long(provider, operation, batch).await?,
+            Some(_) | None => HashMap::new(),
+        };
+        let batch = lease.take()?;
         if !batch.turns.is_empty() {
             let leased_at = batch.leased_at;
-            let turns = batch.turns.into_iter().map(decode_turn);
-            return Ok(turns.map(|turn| turn.with_leased_at(leased_at)).collect());
+            let decode = |turn: RawTurn| {
+                let state = states.remove(&turn.instance);
+                decode_turn(turn, state).with_leased_at(leased_at)
+            };
+            return Ok(batch.turns.into_iter().map(decode).collect());
         }
         if batch.unfinished {
             continue;
@@ -144,29 +154,63 @@ impl<'a> Wait<'a> {
     }
 }
 
-fn decode_turn(turn: RawTurn) -> FetchedTurn {
-    let (history, history_error) = match (turn.damage, decode_history(&turn.history)) {
+/// Reads the long histories of leased turns, by instance.
+async fn read_long(
+    provider: &SqliteProvider,
+    operation: &'static str,
+    batch: &TurnBatch,
+) -> Result<HashMap<String, TurnState>, ProviderError> {
+    let mut states = HashMap::new();
+    for turn in &batch.turns {
+        if let StoredHistory::Long(_) = &turn.stored.history {
+            let execution_id = turn.identity.execution_id;
+            let state = provider.read_state(operation, &turn.instance, execution_id).await?;
+            states.insert(turn.instance.clone(), state);
+        }
+    }
+    Ok(states)
+}
+
+/// Decodes a turn; `state` is a long history that was read for it.
+fn decode_turn(turn: RawTurn, state: Option<TurnState>) -> FetchedTurn {
+    let mut fetched = decode_leased(turn);
+    if let Some(state) = state {
+        fetched.item.history = state.history;
+        fetched.item.history_error = state.history_error;
+        fetched.item.kv_snapshot = state.kv_snapshot.unwrap_or_default();
+        fetched.deferred = None;
+    }
+    fetched
+}
+
+fn decode_leased(turn: RawTurn) -> FetchedTurn {
+    let (texts, deferred) = match turn.stored.history {
+        StoredHistory::Here(part) => (part.texts, None),
+        StoredHistory::Long(history) => (Vec::new(), Some(history)),
+    };
+    let (history, history_error) = match (turn.damage, decode_history(&texts)) {
         (None, Ok(events)) => (events, None),
         (None, Err(error)) => (Vec::new(), Some(error.to_string())),
         (Some(damage), _) => (Vec::new(), Some(damage)),
     };
     // Without a readable history nothing that the caller holds can be relied on.
-    let history_after = if history_error.is_some() { 0 } else { turn.history_after };
+    let history_after = if history_error.is_some() { 0 } else { turn.stored.history_after };
     FetchedTurn::new(
         OrchestrationItem {
             orchestration_name: turn.identity.name,
             execution_id: turn.identity.execution_id,
             version: turn.identity.version,
             history,
-            messages: decode_messages(&turn.instance, &turn.messages),
+            messages: decode_messages(&turn.instance, &turn.messages.texts),
             history_error,
-            kv_snapshot: turn.kv_snapshot,
+            kv_snapshot: turn.stored.kv_snapshot,
             instance: turn.instance,
         },
         turn.lock_token,
-        turn.attempt_count,
+        turn.messages.attempt_count,
     )
     .with_history_after(history_after)
+    .with_deferred(deferred)
 }
 
 fn decode_work(work: RawWork) -> Option<FetchedWork> {

@@ -1,12 +1,12 @@
 //! Messages for orchestrations: enqueueing, parking and un-parking.
 
 use duroxide_core::providers::WorkItem;
-use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
+use duroxide_core::providers::kit::EncodedMessage;
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
 use crate::schema::number::to_db;
-use crate::schema::stored_text::{stored_integer, stored_text};
+use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
 
 /// A message in its stored form.
@@ -16,31 +16,37 @@ pub(crate) struct NewMessage {
     text: String,
     /// Due time of a timer; other messages are visible at once.
     due: Option<i64>,
-    is_start: bool,
+    /// 1 continues an instance, 2 starts one, 0 is any other message.
+    start_rank: u8,
 }
 
 impl NewMessage {
     /// Encodes a message; `None` if it does not belong to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
-        Ok(EncodedMessage::encode(item)?.map(Self::of))
+        Ok(EncodedMessage::encode(item)?.map(|message| Self::of(item, message)))
     }
 
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
-        Ok(Self::of(EncodedMessage::encode_message(item)?))
+        Ok(Self::of(item, EncodedMessage::encode_message(item)?))
     }
 
     /// Encodes what completes an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
-        Ok(Self::of(EncodedMessage::encode_completion(item)?))
+        Ok(Self::of(item, EncodedMessage::encode_completion(item)?))
     }
 
-    fn of(message: EncodedMessage<'_>) -> Self {
+    fn of(item: &WorkItem, message: EncodedMessage<'_>) -> Self {
+        let start_rank = match (item.is_start(), matches!(item, WorkItem::ContinueAsNew { .. })) {
+            (true, true) => 1,
+            (true, false) => 2,
+            (false, _) => 0,
+        };
         Self {
             instance: message.instance.to_owned(),
             text: message.text,
             due: message.due_ms.map(to_db),
-            is_start: message.kind == MessageKind::Start,
+            start_rank,
         }
     }
 
@@ -58,11 +64,12 @@ pub(crate) fn insert(
 ) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
-            "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at)
-             VALUES (?1, ?2, ?3, ?4)",
+            "INSERT INTO orchestrator_queue
+                 (instance_id, work_item, visible_at, created_at, start_rank)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
         )?
-        .execute(params![message.instance, message.text, visible_at, tx.now])?;
-    if message.is_start {
+        .execute(params![message.instance, message.text, visible_at, tx.now, message.start_rank])?;
+    if message.start_rank > 0 {
         unpark(tx.conn, &message.instance)?;
     }
     tx.changes.orchestrator_queue();
@@ -84,23 +91,6 @@ pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<(), JobError> 
     Ok(())
 }
 
-/// The visible messages of an instance, in arrival order.
-pub(crate) fn visible(
-    conn: &Connection,
-    instance: &str,
-    now: i64,
-) -> Result<Vec<(i64, String)>, JobError> {
-    let mut rows = conn
-        .prepare_cached(
-            "SELECT id, work_item FROM orchestrator_queue
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
-        )?
-        .query_map(params![instance, now], |row| Ok((row.get(0)?, stored_text(row, 1)?)))?
-        .collect::<Result<Vec<(i64, String)>, _>>()?;
-    rows.sort_unstable_by_key(|(id, _)| *id);
-    Ok(rows)
-}
-
 /// Parks a message whose instance id is not text: no instance can have it.
 pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError> {
     tracing::error!(
@@ -114,71 +104,69 @@ pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError>
     Ok(())
 }
 
-/// Drops or parks messages whose instance does not exist and is not about to start, so that the
-/// next fetch does not find them again.
-pub(crate) fn set_aside(
-    tx: &mut Tx<'_>,
-    instance: &str,
-    messages: &[(i64, String)],
-) -> Result<(), JobError> {
+/// Drops or parks the visible messages of an instance that does not exist and is not about to
+/// start, so that the next fetch does not find them again.
+pub(crate) fn set_aside(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
     if let Some(start_visible_at) = hidden_start(tx.conn, instance, tx.now)? {
         // The start was released with a delay; the messages become visible together with it.
-        return update_each(tx.conn, messages, start_visible_at, 0);
+        update_visible(tx, instance, start_visible_at, 0)?;
+        return Ok(());
     }
-    let only_queue_messages = messages
-        .iter()
-        .all(|(_, text)| matches!(serde_json::from_str(text), Ok(WorkItem::QueueMessage { .. })));
-    if only_queue_messages {
+    let has_others = tx
+        .conn
+        .prepare_cached(
+            "SELECT 1 FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0
+                 AND work_item NOT LIKE '{_QueueMessage_%'",
+        )?
+        .exists(params![instance, tx.now])?;
+    if has_others {
+        let count = update_visible(tx, instance, tx.now, 1)?;
         tracing::warn!(
             target: "duroxide::providers::sqlite",
             instance_id = instance,
-            count = messages.len(),
-            "Dropping orphan queue messages: the instance does not exist"
+            count,
+            "parking messages for an instance that does not exist"
         );
-        for (id, _) in messages {
-            tx.conn
-                .prepare_cached("DELETE FROM orchestrator_queue WHERE id = ?1")?
-                .execute([id])?;
-        }
         return Ok(());
     }
+    let count = tx
+        .conn
+        .prepare_cached(
+            "DELETE FROM orchestrator_queue
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
+        )?
+        .execute(params![instance, tx.now])?;
     tracing::warn!(
         target: "duroxide::providers::sqlite",
         instance_id = instance,
-        count = messages.len(),
-        "parking messages for an instance that does not exist"
+        count,
+        "Dropping orphan queue messages: the instance does not exist"
     );
-    update_each(tx.conn, messages, tx.now, 1)
+    Ok(())
 }
 
-fn update_each(
-    conn: &Connection,
-    messages: &[(i64, String)],
+fn update_visible(
+    tx: &Tx<'_>,
+    instance: &str,
     visible_at: i64,
     parked: i64,
-) -> Result<(), JobError> {
-    for (id, _) in messages {
-        conn.prepare_cached(
-            "UPDATE orchestrator_queue SET parked = ?3, visible_at = ?2, lock_token = NULL
-             WHERE id = ?1",
+) -> Result<usize, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "UPDATE orchestrator_queue SET parked = ?4, visible_at = ?3, lock_token = NULL
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
         )?
-        .execute(params![id, visible_at, parked])?;
-    }
-    Ok(())
+        .execute(params![instance, tx.now, visible_at, parked])?)
 }
 
 /// When a start that is still hidden becomes visible.
 fn hidden_start(conn: &Connection, instance: &str, now: i64) -> Result<Option<i64>, JobError> {
-    let mut statement = conn.prepare_cached(
-        "SELECT visible_at, work_item FROM orchestrator_queue
-         WHERE instance_id = ?1 AND visible_at > ?2 ORDER BY visible_at",
-    )?;
-    let mut rows = statement.query(params![instance, now])?;
-    while let Some(row) = rows.next()? {
-        let text = stored_text(row, 1)?;
-        if serde_json::from_str::<WorkItem>(&text).is_ok_and(|item| item.is_start()) {
-            return Ok(stored_integer(row, 0)?);
-        }
-    }
-    Ok(None)
+    Ok(conn
+        .prepare_cached(
+            "SELECT min(visible_at) FROM orchestrator_queue INDEXED BY idx_orch_start
+             WHERE instance_id = ?1 AND start_rank > 0 AND visible_at > ?2",
+        )?
+        .query_row(params![instance, now], |row| stored_integer(row, 0))?)
 }

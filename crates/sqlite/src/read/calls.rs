@@ -1,13 +1,14 @@
 //! The contract's reads, each from one snapshot.
 
 use duroxide_core::Event;
-use duroxide_core::providers::ProviderError;
 use duroxide_core::providers::kit::decode_history;
+use duroxide_core::providers::{ProviderError, TurnState};
 use rusqlite::Connection;
 
 use crate::SqliteProvider;
 use crate::error::{During, JobError};
-use crate::read::history;
+use crate::read::history::{self, PartSize};
+use crate::read::kv;
 
 impl SqliteProvider {
     /// Reads from one snapshot, all of which is durable when this returns.
@@ -35,21 +36,49 @@ impl SqliteProvider {
         self.read_with(operation, move |conn| read(conn, &instance)).await
     }
 
-    /// Reads the events of one execution, or of the latest.
+    /// Reads the events of one execution, or of the latest. A long history is read in parts, so
+    /// that other reads run in between: events are only added, so the parts fit together.
     pub(crate) async fn read_events(
         &self,
         operation: &'static str,
         instance: &str,
         execution_id: Option<u64>,
     ) -> Result<Vec<Event>, ProviderError> {
-        let instance = instance.to_owned();
-        let read = move |conn: &Connection| {
-            let execution_id = match execution_id {
-                Some(execution_id) => execution_id,
-                None => history::current_execution(conn, &instance)?,
+        let mut events = Vec::new();
+        let (mut execution_id, mut after) = (execution_id, 0);
+        loop {
+            let instance = instance.to_owned();
+            let read = move |conn: &Connection| {
+                let execution_id = match execution_id {
+                    Some(execution_id) => execution_id,
+                    None => history::current_execution(conn, &instance)?,
+                };
+                let size = PartSize::OF_A_READ;
+                let part = history::part_after(conn, &instance, execution_id, after, size)?;
+                Ok((execution_id, part))
             };
-            history::texts_after(conn, &instance, execution_id, 0)
-        };
-        decode_history(&self.read_with(operation, read).await?).during(operation)
+            let (current, part) = self.read_with(operation, read).await?;
+            events.extend(decode_history(&part.texts).during(operation)?);
+            if !part.more {
+                return Ok(events);
+            }
+            (execution_id, after) = (Some(current), part.last);
+        }
+    }
+
+    /// Reads what a turn continues from.
+    pub(crate) async fn read_state(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        let history = self.read_events(operation, instance, Some(execution_id)).await;
+        let kv_snapshot = self.read_instance(operation, instance, kv::snapshot).await;
+        match kv_snapshot {
+            Ok(kv_snapshot) => Ok(TurnState::of(history)?.with_kv_snapshot(kv_snapshot)),
+            // A value that cannot be read is damage of the instance, like an event.
+            Err(error) => TurnState::of(Err(error)),
+        }
     }
 }

@@ -7,27 +7,78 @@ use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{During, JobError};
+use crate::limits;
 use crate::read::inspect;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{stored_integer, stored_text};
 
+/// Consecutive events of an execution.
+#[derive(Debug, Default)]
+pub(crate) struct HistoryPart {
+    pub(crate) texts: Vec<String>,
+    pub(crate) bytes: usize,
+    /// The last of them.
+    pub(crate) last: u64,
+    /// Whether more follow.
+    pub(crate) more: bool,
+}
+
+/// How much of a history to read at once; at least one event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PartSize {
+    pub(crate) events: usize,
+    pub(crate) bytes: usize,
+}
+
+impl PartSize {
+    /// What one read returns.
+    pub(crate) const OF_A_READ: Self =
+        Self { events: limits::EVENTS_PER_READ_MAX, bytes: limits::BYTES_PER_READ_MAX };
+    /// What a fetch reads on the writer thread.
+    pub(crate) const INLINE: Self =
+        Self { events: limits::INLINE_EVENTS_MAX, bytes: limits::INLINE_BYTES_MAX };
+}
+
 /// Stored events after `event_id`, in order.
-pub(crate) fn texts_after(
+pub(crate) fn part_after(
     conn: &Connection,
     instance: &str,
     execution_id: u64,
     event_id: u64,
-) -> Result<Vec<String>, JobError> {
-    Ok(conn
+    size: PartSize,
+) -> Result<HistoryPart, JobError> {
+    let mut part = HistoryPart { last: event_id, ..HistoryPart::default() };
+    let mut statement = conn.prepare_cached(
+        "SELECT event_data, event_id FROM history
+         WHERE instance_id = ?1 AND execution_id = ?2 AND event_id > ?3
+         ORDER BY event_id",
+    )?;
+    let mut rows = statement.query(params![instance, to_db(execution_id), to_db(event_id)])?;
+    while let Some(row) = rows.next()? {
+        if part.texts.len() >= size.events || part.bytes >= size.bytes {
+            part.more = true;
+            break;
+        }
+        let text = stored_text(row, 0)?;
+        part.last = from_db(row.get(1)?);
+        part.bytes += text.len();
+        part.texts.push(text);
+    }
+    Ok(part)
+}
+
+/// The last stored event of an execution.
+pub(crate) fn last_event(
+    conn: &Connection,
+    instance: &str,
+    execution_id: u64,
+) -> Result<u64, JobError> {
+    let last: Option<i64> = conn
         .prepare_cached(
-            "SELECT event_data FROM history
-             WHERE instance_id = ?1 AND execution_id = ?2 AND event_id > ?3
-             ORDER BY event_id",
+            "SELECT max(event_id) FROM history WHERE instance_id = ?1 AND execution_id = ?2",
         )?
-        .query_map(params![instance, to_db(execution_id), to_db(event_id)], |row| {
-            stored_text(row, 0)
-        })?
-        .collect::<Result<_, _>>()?)
+        .query_row(params![instance, to_db(execution_id)], |row| stored_integer(row, 0))?;
+    Ok(last.map_or(0, from_db))
 }
 
 /// Whether an event is stored.

@@ -13,8 +13,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 
-use duroxide_core::providers::ChangeHub;
 use duroxide_core::providers::kit::Changes;
+use duroxide_core::providers::{ChangeHub, ProviderErrorKind};
 use rusqlite::Connection;
 use tokio::sync::watch;
 
@@ -218,10 +218,11 @@ impl Share {
         }
         if let Some(reason) = self.failure.get() {
             // Permanent: the changes are visible, and may or may not survive a power loss.
-            let error = JobError::Broken(format!(
+            let text = format!(
                 "Storage error: the log could not be flushed to the disk ({reason}); whether the \
                  change lasts is unknown"
-            ));
+            );
+            let error = JobError::refused(ProviderErrorKind::Unavailable, text);
             for job in waiting.iter_mut().flat_map(|committed| &mut committed.jobs) {
                 job.fail(&error);
             }

@@ -123,18 +123,19 @@ impl Writer {
         self.submit(job).await.map_err(|_| closed(operation))?
     }
 
-    /// Runs `work`, which acquires leases. If the caller drops the future, they are released.
+    /// Runs `work`, which acquires leases. Unless the caller takes them, they are released.
     pub(crate) async fn lease<T: Send + 'static>(
         &self,
         operation: &'static str,
         work: impl FnMut(&mut Tx<'_>) -> Result<T, JobError> + Send + 'static,
         undo: Undo<T>,
-    ) -> Result<T, ProviderError> {
-        self.request_lease(operation, Box::new(work), undo).arrived().await?.take()
+    ) -> Result<Lease<T>, ProviderError> {
+        self.request_lease(operation, Box::new(work), undo).arrived().await
     }
 
-    /// Like [`lease`](Self::lease), and waits until everything that `work` may have seen is
-    /// durable: an activity has side effects, so the turn that scheduled it must not be lost.
+    /// Like [`lease`](Self::lease) for a caller that takes the leases at once, and waits until
+    /// everything that `work` may have seen is durable: an activity has side effects, so the turn
+    /// that scheduled it must not be lost.
     pub(crate) async fn lease_work<T: Send + 'static>(
         &self,
         operation: &'static str,
@@ -223,8 +224,8 @@ impl Drop for WaitGuard {
     }
 }
 
-/// A pending response that holds leases until the caller receives it.
-struct Lease<T: Send + 'static> {
+/// A response that holds leases until the caller takes it.
+pub(crate) struct Lease<T: Send + 'static> {
     response: Response<T>,
     /// The response, until the caller receives it.
     held: Option<T>,
@@ -240,7 +241,12 @@ impl<T: Send + 'static> Lease<T> {
         Ok(self)
     }
 
-    fn take(mut self) -> Result<T, ProviderError> {
+    /// What the job returned, if the response has arrived.
+    pub(crate) fn value(&self) -> Option<&T> {
+        self.held.as_ref()
+    }
+
+    pub(crate) fn take(mut self) -> Result<T, ProviderError> {
         self.held.take().ok_or_else(|| closed(self.operation))
     }
 }

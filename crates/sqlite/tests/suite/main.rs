@@ -1,5 +1,6 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
+mod bounds;
 mod busy;
 mod capability;
 mod damaged;

@@ -17,6 +17,15 @@ pub(crate) struct FinishedActivity {
     pub(super) took: Option<Duration>,
 }
 
+/// Whether an earlier try to store a result may have succeeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EarlierTry {
+    /// There was none, or the store refused it.
+    None,
+    /// The store did not say what became of it.
+    Uncertain,
+}
+
 impl FinishedActivity {
     /// The instance that scheduled it.
     pub(crate) fn instance(&self) -> &str {
@@ -49,9 +58,9 @@ impl FinishedActivity {
     }
 
     /// Stores the result as a message of the orchestrator queue.
-    pub(crate) async fn enqueue(self) {
+    pub(crate) async fn enqueue(self, earlier: EarlierTry) {
         let Self { leased, work, completion, outcome, took } = self;
-        match report::store(&leased, completion).await {
+        match report::store(&leased, completion, earlier).await {
             Stored::Durable => record(&leased, &work, outcome, took),
             // A turn cancelled the activity meanwhile; that is no fault of the infrastructure.
             Stored::Unwanted => record(&leased, &work, "cancelled", took),

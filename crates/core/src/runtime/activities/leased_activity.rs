@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tracing::{error, warn};
 
-use super::Activities;
 use super::report::{self, Stored};
 use super::running::Registered;
+use super::{Activities, EarlierTry};
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
 use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -121,8 +121,7 @@ impl LeasedActivity {
     where
         F: Future<Output = Result<(), ProviderError>>,
     {
-        let length = self.node().options.worker_lock_timeout;
-        let released = retry_while_leased(operation, &self.lease, length, call).await;
+        let released = retry_while_leased(operation, &self.lease, call).await;
         log_unreleased("activity", released);
     }
 
@@ -166,7 +165,8 @@ impl LeasedActivity {
             },
             message: poison_text::of_message(&work.as_message()),
         };
-        if report::store(self, report::failed(&work, details)).await == Stored::Durable {
+        let failed = report::failed(&work, details);
+        if report::store(self, failed, EarlierTry::None).await == Stored::Durable {
             self.node().metrics().record_activity_poison();
         }
     }

@@ -16,7 +16,7 @@ mod run;
 mod running;
 mod session_count;
 
-pub(crate) use finished::FinishedActivity;
+pub(crate) use finished::{EarlierTry, FinishedActivity};
 pub(crate) use leased_activity::claim;
 pub(crate) use overdue::overdue_failure;
 pub(crate) use owner::Activities;

@@ -115,7 +115,7 @@ fn decide(leased: &LeasedActivity, work: &Work, session: Option<&Admission>) -> 
     if matches!(session, Some(Admission::OverLimit)) {
         return Decision::ReleaseSession;
     }
-    if leased.attempt_count > leased.node().options.max_attempts {
+    if leased.attempt_count > leased.node().attempts_max() {
         return Decision::Poison;
     }
     let handler = leased.node().handlers.activity(&work.name);

@@ -1,12 +1,13 @@
 //! The result of an activity: the message for its orchestration, metrics and logs.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tracing::{debug, warn};
 
 use super::leased_activity::{LeasedActivity, Work};
 use super::run::Outcome;
-use super::{Ended, FinishedActivity};
+use super::{EarlierTry, Ended, FinishedActivity};
 use crate::limits::WORK_RETURN_DELAY;
 use crate::model::{AppErrorKind, ErrorDetails, WorkItem};
 use crate::providers::{ProviderError, ProviderErrorKind};
@@ -44,39 +45,78 @@ pub(super) enum Stored {
 }
 
 /// Removes the activity and enqueues its completion.
-pub(super) async fn store(leased: &LeasedActivity, completion: WorkItem) -> Stored {
-    let length = leased.node().options.worker_lock_timeout;
-    let stored = retry_while_leased("ack_work_item", &leased.lease, length, || {
-        leased.node().provider.ack_work_item(&leased.lock_token, Some(completion.clone()))
+pub(super) async fn store(
+    leased: &LeasedActivity,
+    completion: WorkItem,
+    earlier: EarlierTry,
+) -> Stored {
+    let may_be_stored = AtomicBool::new(earlier == EarlierTry::Uncertain);
+    let stored = retry_while_leased("ack_work_item", &leased.lease, || async {
+        let (provider, token) = (&leased.node().provider, &leased.lock_token);
+        let stored = provider.ack_work_item(token, Some(completion.clone())).await;
+        if stored.as_ref().is_err_and(ProviderError::is_store_trouble) {
+            may_be_stored.store(true, Ordering::Relaxed);
+        }
+        stored
     })
     .await;
     let Err(error) = stored else { return Stored::Durable };
-    if is_unwanted(leased, &error).await {
-        debug!(target: "duroxide::runtime", %error, "discarded the result of an unwanted activity");
-        return Stored::Unwanted;
+    match refusal(leased, &error).await {
+        // The response to an earlier try was lost, not its effect.
+        Refusal::LostLease if may_be_stored.load(Ordering::Relaxed) => Stored::Durable,
+        Refusal::LostLease | Refusal::Unwanted => {
+            debug!(
+                target: "duroxide::runtime", %error,
+                "discarded the result of an unwanted activity"
+            );
+            Stored::Unwanted
+        }
+        Refusal::Gone => {
+            warn!(
+                target: "duroxide::runtime",
+                worker_id = %leased.worker_id, %error,
+                "could not store the result of an activity, and its lease is gone"
+            );
+            Stored::Failed
+        }
+        Refusal::Data => {
+            warn!(
+                target: "duroxide::runtime",
+                worker_id = %leased.worker_id, %error,
+                "could not store the result of an activity; releasing it"
+            );
+            leased.release(WORK_RETURN_DELAY, error.is_store_trouble()).await;
+            Stored::Failed
+        }
     }
-    warn!(
-        target: "duroxide::runtime",
-        worker_id = %leased.worker_id, %error,
-        "could not store the result of an activity; releasing it"
-    );
-    leased.release(WORK_RETURN_DELAY, false).await;
-    Stored::Failed
 }
 
-/// Whether a refusal means that the lease is lost. A turn of another node may have cancelled the
-/// activity without a notification to this node.
-async fn is_unwanted(leased: &LeasedActivity, refusal: &ProviderError) -> bool {
-    if refusal.kind == ProviderErrorKind::LostLease || leased.registered.unwanted.is_cancelled() {
-        return true;
+/// Why a result is not stored.
+enum Refusal {
+    /// A turn of this node cancelled the activity, or its lease is known to be lost.
+    Unwanted,
+    /// The store says that this lease is lost. A turn of another node may have cancelled the
+    /// activity without a notification to this node.
+    LostLease,
+    /// The store gave another reason, and holds the lease no more: it may have stored the result.
+    Gone,
+    /// The store refuses the result itself; the lease is held.
+    Data,
+}
+
+async fn refusal(leased: &LeasedActivity, error: &ProviderError) -> Refusal {
+    if leased.registered.unwanted.is_cancelled() {
+        return Refusal::Unwanted;
+    }
+    if error.kind == ProviderErrorKind::LostLease {
+        return Refusal::LostLease;
     }
     let length = leased.node().options.worker_lock_timeout;
-    let provider = &leased.node().provider;
-    !refusal.is_retryable()
-        && provider
-            .renew_work_item_lock(&leased.lock_token, length)
-            .await
-            .is_err_and(|error| !error.is_retryable())
+    let renewed = leased.node().provider.renew_work_item_lock(&leased.lock_token, length).await;
+    match renewed {
+        Err(error) if !error.is_store_trouble() => Refusal::Gone,
+        Ok(()) | Err(_) => Refusal::Data,
+    }
 }
 
 fn completed(work: &Work, result: String) -> WorkItem {

@@ -15,6 +15,7 @@ use crate::panics::Payload;
 use crate::runtime::activity_context::ActivityFields;
 use crate::runtime::progress::ProgressReporter;
 use crate::runtime::start_facts::StartFacts;
+use crate::runtime::storage_retry::retry_while_leased;
 use crate::runtime::{ActivityContext, ActivityHandler};
 
 /// Name and version of an instance that has no start event.
@@ -113,7 +114,8 @@ async fn context(
 }
 
 async fn read_facts(leased: &LeasedActivity, instance: &str) -> Option<StartFacts> {
-    match leased.node().provider.read_start_event(instance).await {
+    let start = || leased.node().provider.read_start_event(instance);
+    match retry_while_leased("read_start_event", &leased.lease, start).await {
         Ok(start) => start.as_ref().and_then(StartFacts::of),
         Err(error) => {
             debug!(

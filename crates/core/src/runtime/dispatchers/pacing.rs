@@ -44,27 +44,24 @@ impl Pacing {
         tasks.unless_stopped(pause).await.unwrap_or(Ok(())).unwrap_or_default();
     }
 
-    /// Pauses after a failed fetch; longer after each retryable error.
+    /// Pauses after a failed fetch; longer after each failure.
     pub(super) async fn failed(&mut self, error: &ProviderError, tasks: &Tasks) {
-        let pause = if error.is_retryable() {
-            self.failures = self.failures.saturating_add(1);
-            let pause = FETCH_RETRY_STEP.saturating_mul(1 << self.failures.min(16));
-            let pause = pause.min(FETCH_RETRY_MAX);
+        self.failures = self.failures.saturating_add(1);
+        let pause = FETCH_RETRY_STEP.saturating_mul(1 << self.failures.min(16));
+        let pause = pause.min(FETCH_RETRY_MAX);
+        if error.is_store_trouble() {
             warn!(
                 target: "duroxide::runtime",
                 dispatcher = self.dispatcher, %error, ?pause,
                 "fetch failed; retrying"
             );
-            pause
         } else {
-            self.failures = 0;
             error!(
                 target: "duroxide::runtime",
-                dispatcher = self.dispatcher, %error,
+                dispatcher = self.dispatcher, %error, ?pause,
                 "fetch failed permanently; polling again"
             );
-            FETCH_RETRY_STEP
-        };
+        }
         tasks.unless_stopped(tokio::time::sleep(pause)).await;
     }
 }

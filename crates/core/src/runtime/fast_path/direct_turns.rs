@@ -14,7 +14,7 @@ use super::completions::TurnLeader;
 use super::{Assignment, FastPath, LeasePlan, LeasedActivities, Streak};
 use crate::clock::millis;
 use crate::providers::{CommittedTurn, DirectTurn, ProviderCapability};
-use crate::runtime::activities::FinishedActivity;
+use crate::runtime::activities::{EarlierTry, FinishedActivity};
 use crate::runtime::slots::Slot;
 use crate::runtime::turns::{
     ReportContext, TurnSummary, WarmExecution, delay_for_test, report, turn_commit,
@@ -86,14 +86,16 @@ impl FastPath {
     ) -> LeasedActivities {
         let started = Instant::now();
         let Some(warm) = self.take_execution(instance, &finished) else {
-            enqueue_all(finished).await;
+            enqueue_all(finished, EarlierTry::None).await;
             return LeasedActivities::default();
         };
         delay_for_test(instance).await;
-        let leased = self.commit_turn(instance, warm, &finished, own).await;
-        let Some(leased) = leased else {
-            enqueue_all(finished).await;
-            return LeasedActivities::default();
+        let leased = match self.commit_turn(instance, warm, &finished, own).await {
+            Ok(leased) => leased,
+            Err(earlier) => {
+                enqueue_all(finished, earlier).await;
+                return LeasedActivities::default();
+            }
         };
         let metrics = self.node().metrics();
         metrics.record_orch_dispatcher_items_fetched(1);
@@ -104,14 +106,15 @@ impl FastPath {
         leased
     }
 
-    /// Runs the code and commits; `None` if the store does not accept the turn.
+    /// Runs the code and commits. If the store does not accept the turn, the results go through the
+    /// queue.
     async fn commit_turn(
         self: &Arc<Self>,
         instance: &str,
         warm: WarmExecution,
         finished: &[FinishedActivity],
         own: Option<(Slot, Streak)>,
-    ) -> Option<LeasedActivities> {
+    ) -> Result<LeasedActivities, EarlierTry> {
         let node = self.node();
         let WarmExecution { mut execution, facts, mark, .. } = warm;
         let now_ms = node.provider.clock_of(instance).now_ms();
@@ -137,12 +140,12 @@ impl FastPath {
             let kept = WarmExecution { execution, facts, mark: after, is_behind: false };
             warm.put(instance.to_owned(), kept);
         }
-        Some(plan.assign(self, &turn.commit, &committed.leased))
+        Ok(plan.assign(self, &turn.commit, &committed.leased))
     }
 
-    async fn submit(&self, turn: &Arc<DirectTurn>) -> Option<CommittedTurn> {
+    async fn submit(&self, turn: &Arc<DirectTurn>) -> Result<CommittedTurn, EarlierTry> {
         match self.node().provider.commit_direct_turn(Arc::clone(turn)).await {
-            Ok(committed) => committed,
+            Ok(committed) => committed.ok_or(EarlierTry::None),
             // Whatever the reason, this node holds the results and their leases, so the results go
             // through the queue. If the turn was stored after all, the leases are lost with it.
             Err(error) => {
@@ -151,13 +154,16 @@ impl FastPath {
                     instance_id = %turn.instance, %error,
                     "could not commit a direct turn; enqueueing the results"
                 );
-                None
+                match error.is_store_trouble() {
+                    true => Err(EarlierTry::Uncertain),
+                    false => Err(EarlierTry::None),
+                }
             }
         }
     }
 }
 
 /// All at once, so that they share a commit, and in the order in which they finished.
-async fn enqueue_all(finished: Vec<FinishedActivity>) {
-    join_all(finished.into_iter().map(FinishedActivity::enqueue)).await;
+async fn enqueue_all(finished: Vec<FinishedActivity>, earlier: EarlierTry) {
+    join_all(finished.into_iter().map(|finished| finished.enqueue(earlier))).await;
 }

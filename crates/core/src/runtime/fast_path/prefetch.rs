@@ -15,7 +15,7 @@ use crate::limits::{PREFETCH_TIME_MAX, PREFETCHED_MAX, RETURNED_AT_ONCE_MAX};
 use crate::model::WorkItem;
 use crate::providers::{FetchedWork, ScheduledActivityIdentifier};
 use crate::runtime::slots::Slot;
-use crate::runtime::storage_retry::log_unreleased;
+use crate::runtime::storage_retry::{log_unreleased, retry_for_ever};
 
 /// Activities that wait for a slot, the oldest first.
 #[derive(Default)]
@@ -118,7 +118,9 @@ impl FastPath {
     /// Releases an activity that found no slot.
     pub(crate) async fn release(&self, lock_token: &str) {
         let provider = &self.node().provider;
-        let released = provider.return_unstarted_work_item(lock_token, None, true).await;
-        log_unreleased("activity", released);
+        let released = retry_for_ever("return_unstarted_work_item", || {
+            provider.return_unstarted_work_item(lock_token, None, true)
+        });
+        log_unreleased("activity", released.await);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::completions::Offered;
 use super::{Assignment, FastPath, Streak};
 use crate::runtime::activities::{
-    Claimed, Ended, FinishedActivity, Processed, claim_for_slot, process,
+    Claimed, EarlierTry, Ended, FinishedActivity, Processed, claim_for_slot, process,
 };
 use crate::runtime::slots::Slot;
 
@@ -77,7 +77,7 @@ impl FastPath {
             Offered::Lead(leader) => self.take_direct_turns(leader, own).await,
             Offered::Joined => self.next_prefetched(own),
             Offered::Declined(finished) => {
-                finished.enqueue().await;
+                finished.enqueue(EarlierTry::None).await;
                 self.next_prefetched(own)
             }
         }

@@ -3,12 +3,14 @@
 //! It does not know where turns come from. The orchestration dispatcher fetches them from the
 //! queue; the fast path takes them from completed activities.
 
+mod history_room;
 mod owner;
 mod report;
 mod test_delay;
 mod turn_commit;
 mod warm_cache;
 
+pub(crate) use history_room::{HistoryRoom, ReservedRoom};
 pub(crate) use owner::Turns;
 pub(crate) use report::{ReportContext, TurnSummary, report};
 pub(crate) use test_delay::delay_for_test;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::WarmCache;
+use super::{HistoryRoom, WarmCache};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::KnownStarts;
 
@@ -10,12 +10,13 @@ use crate::runtime::start_facts::KnownStarts;
 pub(crate) struct Turns {
     pub(crate) node: Arc<Node>,
     pub(crate) warm: Arc<WarmCache>,
+    pub(crate) history_room: HistoryRoom,
 }
 
 impl Turns {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
-        Self { node, warm }
+        Self { node, warm, history_room: HistoryRoom::new() }
     }
 
     /// What activities may know of the instances that scheduled them.

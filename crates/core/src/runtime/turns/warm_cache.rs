@@ -12,6 +12,7 @@ use lru::LruCache;
 use tokio_util::sync::CancellationToken;
 
 use crate::engine::Execution;
+use crate::limits::WARM_DELIVERED_SHARE;
 use crate::providers::{HistoryMark, KnownHistory};
 use crate::runtime::WarmCacheOptions;
 use crate::runtime::start_facts::{KnownStarts, StartFacts};
@@ -147,7 +148,7 @@ impl WarmCache {
         if !self.options.enabled {
             return;
         }
-        let bytes = warm.execution.bytes() + instance.len();
+        let bytes = self.bytes_of(&instance, &warm.execution);
         let mut evicted = Vec::new();
         {
             let mut kept = self.kept();
@@ -166,6 +167,13 @@ impl WarmCache {
         }
         // Outside the lock: dropping runs destructors of user code.
         drop(evicted);
+    }
+
+    /// What an execution counts for. Which of the delivered values the code still holds is unknown,
+    /// so all of them count, up to a share of the bound.
+    fn bytes_of(&self, instance: &str, execution: &Execution) -> usize {
+        let share = self.options.bytes_max / WARM_DELIVERED_SHARE;
+        execution.bytes() + execution.delivered_bytes().min(share) + instance.len()
     }
 
     /// Drops everything.

@@ -7,11 +7,12 @@ use tracing::{error, warn};
 use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::process::LeasedTurn;
 use crate::engine::Turn;
+use crate::limits::UNCOMMITTED_TURN_DELAY;
 use crate::model::{Event, WorkItem};
 use crate::providers::{CommittedTurn, ProviderError, ProviderErrorKind, TurnCommit};
 use crate::runtime::fast_path::{LeasePlan, LeasedActivities};
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+use crate::runtime::storage_retry::{log_unreleased, retry_for_lease, retry_while_leased};
 use crate::runtime::turns::{TurnSummary, report, turn_commit, warn_of_ignored_limits};
 
 /// Removes the messages and sends `notices`.
@@ -55,7 +56,7 @@ pub(super) async fn commit(
                 leased,
             })
         }
-        Err(error) if error.is_retryable() || lease_is_lost(turn, &error).await => {
+        Err(error) if error.is_store_trouble() || lease_is_lost(turn, &error).await => {
             release_uncommitted(turn, &error).await;
             None
         }
@@ -78,13 +79,13 @@ pub(super) fn assemble(
     commit.with_lock_token(turn.lock_token.clone())
 }
 
-/// Stores a commit, with retries while the lease is held.
+/// Stores a commit, with retries for the length of the lease.
 pub(super) async fn submit(
     turn: &LeasedTurn<'_>,
     commit: Arc<TurnCommit>,
 ) -> Result<CommittedTurn, ProviderError> {
     let length = turn.node.options.orchestrator_lock_timeout;
-    retry_while_leased("ack_orchestration_item", &turn.lease, length, || {
+    retry_for_lease("ack_orchestration_item", &turn.lease, length, || {
         turn.node.provider.commit_turn(Arc::clone(&commit))
     })
     .await
@@ -130,18 +131,20 @@ async fn lease_is_lost(turn: &LeasedTurn<'_>, refusal: &ProviderError) -> bool {
     turn.node.provider.renew_orchestration_item_lock(&turn.lock_token, length).await.is_err()
 }
 
-/// Releases a turn that could not be committed, so that it is redelivered.
+/// Releases a turn that could not be committed, so that it is redelivered. The attempt counts only
+/// if the store works and refuses what the turn contains.
 pub(super) async fn release_uncommitted(turn: &LeasedTurn<'_>, error: &ProviderError) {
     warn!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance, %error,
         "could not commit a turn; releasing it for redelivery"
     );
+    let is_trouble = error.is_store_trouble();
+    let delay = is_trouble.then_some(UNCOMMITTED_TURN_DELAY);
     // A lease that expired says nothing about the turn.
-    let ignore_attempt = error.kind == ProviderErrorKind::LostLease;
-    let length = turn.node.options.orchestrator_lock_timeout;
-    let result = retry_while_leased("abandon_orchestration_item", &turn.lease, length, || {
-        turn.node.provider.abandon_orchestration_item(&turn.lock_token, None, ignore_attempt)
+    let ignore_attempt = is_trouble || error.kind == ProviderErrorKind::LostLease;
+    let result = retry_while_leased("abandon_orchestration_item", &turn.lease, || {
+        turn.node.provider.abandon_orchestration_item(&turn.lock_token, delay, ignore_attempt)
     })
     .await;
     log_unreleased("turn", result);

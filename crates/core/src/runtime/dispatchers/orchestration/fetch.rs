@@ -74,7 +74,8 @@ async fn fetch(turns: &Turns, turns_max: usize) -> Result<Vec<FetchedTurn>, Prov
     let options = &turns.node.options;
     let mut request = TurnFetch::new(turns_max, options.orchestrator_lock_timeout)
         .with_poll_timeout(options.dispatcher_long_poll_timeout)
-        .with_filter(&turns.node.filter);
+        .with_filter(&turns.node.filter)
+        .with_deferred_histories();
     if options.warm_cache.enabled {
         request = request.with_known(Arc::clone(&turns.warm) as _);
     }

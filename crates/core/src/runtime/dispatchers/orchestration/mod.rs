@@ -9,6 +9,7 @@ mod instance_state;
 mod parent;
 mod poison;
 mod process;
+mod recall;
 mod run;
 mod starting;
 

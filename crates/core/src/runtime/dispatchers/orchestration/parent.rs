@@ -8,6 +8,7 @@ use crate::model::{
 };
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::{ParentCall, StartFacts};
+use crate::runtime::storage_retry::retry_for_ever;
 
 /// The waiting call with its execution. Data written before 0.1.30 does not say which execution
 /// waits; then it is the parent's latest.
@@ -20,7 +21,8 @@ pub(super) async fn resolve(node: &Node, call: ParentCall) -> Parent {
 }
 
 async fn latest_execution(node: &Node, instance: &str) -> u64 {
-    match node.provider.read_start_event(instance).await {
+    let start = || node.provider.read_start_event(instance);
+    match retry_for_ever("read_start_event", start).await {
         Ok(Some(start)) => start.execution_id,
         Ok(None) => INITIAL_EXECUTION_ID,
         Err(error) => {
@@ -66,13 +68,15 @@ pub(super) async fn collision_notices(turn: &LeasedTurn<'_>) -> Vec<WorkItem> {
 /// Finds the parent of an instance whose history cannot be read: by its start event if that one
 /// can, else by the parent's own history.
 pub(super) async fn find_for_unreadable(node: &Node, instance: &str) -> Option<Parent> {
-    if let Ok(Some(start)) = node.provider.read_start_event(instance).await {
+    let start = || node.provider.read_start_event(instance);
+    if let Ok(Some(start)) = retry_for_ever("read_start_event", start).await {
         let call = StartFacts::of(&start)?.parent?;
         return Some(resolve(node, call).await);
     }
     let admin = node.provider.as_management_capability()?;
-    let parent = admin.get_parent_id(instance).await.ok().flatten()?;
-    let history = node.provider.read(&parent).await.ok()?;
+    let parent = retry_for_ever("get_parent_id", || admin.get_parent_id(instance)).await;
+    let parent = parent.ok().flatten()?;
+    let history = retry_for_ever("read", || node.provider.read(&parent)).await.ok()?;
     history.into_iter().rev().find_map(|event| {
         let EventKind::SubOrchestrationScheduled { instance: child, .. } = &event.kind else {
             return None;

@@ -116,7 +116,7 @@ async fn commit_poison(turn: LeasedTurn<'_>, facts: &StartFacts, failing: Failin
             turn.node.metrics().record_orchestration_poison();
             report(&turn.report_context(), &summary);
         }
-        Err(error) if error.is_retryable() => commit::release_uncommitted(&turn, &error).await,
+        Err(error) if error.is_store_trouble() => commit::release_uncommitted(&turn, &error).await,
         // The failure cannot be recorded. If the messages stayed, they would be fetched for ever.
         Err(_refused) => commit::drain(turn, Vec::new()).await,
     }

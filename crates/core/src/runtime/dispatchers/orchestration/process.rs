@@ -10,6 +10,7 @@ use tracing::warn;
 use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
 use super::instance_state::{Ended, InstanceState};
+use super::recall::{Recalled, recall};
 use super::{commit, parent, poison, run};
 use crate::clock::millis;
 use crate::limits::UNUSABLE_TURN_DELAY;
@@ -20,7 +21,7 @@ use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::node::Node;
 use crate::runtime::poison_text;
 use crate::runtime::start_facts::StartFacts;
-use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+use crate::runtime::storage_retry::{log_unreleased, retry_for_ever, retry_while_leased};
 use crate::runtime::turns::{ReportContext, Turns, WarmExecution, delay_for_test};
 
 /// A turn under a lease of this node.
@@ -32,6 +33,8 @@ pub(super) struct LeasedTurn<'a> {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
+    /// Above this number of attempts, the messages are poison.
+    attempts_max: u32,
     /// The time of this turn, which all its events carry.
     pub(super) now_ms: u64,
     /// The fetched item, without messages and history.
@@ -67,7 +70,7 @@ pub(super) async fn process(
     let node = &turns.node;
     let started = Instant::now();
     delay_for_test(&fetched.item.instance).await;
-    let (warm, history) = match recall(turns, &mut fetched).await {
+    let Recalled { warm, history, room: _room } = match recall(turns, &mut fetched).await {
         Ok(recalled) => recalled,
         Err(error) => return release_unread(node, &fetched, &lease, &error).await,
     };
@@ -75,7 +78,8 @@ pub(super) async fn process(
     let known = warm.as_ref().map(|warm| Arc::clone(&warm.facts));
     let state = instance_state(node, &mut item, known, &history).await;
     let messages = std::mem::take(&mut item.messages);
-    let payload = match fetched.attempt_count > node.options.max_attempts {
+    let attempts_max = node.attempts_max();
+    let payload = match fetched.attempt_count > attempts_max {
         true => poison_text::of_messages(&messages),
         false => String::new(),
     };
@@ -87,6 +91,7 @@ pub(super) async fn process(
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
+        attempts_max,
         now_ms: node.provider.clock_of(&item.instance).now_ms(),
         last_event_id: history.last().map_or(fetched.history_after, |event| event.event_id),
         batch: Batch::classify(&item.instance, messages, &state),
@@ -98,30 +103,6 @@ pub(super) async fn process(
     node.metrics().record_orch_dispatcher_processing_duration(millis(started.elapsed()));
 }
 
-/// The execution in memory with the events that it has not replayed, or the whole history.
-async fn recall(
-    turns: &Turns,
-    fetched: &mut FetchedTurn,
-) -> Result<(Option<WarmExecution>, Vec<Event>), ProviderError> {
-    let item = &mut fetched.item;
-    let history = std::mem::take(&mut item.history);
-    let kept = turns.warm.take_settled(&item.instance).await;
-    if fetched.history_after == 0 {
-        // The execution in memory is not the stored one.
-        return Ok((None, history));
-    }
-    let fits = kept.filter(|warm| {
-        warm.mark.execution_id == item.execution_id && warm.mark.event_id == fetched.history_after
-    });
-    if fits.is_some() {
-        return Ok((fits, history));
-    }
-    // The cache evicted the execution after the fetch had left its history out.
-    let history =
-        turns.node.provider.read_with_execution(&item.instance, item.execution_id).await?;
-    Ok((None, history))
-}
-
 /// The state of the instance. A finished one stays finished, even if its history is unreadable.
 async fn instance_state(
     node: &Node,
@@ -130,8 +111,9 @@ async fn instance_state(
     history: &[Event],
 ) -> InstanceState {
     let mut state = InstanceState::of(known, history);
+    let outcome = || node.provider.read_outcome(&item.instance);
     if item.history_error.is_some()
-        && let Ok(InstanceOutcome::Ended(_)) = node.provider.read_outcome(&item.instance).await
+        && let Ok(InstanceOutcome::Ended(_)) = retry_for_ever("read_outcome", outcome).await
     {
         state.ended = Some(Ended::Finished);
         item.history_error = None;
@@ -145,8 +127,7 @@ async fn release_unread(node: &Node, fetched: &FetchedTurn, lease: &Lease, error
         instance_id = %fetched.item.instance, %error,
         "could not read the history of a turn; releasing the turn"
     );
-    let length = node.options.orchestrator_lock_timeout;
-    let result = retry_while_leased("abandon_orchestration_item", lease, length, || {
+    let result = retry_while_leased("abandon_orchestration_item", lease, || {
         node.provider.abandon_orchestration_item(
             &fetched.lock_token,
             Some(UNUSABLE_TURN_DELAY),
@@ -170,7 +151,7 @@ impl LeasedTurn<'_> {
             batch: &self.batch,
             history_error: self.item.history_error.as_deref(),
             attempt_count: self.attempt_count,
-            attempts_max: self.node.options.max_attempts,
+            attempts_max: self.attempts_max,
             filter: &self.turns.node.filter,
         });
         match decision {
@@ -198,8 +179,7 @@ impl LeasedTurn<'_> {
 
     /// Releases the turn, hidden for `delay`. The attempt counts.
     pub(super) async fn release(self, delay: Duration) {
-        let length = self.node.options.orchestrator_lock_timeout;
-        let result = retry_while_leased("abandon_orchestration_item", &self.lease, length, || {
+        let result = retry_while_leased("abandon_orchestration_item", &self.lease, || {
             self.node.provider.abandon_orchestration_item(&self.lock_token, Some(delay), false)
         })
         .await;

@@ -17,6 +17,7 @@ use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::providers::HistoryMark;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
+use crate::runtime::storage_retry::retry_for_ever;
 use crate::runtime::turns::{TurnSummary, WarmExecution, report};
 
 /// "No version" in very old histories.
@@ -167,7 +168,11 @@ fn report_foreign_wake(
         let _in_runtime = runtime.enter();
         let tasks = node.tasks.clone();
         tasks.spawn(async move {
-            if let Err(error) = node.provider.enqueue_for_orchestrator(message, None).await {
+            let provider = &node.provider;
+            let sent = retry_for_ever("enqueue_for_orchestrator", || {
+                provider.enqueue_for_orchestrator(message.clone(), None)
+            });
+            if let Err(error) = sent.await {
                 warn!(
                     target: "duroxide::runtime", %error,
                     "could not report a foreign wake-up to its instance"
