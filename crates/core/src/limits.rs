@@ -152,6 +152,10 @@ pub(crate) const SHUTDOWN_GRACE_DEFAULT: Duration = Duration::from_secs(1);
 /// How long a shutdown waits for the store's checkpoint: a log of some megabytes takes less.
 pub(crate) const SHUTDOWN_CHECKPOINT_MAX: Duration = Duration::from_secs(5);
 
+/// How long a shutdown may take to release aborted work: a store that does not respond must not
+/// hold it up. What is not released expires.
+pub(crate) const SHUTDOWN_RELEASE_MAX: Duration = Duration::from_secs(2);
+
 /// Finished activities of one instance that may wait for the turn before theirs; more than these
 /// are reported through the queue, so that what is held in memory stays bounded.
 pub(crate) const FINISHED_WAITING_MAX: usize = 1024;

@@ -60,6 +60,16 @@ impl Background {
         AbortOnDrop::new(&self.own.spawn(task))
     }
 
+    /// Runs a task on the thread and returns when it has completed, or at once if the thread has
+    /// ended.
+    pub(crate) async fn run(&self, task: impl Future<Output = ()> + Send + 'static) {
+        if let Err(error) = self.own.spawn(task).await
+            && error.is_panic()
+        {
+            warn!(target: "duroxide::runtime", %error, "a task of the node panicked");
+        }
+    }
+
     /// Runs a storage call within the context of the program's executor.
     pub(crate) async fn call<F: Future>(&self, call: F) -> F::Output {
         let mut call = pin!(call);

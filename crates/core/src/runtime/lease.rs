@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
+use futures_util::future::join_all;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use super::background::Background;
 use super::options::lease_renewal_interval;
+use super::storage_retry::log_unreleased;
 use super::tasks::AbortOnDrop;
+use crate::limits::RETURNED_AT_ONCE_MAX;
 use crate::providers::{Provider, ProviderError, ProviderErrorKind};
 
 /// Longer than any node runs.
@@ -66,6 +69,9 @@ impl Drop for Lease {
         let (_due, number) = self.key;
         let mut state = self.list.lock();
         let dropped = (state.written.remove(&self.key), state.renewed.remove(&number));
+        if let Some(collected) = &mut state.dropped {
+            collected.push(Arc::clone(&self.held));
+        }
         drop(state);
         // Outside the lock: this may drop the last handle of the store.
         drop(dropped);
@@ -97,6 +103,8 @@ struct State {
     /// The task that watches, from the first lease on.
     watch: Option<AbortOnDrop>,
     stopped: bool,
+    /// The leases that were dropped since the node began to abort its work.
+    dropped: Option<Vec<Arc<HeldLease>>>,
 }
 
 impl List {
@@ -163,6 +171,20 @@ impl Leases {
     fn watch(&self) -> AbortOnDrop {
         let (list, changed) = (Arc::downgrade(&self.list), Arc::clone(&self.list.changed));
         self.background.spawn(watch(list, changed))
+    }
+
+    /// Remembers leases that are dropped from now on: their work is aborted.
+    pub(crate) fn collect_dropped(&self) {
+        self.list.lock().dropped.get_or_insert_default();
+    }
+
+    /// Releases the collected leases, without counting an attempt. If their work was committed
+    /// after all, the store refuses, and that is well.
+    pub(crate) async fn release_dropped(&self) {
+        let dropped = self.list.lock().dropped.take().unwrap_or_default();
+        for some in dropped.chunks(RETURNED_AT_ONCE_MAX) {
+            join_all(some.iter().map(|held| held.release())).await;
+        }
     }
 
     /// Stops all renewals.
@@ -264,6 +286,15 @@ impl HeldLease {
             Err(error) if error.kind == ProviderErrorKind::LostLease => self.reclaim(length).await,
             renewed => renewed,
         }
+    }
+
+    async fn release(&self) {
+        let (token, provider) = (&self.token, &self.provider);
+        let released = match self.leased {
+            Leased::Turn => provider.abandon_orchestration_item(token, None, true).await,
+            Leased::Activity => provider.abandon_work_item(token, None, true).await,
+        };
+        log_unreleased("aborted work", released);
     }
 
     async fn reclaim(&self, length: Duration) -> Result<(), ProviderError> {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tracing::info;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::activities::Activities;
@@ -19,7 +19,7 @@ use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
     dispatchers, gauges,
 };
-use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT};
+use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT, SHUTDOWN_RELEASE_MAX};
 use crate::model::event::BUILD_VERSION;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::providers::instrumented::InstrumentedProvider;
@@ -34,6 +34,7 @@ const RUNTIME_ID_DIGITS: usize = 4;
 pub struct Runtime {
     node: Arc<Node>,
     turns: Arc<Turns>,
+    fast_path: Arc<FastPath>,
 }
 
 impl std::fmt::Debug for Runtime {
@@ -100,18 +101,39 @@ impl Runtime {
         dispatchers::worker::start(&activities, &fast_path);
         dispatchers::worker::start_sweeping(&activities, &fast_path);
         announcing::start(&node);
-        Arc::new(Self { node, turns })
+        Arc::new(Self { node, turns, fast_path })
     }
 
     /// Stops the node. It fetches no more work, completes running work within the grace period and
     /// aborts the rest. `None` means one second, `Some(0)` aborts at once. May be called again.
     pub async fn shutdown(self: Arc<Self>, timeout_ms: Option<u64>) {
         let grace = timeout_ms.map_or(SHUTDOWN_GRACE_DEFAULT, Duration::from_millis);
-        self.node.tasks.shutdown(grace).await;
+        self.node.tasks.drain(grace).await;
+        // Work that is aborted from here on goes to other nodes at once.
+        self.node.leases.collect_dropped();
+        self.node.tasks.abort().await;
+        self.release_work().await;
         self.node.leases.stop();
         self.node.background.stop().await;
         self.turns.warm.clear();
         self.checkpoint().await;
+    }
+
+    /// Releases the work that was aborted. A store that does not respond must not hold up the
+    /// shutdown.
+    async fn release_work(&self) {
+        let (background, fast_path) = (&self.node.background, Arc::clone(&self.fast_path));
+        let releasing = async move {
+            let node = &fast_path.turns().node;
+            let released = node.background.call(fast_path.release_all());
+            if tokio::time::timeout(SHUTDOWN_RELEASE_MAX, released).await.is_err() {
+                warn!(
+                    target: "duroxide::runtime",
+                    "could not release aborted work in time; its leases will expire"
+                );
+            }
+        };
+        background.run(releasing).await;
     }
 
     /// Leaves complete files behind: after a shutdown people copy them.

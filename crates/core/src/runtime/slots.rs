@@ -72,6 +72,11 @@ impl Slots {
         Self { shared: Arc::new(shared) }
     }
 
+    /// Whether any slot has served a session.
+    pub(crate) fn own_sessions(&self) -> bool {
+        !self.shared.owners().is_empty()
+    }
+
     /// Returns when a slot that owns a session has become free since the last call. One caller at a
     /// time.
     pub(crate) async fn owner_freed(&self) {

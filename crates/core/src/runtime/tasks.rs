@@ -82,8 +82,8 @@ impl Tasks {
         self.stop.is_cancelled()
     }
 
-    /// Asks all tasks to finish, aborts them after `grace`, and returns when none is left.
-    pub(crate) async fn shutdown(&self, grace: Duration) {
+    /// Asks all tasks to finish, and returns when none is left or `grace` is over.
+    pub(crate) async fn drain(&self, grace: Duration) {
         self.stop.cancel();
         self.tracker.close();
         // Without grace no timer is made, so this may run outside a tokio context.
@@ -98,6 +98,12 @@ impl Tasks {
                 );
             }
         }
+    }
+
+    /// Aborts all tasks, and returns when none is left.
+    pub(crate) async fn abort(&self) {
+        self.stop.cancel();
+        self.tracker.close();
         self.kill.cancel();
         self.tracker.wait().await;
     }
@@ -148,7 +154,8 @@ mod tests {
             }
         });
         third.notified().await;
-        tasks.shutdown(Duration::from_secs(1)).await;
+        tasks.drain(Duration::from_secs(1)).await;
+        tasks.abort().await;
         assert_eq!(starts.load(Ordering::SeqCst), 3);
     }
 
@@ -161,6 +168,7 @@ mod tests {
             panic!("in the middle of it");
         });
         assert_eq!(slots.take(1).await.len(), 1);
-        tasks.shutdown(Duration::from_secs(1)).await;
+        tasks.drain(Duration::from_secs(1)).await;
+        tasks.abort().await;
     }
 }

@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use duroxide::providers::Provider;
 use duroxide::providers::sqlite::SqliteProvider;
-use duroxide::runtime::Runtime;
 use duroxide::runtime::registry::ActivityRegistryBuilder;
+use duroxide::runtime::{Runtime, RuntimeOptions};
 use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus};
 use tokio::sync::Notify;
 
+use crate::faulty::Faulty;
 use crate::support::{
-    DEFAULT_MODE, Journal, Mode, Node, activities, in_every_mode, memory, memory_with_clock,
+    DEFAULT_MODE, Journal, Mode, Node, activities, eventually, in_every_mode, memory,
     orchestrations, within,
 };
 
@@ -68,28 +69,82 @@ async fn running_work_completes_within_the_grace_period(mode: Mode) {
     node.stop().await;
 }
 
-async fn aborted_work_is_redelivered_when_its_lease_expires(mode: Mode) {
-    let (journal, go) = (Journal::default(), Arc::new(Notify::new()));
-    let (store, clock) = memory_with_clock().await;
-    let registry = || orchestrations().register("Work", works);
-    for grace in [Some(0), Some(20)] {
-        let node = Node::on(&store, mode.options(), registry(), held_work(&journal, &go)).await;
-        node.start_instance("order", "Work", "").await;
-        assert_eq!(journal.next().await, "started");
-        within(node.runtime.shutdown(grace)).await;
-        clock.advance(Duration::from_secs(30));
+/// Aborted activities waited for the end of their leases, and each abort counted as an attempt.
+async fn aborted_activities_are_released_at_once(mode: Mode) {
+    let journal = Journal::default();
+    let store = memory().await;
+    let written = journal.clone();
+    let handlers = move |goes_on: bool| {
+        let journal = written.clone();
+        activities().register("Work", move |ctx: ActivityContext, _: String| {
+            journal.write(format!("attempt {}", ctx.attempt()));
+            async move {
+                if !goes_on {
+                    std::future::pending::<()>().await;
+                }
+                Ok("done".to_owned())
+            }
+        })
+    };
+    let registry = || {
+        orchestrations().register("Work", works).register(
+            "Bound",
+            |ctx: OrchestrationContext, _: String| async move {
+                ctx.schedule_activity_on_session("Work", "", "session").await
+            },
+        )
+    };
+    for orchestration in ["Work", "Bound"] {
+        for grace in [Some(0), Some(20), Some(0)] {
+            let node = Node::on(&store, long_leases(mode), registry(), handlers(false)).await;
+            node.start_instance(orchestration, orchestration, "").await;
+            assert_eq!(journal.next().await, "attempt 1");
+            within(node.runtime.shutdown(grace)).await;
+        }
+        let node = Node::on(&store, long_leases(mode), registry(), handlers(true)).await;
+        assert_eq!(journal.next().await, "attempt 1");
+        assert_eq!(node.output(orchestration).await, "done");
+        node.stop().await;
     }
-    let node = Node::on(&store, mode.options(), registry(), held_work(&journal, &go)).await;
-    assert_eq!(journal.next().await, "started");
-    go.notify_one();
-    assert_eq!(node.output("order").await, "cancelled: false");
-    node.stop().await;
+}
+
+/// Leases that outlast the test: only their release makes the work available.
+fn long_leases(mode: Mode) -> RuntimeOptions {
+    let lease = Duration::from_secs(3600);
+    RuntimeOptions {
+        orchestrator_lock_timeout: lease,
+        worker_lock_timeout: lease,
+        worker_lock_renewal_buffer: lease - Duration::from_secs(1),
+        session_lock_timeout: lease,
+        ..mode.options()
+    }
 }
 
 in_every_mode! {
     an_idle_node_stops_at_once_and_releases_the_store,
     running_work_completes_within_the_grace_period,
-    aborted_work_is_redelivered_when_its_lease_expires,
+    aborted_activities_are_released_at_once,
+}
+
+#[tokio::test]
+async fn an_aborted_turn_is_released_at_once() {
+    let store = memory().await;
+    let faulty = Faulty::new(Arc::clone(&store));
+    let broken: Arc<dyn Provider> = faulty.clone();
+    let registry = || {
+        orchestrations().register("Order", |_: OrchestrationContext, _: String| async move {
+            Ok("done".into())
+        })
+    };
+    let options = long_leases(DEFAULT_MODE);
+    let node = Node::on(&broken, options.clone(), registry(), activities()).await;
+    faulty.hiccup("commit_turn", u32::MAX);
+    node.start_instance("order", "Order", "").await;
+    eventually(|| faulty.calls("commit_turn") > 0).await;
+    within(node.runtime.shutdown(Some(0))).await;
+    let node = Node::on(&store, options, registry(), activities()).await;
+    assert_eq!(node.output("order").await, "done");
+    node.stop().await;
 }
 
 #[tokio::test]

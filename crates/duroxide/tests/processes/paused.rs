@@ -7,7 +7,7 @@ use crate::cluster::Cluster;
 on_every_store!(
     a_paused_node_cannot_complete_an_activity_that_another_node_claimed,
     a_paused_node_cannot_commit_a_turn_that_another_node_claimed,
-    the_only_node_reruns_and_completes_its_work_after_a_pause,
+    the_only_node_completes_its_work_after_a_pause,
 );
 
 /// Delay that a busy machine may add to a lease.
@@ -98,8 +98,8 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_node_claimed(cluster: C
     );
 }
 
-/// The lease expires even if no other node claims the work.
-async fn the_only_node_reruns_and_completes_its_work_after_a_pause(cluster: Cluster) {
+/// The lease expires, but no other node has claimed the work: the node goes on with it.
+async fn the_only_node_completes_its_work_after_a_pause(cluster: Cluster) {
     let options = cluster.options();
     let only_node = cluster.node(&options);
     cluster.start("order", "Held", "").await;
@@ -108,10 +108,8 @@ async fn the_only_node_reruns_and_completes_its_work_after_a_pause(cluster: Clus
     // The lease expires by the clock of the machine: no condition to wait for.
     tokio::time::sleep(options.work_lease * 2).await;
     only_node.resume();
-    cluster.journal.wait("cancelled", "order", only_node.id()).await;
     cluster.gates.open("order");
     assert_eq!(cluster.output("order").await, only_node.id().to_string());
-    assert!(cluster.journal.all("started", "order").len() >= 2);
     assert_eq!(
         cluster.kinds("order").await,
         [

@@ -33,6 +33,7 @@ mod direct_turns;
 mod durations;
 mod lease_plan;
 mod prefetch;
+mod release;
 mod slot_runner;
 mod state;
 

@@ -105,7 +105,7 @@ impl FastPath {
         });
     }
 
-    async fn release_late(&self, since: Instant) {
+    pub(super) async fn release_late(&self, since: Instant) {
         let late = self.prefetch.take_late(since);
         for work in &late {
             self.durations.record_late(&work.item);
