@@ -241,6 +241,17 @@ impl JobError {
         matches!(self, Self::Unavailable(_))
     }
 
+    /// Whether the data of one instance caused it: other instances can go on.
+    pub(crate) fn concerns_data(&self) -> bool {
+        let (Self::Failed(failure) | Self::Unavailable(failure)) = self else {
+            return matches!(self, Self::Row(_));
+        };
+        let state = failure.source.as_ref().and_then(|source| source.code());
+        state.is_some_and(|state| {
+            *state == SqlState::DATA_CORRUPTED || matches!(state.code().get(..2), Some("22" | "54"))
+        })
+    }
+
     /// Whether another transaction holds a lock that the call needs.
     pub(crate) fn is_locked(&self) -> bool {
         let Self::Unavailable(failure) = self else { return false };

@@ -119,6 +119,30 @@ pub(crate) const UNCERTAIN_MAX: usize = 10_000;
 /// A fetch returns histories up to this many events; longer ones take a read of their own.
 pub(crate) const INLINE_EVENTS_MAX: i64 = 200;
 
+/// And up to this many bytes, as well as key-value states.
+pub(crate) const INLINE_BYTES_MAX: i64 = 256 * 1024;
+
+/// Events that one read returns: the rows of a longer history are not in memory all at once.
+pub(crate) const EVENTS_PER_READ_MAX: i64 = 4096;
+
+/// Bytes of these events.
+pub(crate) const BYTES_PER_READ_MAX: i64 = 4 * 1024 * 1024;
+
+/// Messages of one turn; the others wait for the next.
+pub(crate) const TURN_MESSAGES_MAX: i64 = 1024;
+
+/// Bytes of the messages of one turn; a larger message comes alone.
+pub(crate) const TURN_BYTES_MAX: i64 = 1024 * 1024;
+
+/// A start of this size comes alone: it carries unread messages.
+pub(crate) const START_ALONE_BYTES: i64 = 64 * 1024;
+
+/// Bytes of the messages of one fetch: it leases fewer turns if they are large.
+pub(crate) const FETCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
+
+/// How long an instance waits whose stored state could not be read.
+pub(crate) const UNREADABLE_TURN_PAUSE: Duration = Duration::from_secs(10);
+
 /// Turns that one fetch leases: each waits until the histories of all are read.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 

@@ -11,7 +11,7 @@ use duroxide_core::providers::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
     ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem, WorkSlot,
     WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
@@ -146,6 +146,14 @@ impl Provider for PostgresProvider {
         execution_id: u64,
     ) -> Result<Vec<Event>, ProviderError> {
         self.read_events("read_with_execution", instance, Some(execution_id)).await
+    }
+
+    async fn read_turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        self.read_state("read_turn_state", instance, execution_id).await
     }
 
     async fn append_with_execution(

@@ -12,7 +12,15 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     p_node BIGINT,
     -- How long other nodes leave an instance to the node that holds its history in memory.
     p_grace BIGINT,
-    p_inline_events_max BIGINT
+    -- Bounds of one turn; a start of `p_alone_bytes` comes alone, because it carries messages.
+    p_messages_max BIGINT,
+    p_bytes_max BIGINT,
+    p_alone_bytes BIGINT,
+    -- Bytes of messages that the call returns; it leases fewer turns if they are large.
+    p_fetch_bytes_max BIGINT,
+    -- Longer histories, and larger key-value states, take a read of their own.
+    p_inline_events_max BIGINT,
+    p_inline_bytes_max BIGINT
 ) RETURNS TABLE (
     o_instance TEXT,
     o_token UUID,
@@ -25,6 +33,8 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     o_messages TEXT[],
     o_attempts INTEGER,
     o_history TEXT[],
+    -- Bytes of the history, or of its first events.
+    o_history_bytes BIGINT,
     o_kv_keys TEXT[],
     o_kv_values TEXT[],
     o_kv_times BIGINT[],
@@ -124,38 +134,74 @@ BEGIN
                 coalesce(i.current_execution_id, (
                     SELECT max(h.execution_id) FROM {schema}.history h
                     WHERE h.instance_id = c.instance_id)) AS execution_id,
-                m.ids, m.texts, m.attempts, m.starts
+                m.attempts, m.starts OR behind.id IS NOT NULL AS starts, m.bytes,
+                CASE WHEN behind.bytes >= p_alone_bytes THEN ARRAY[behind.id]
+                    WHEN behind.id IS NOT NULL THEN m.ids || behind.id ELSE m.ids END AS ids,
+                CASE WHEN behind.bytes >= p_alone_bytes THEN ARRAY[behind.work_item]
+                    WHEN behind.id IS NOT NULL THEN m.texts || behind.work_item
+                    ELSE m.texts END AS texts
             FROM unnest(v_chosen) WITH ORDINALITY AS c (instance_id, place)
             LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
             CROSS JOIN LATERAL (
-                -- The index returns them in order.
-                SELECT array_agg(o.id) AS ids, array_agg(o.work_item) AS texts,
-                    max(o.attempt_count) + 1 AS attempts, bool_or(o.kind = {KIND_START}) AS starts
+                -- The index returns them in order. A turn takes the first of them.
+                SELECT array_agg(o.id) FILTER (WHERE o.fits) AS ids,
+                    array_agg(o.work_item) FILTER (WHERE o.fits) AS texts,
+                    max(o.attempt_count) FILTER (WHERE o.fits) + 1 AS attempts,
+                    sum(o.bytes) FILTER (WHERE o.fits) AS bytes,
+                    bool_or(o.fits AND o.kind = {KIND_START}) AS starts,
+                    count(*) = p_messages_max OR NOT bool_and(o.fits) AS is_cut
                 FROM (
-                    SELECT q.id, q.work_item, q.attempt_count, q.kind
-                    FROM {schema}.orchestrator_queue q
-                    WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now AND NOT q.parked
-                    ORDER BY q.id
+                    SELECT f.id, f.work_item, f.attempt_count, f.kind, f.bytes,
+                        CASE WHEN f.alone IS NOT NULL THEN f.id = f.alone
+                            ELSE f.until <= p_bytes_max OR f.until = f.bytes END AS fits
+                    FROM (
+                        SELECT q.id, q.work_item, q.attempt_count, q.kind, q.bytes,
+                            sum(q.bytes) OVER (ORDER BY q.id) AS until,
+                            min(q.id) FILTER (
+                                WHERE q.kind = {KIND_START} AND q.bytes >= p_alone_bytes) OVER ()
+                                AS alone
+                        FROM (
+                            SELECT q.id, q.work_item, q.attempt_count, q.kind,
+                                octet_length(q.work_item) AS bytes
+                            FROM {schema}.orchestrator_queue q
+                            WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now
+                                AND NOT q.parked
+                            ORDER BY q.id LIMIT p_messages_max
+                        ) AS q
+                    ) AS f
                 ) AS o
             ) AS m
+            -- A start behind them: without it the code cannot run. A continuation comes before any
+            -- other start, because an instance that exists can only be continued.
+            LEFT JOIN LATERAL (
+                SELECT q.id, q.work_item, octet_length(q.work_item) AS bytes
+                FROM {schema}.orchestrator_queue q
+                WHERE m.is_cut AND NOT m.starts AND q.instance_id = c.instance_id
+                    AND q.kind = {KIND_START} AND q.visible_at <= v_now AND NOT q.parked
+                ORDER BY q.work_item NOT LIKE '__ContinueAsNew_%', q.id LIMIT 1
+            ) AS behind ON TRUE
             -- Another node may have leased and even committed the turn since it was chosen.
             WHERE m.ids IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
+        ), fitting AS (
+            SELECT w.*, sum(w.bytes) OVER (ORDER BY w.place) AS until FROM wanted w
+            WHERE w.execution_id IS NOT NULL OR w.starts
         ), locked AS (
             INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids FROM wanted w
-            WHERE w.execution_id IS NOT NULL OR w.starts
+            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids FROM fitting w
+            WHERE w.until <= p_fetch_bytes_max OR w.until = w.bytes
             ON CONFLICT DO NOTHING
             RETURNING instance_locks.instance_id
         )
         SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version,
             w.execution_id, w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
-            CASE WHEN w.warm_node IS DISTINCT FROM p_node AND last.event_id <= p_inline_events_max
+            CASE WHEN last.event_id <= p_inline_events_max AND size.history <= p_inline_bytes_max
                 THEN (
                     SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
                     WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id)
             END,
-            kv.keys, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN,
+            size.history,
+            CASE WHEN size.values <= p_inline_bytes_max THEN kv.keys END, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN,
             NULL::TEXT[], NULL::BIGINT[], NULL::BOOLEAN[]
         FROM locked k
         JOIN wanted w ON w.instance_id = k.instance_id
@@ -164,10 +210,23 @@ BEGIN
             WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
             ORDER BY h.event_id DESC LIMIT 1
         ) AS last ON TRUE
+        -- Null if this node probably has the execution in memory.
         CROSS JOIN LATERAL (
-            SELECT array_agg(s.key) AS keys, array_agg(s.value) AS values,
+            SELECT CASE WHEN w.warm_node IS DISTINCT FROM p_node THEN (
+                SELECT sum(octet_length(f.event_data)) FROM (
+                    SELECT h.event_data FROM {schema}.history h
+                    WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
+                    ORDER BY h.event_id LIMIT p_inline_events_max
+                ) AS f) END AS history,
+                CASE WHEN w.warm_node IS DISTINCT FROM p_node THEN (
+                    SELECT coalesce(sum(octet_length(s.value)), 0) FROM {schema}.kv_store s
+                    WHERE s.instance_id = w.instance_id) END AS values
+        ) AS size
+        CROSS JOIN LATERAL (
+            SELECT coalesce(array_agg(s.key), '{}') AS keys, array_agg(s.value) AS values,
                 array_agg(s.last_updated_at_ms) AS times
-            FROM {schema}.kv_store s WHERE s.instance_id = w.instance_id
+            FROM {schema}.kv_store s
+            WHERE s.instance_id = w.instance_id AND size.values <= p_inline_bytes_max
         ) AS kv
         ORDER BY w.place;
         GET DIAGNOSTICS v_locked = ROW_COUNT;
@@ -181,6 +240,15 @@ BEGIN
             o_aside_dropped || coalesce(array_agg(a.o_dropped), '{}')
         INTO o_aside_instances, o_aside_counts, o_aside_dropped
         FROM {schema}.set_orphans_aside{v}(v_now, v_chosen) AS a;
+        -- The call is full if one of them still waits.
+        EXIT WHEN v_found > 0 AND EXISTS (
+            SELECT 1 FROM unnest(v_chosen) AS c (instance_id)
+            WHERE NOT EXISTS (
+                    SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)
+                AND EXISTS (
+                    SELECT 1 FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = c.instance_id AND q.visible_at <= v_now
+                        AND NOT q.parked));
         -- One call leases no instance twice, not even under a lease that expires at once.
         v_left := v_left || v_chosen;
     END LOOP;

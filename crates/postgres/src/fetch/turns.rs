@@ -7,10 +7,11 @@ use std::time::Instant;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages};
 use duroxide_core::providers::{
-    FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem, SemverRange,
-    WorkItem,
+    DeferredHistory, FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry,
+    OrchestrationItem, SemverRange, TurnState, WorkItem,
 };
-use futures_util::future::try_join_all;
+use duroxide_core::{Event, EventKind};
+use futures_util::future::join_all;
 use tokio_postgres::Row;
 
 use crate::connect::session::Session;
@@ -18,7 +19,7 @@ use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
-use crate::read::history;
+use crate::read::{history, kv};
 use crate::schema::call::Argument;
 use crate::schema::number::{attempts, from_db, lease_length, to_db};
 use crate::schema::stored_text::from_stored;
@@ -31,6 +32,8 @@ pub(crate) struct TurnRequest {
     pub(crate) lock_for: i64,
     pub(crate) filter: Arc<FetchFilter>,
     pub(crate) known: Option<Arc<dyn KnownHistory>>,
+    /// The caller reads long histories for itself.
+    pub(crate) defers_histories: bool,
 }
 
 /// What a fetch found.
@@ -56,8 +59,11 @@ pub(crate) struct RawTurn {
     last_event: Option<i64>,
     messages: Vec<(i64, String)>,
     attempt_count: u32,
-    kv_snapshot: HashMap<String, KvEntry>,
+    /// `None` if it is not read yet.
+    kv_snapshot: Option<HashMap<String, KvEntry>>,
     history: StoredHistory,
+    /// Bytes of the history, or of its first events.
+    history_bytes: Option<i64>,
     mark: Option<HistoryMark>,
 }
 
@@ -70,6 +76,10 @@ enum StoredHistory {
     Whole(Vec<String>),
     /// What follows an event that the caller has.
     After(i64, Vec<String>),
+    /// Read in parts, as the caller gets it.
+    State(Box<TurnState>),
+    /// The caller reads it.
+    Deferred(DeferredHistory),
 }
 
 /// The function that leases turns.
@@ -92,7 +102,8 @@ pub(crate) async fn fetch_turns(
 /// Runs the statements of a fetch on no rows.
 pub(crate) async fn warm_up(store: &Store, session: &Session) -> Result<(), JobError> {
     let filter = Arc::new(FetchFilter::everything());
-    let nothing = TurnRequest { turns_max: 0, lock_for: 0, filter, known: None };
+    let nothing =
+        TurnRequest { turns_max: 0, lock_for: 0, filter, known: None, defers_histories: false };
     let parameters = Parameters::of(store, &nothing);
     session.call(&store.schema, FETCH_TURNS, &parameters.arguments()).await?;
     Ok(())
@@ -133,7 +144,7 @@ impl Parameters {
         }
     }
 
-    fn arguments(&self) -> [Argument<'_>; 8] {
+    fn arguments(&self) -> [Argument<'_>; 13] {
         [
             ("p_now", &self.now),
             ("p_turns_max", &self.turns_max),
@@ -142,7 +153,12 @@ impl Parameters {
             ("p_to", &self.to),
             ("p_node", &self.node),
             ("p_grace", &self.grace),
+            ("p_messages_max", &limits::TURN_MESSAGES_MAX),
+            ("p_bytes_max", &limits::TURN_BYTES_MAX),
+            ("p_alone_bytes", &limits::START_ALONE_BYTES),
+            ("p_fetch_bytes_max", &limits::FETCH_BYTES_MAX),
             ("p_inline_events_max", &limits::INLINE_EVENTS_MAX),
+            ("p_inline_bytes_max", &limits::INLINE_BYTES_MAX),
         ]
     }
 }
@@ -202,8 +218,10 @@ async fn complete(
                 && turn.execution_id == Some(to_db(mark.execution_id))
         });
     }
-    let read = try_join_all(batch.turns.iter_mut().map(|turn| read_history(store, turn))).await;
-    if let Err(error) = read {
+    let reads = batch.turns.iter_mut().map(|turn| read_stored(store, request, turn));
+    let failed: Vec<_> = join_all(reads).await.into_iter().map(Result::err).collect();
+    let shared = failed.iter().flatten().find(|error| !error.concerns_data()).cloned();
+    if let Some(error) = shared {
         // `Err` means that nothing is locked.
         if let Err(error) = undo(store, batch).await {
             tracing::warn!(
@@ -213,6 +231,33 @@ async fn complete(
             );
         }
         return Err(error);
+    }
+    isolate(store, batch, failed).await
+}
+
+/// Takes turns out of a batch whose own data cannot be read; the others go on. They are fetched
+/// again after a pause, without a count of the attempt.
+async fn isolate(
+    store: &Store,
+    mut batch: TurnBatch,
+    failed: Vec<Option<JobError>>,
+) -> Result<TurnBatch, JobError> {
+    let turns = std::mem::take(&mut batch.turns);
+    for (turn, error) in turns.into_iter().zip(failed) {
+        let Some(error) = error else {
+            batch.turns.push(turn);
+            continue;
+        };
+        tracing::error!(
+            target: "duroxide::providers::postgres",
+            instance_id = %from_stored(turn.token.instance.clone()),
+            %error,
+            pause = ?limits::UNREADABLE_TURN_PAUSE,
+            "the stored state of an instance cannot be read; fetching it again after a pause"
+        );
+        let release = Release::new(Some(limits::UNREADABLE_TURN_PAUSE), true);
+        store.publish(turn_lock::abandon(store, &turn.token, release).await?);
+        batch.unfinished = true;
     }
     Ok(batch)
 }
@@ -228,8 +273,9 @@ impl RawTurn {
             last_event: None,
             messages,
             attempt_count: 1,
-            kv_snapshot: HashMap::new(),
+            kv_snapshot: Some(HashMap::new()),
             history: StoredHistory::Whole(Vec::new()),
+            history_bytes: None,
             mark: None,
         }
     }
@@ -240,13 +286,6 @@ fn raw_turn(row: &Row, instance: String) -> RawTurn {
     let version: Option<String> = row.get("o_version");
     let ids: Vec<i64> = row.get("o_message_ids");
     let texts: Vec<String> = row.get("o_messages");
-    let keys: Vec<String> = row.get::<_, Option<_>>("o_kv_keys").unwrap_or_default();
-    let values: Vec<String> = row.get::<_, Option<_>>("o_kv_values").unwrap_or_default();
-    let times: Vec<i64> = row.get::<_, Option<_>>("o_kv_times").unwrap_or_default();
-    let entries = keys.into_iter().zip(values).zip(times).map(|((key, value), time)| {
-        let value = from_stored(value);
-        (from_stored(key), KvEntry { value, last_updated_at_ms: from_db(time) })
-    });
     let inline: Option<Vec<String>> = row.get("o_history");
     RawTurn {
         token: TurnToken { id: row.get("o_token"), instance },
@@ -256,38 +295,67 @@ fn raw_turn(row: &Row, instance: String) -> RawTurn {
         last_event: row.get("o_last_event"),
         messages: ids.into_iter().zip(texts).collect(),
         attempt_count: attempts(row.get("o_attempts")),
-        kv_snapshot: entries.collect(),
+        kv_snapshot: inline_values(row),
         history: inline.map_or(StoredHistory::Missing, StoredHistory::Whole),
+        history_bytes: row.get("o_history_bytes"),
         mark: None,
     }
 }
 
+/// The key-value state that came with the turn, if any did.
+fn inline_values(row: &Row) -> Option<HashMap<String, KvEntry>> {
+    let keys = row.get::<_, Option<Vec<String>>>("o_kv_keys")?;
+    let values: Vec<String> = row.get::<_, Option<_>>("o_kv_values").unwrap_or_default();
+    let times: Vec<i64> = row.get::<_, Option<_>>("o_kv_times").unwrap_or_default();
+    let entries = keys.into_iter().zip(values).zip(times);
+    Some(entries.map(|((key, value), time)| kv::entry(key, value, time)).collect())
+}
+
 /// Reads what neither came with the turn nor the caller has.
-async fn read_history(store: &Store, turn: &mut RawTurn) -> Result<(), JobError> {
+async fn read_stored(
+    store: &Store,
+    request: &TurnRequest,
+    turn: &mut RawTurn,
+) -> Result<(), JobError> {
     let (Some(execution_id), Some(last)) = (turn.execution_id, turn.last_event) else {
         turn.history = StoredHistory::Whole(Vec::new());
         return Ok(());
     };
     let instance = &turn.token.instance;
-    if let Some(mark) = turn.mark {
-        let held = to_db(mark.event_id);
-        if held == last {
-            turn.history = StoredHistory::After(held, Vec::new());
-            return Ok(());
-        }
+    let held = turn.mark.map(|mark| to_db(mark.event_id));
+    if held == Some(last) {
+        turn.history = StoredHistory::After(last, Vec::new());
+        return Ok(());
+    }
+    if let Some(held) = held.filter(|held| last - held <= limits::INLINE_EVENTS_MAX) {
         // A database restored from a backup may be older than what the caller has.
-        let mut rows = history::rows_from(store, instance, execution_id, held).await?;
-        if rows.first().is_some_and(|(id, _)| *id == held) {
-            let after = rows.drain(1..).map(|(_, text)| text).collect();
+        let mut part = history::part_from(store, instance, execution_id, held).await?;
+        if !part.more && part.rows.first().is_some_and(|(id, _)| *id == held) {
+            let after = part.rows.drain(1..).map(|(_, text)| text).collect();
             turn.history = StoredHistory::After(held, after);
             return Ok(());
         }
     }
-    if matches!(turn.history, StoredHistory::Missing) {
-        let rows = history::rows_from(store, instance, execution_id, 0).await?;
-        turn.history = StoredHistory::Whole(rows.into_iter().map(|(_, text)| text).collect());
+    let is_here = matches!(turn.history, StoredHistory::Whole(_)) && turn.kv_snapshot.is_some();
+    if is_here {
+        return Ok(());
     }
+    if request.defers_histories {
+        turn.history = StoredHistory::Deferred(turn.size(last));
+        return Ok(());
+    }
+    let state = history::turn_state(store, instance, execution_id).await?;
+    turn.history = StoredHistory::State(Box::new(state));
     Ok(())
+}
+
+impl RawTurn {
+    /// About the size of its history, from the size of the first events.
+    fn size(&self, last: i64) -> DeferredHistory {
+        let measured = last.clamp(1, limits::INLINE_EVENTS_MAX);
+        let bytes_per_event = self.history_bytes.map_or(1024, |bytes| bytes / measured + 1);
+        DeferredHistory::new(from_db(last), from_db(last.saturating_mul(bytes_per_event)))
+    }
 }
 
 /// Releases turns whose caller went away, as if they had not been fetched.
@@ -305,47 +373,67 @@ pub(crate) async fn undo(store: &Store, batch: TurnBatch) -> Result<(), JobError
 
 /// Decodes a turn. What cannot be decoded concerns only its instance.
 pub(crate) fn decode_turn(turn: RawTurn) -> FetchedTurn {
+    let mut deferred = None;
+    let mut state = TurnState::default();
     let (texts, after) = match turn.history {
         StoredHistory::Missing => (Vec::new(), 0),
         StoredHistory::Whole(texts) => (texts, 0),
         StoredHistory::After(held, texts) => (texts, from_db(held)),
+        StoredHistory::State(read) => {
+            state = *read;
+            (Vec::new(), 0)
+        }
+        StoredHistory::Deferred(history) => {
+            deferred = Some(history);
+            (Vec::new(), 0)
+        }
     };
     let instance = from_stored(turn.token.instance.clone());
     let messages = decode_messages(&instance, &turn.messages);
-    let (history, history_error) = match decode_history(&texts) {
-        Ok(events) => (events, None),
-        Err(error) => (Vec::new(), Some(error.to_string())),
-    };
-    let (orchestration_name, version) =
-        turn.named.unwrap_or_else(|| identify(&texts, turn.execution_id, &messages));
+    match decode_history(&texts) {
+        Ok(events) if !events.is_empty() => state.history = events,
+        Ok(_) => {}
+        Err(error) => state.history_error = Some(error.to_string()),
+    }
+    let (orchestration_name, version) = turn
+        .named
+        .unwrap_or_else(|| identify(turn.execution_id, &state.history, &texts, &messages));
     // Without a readable history, what the caller has cannot be trusted either.
-    let history_after = if history_error.is_some() { 0 } else { after };
+    let history_after = if state.history_error.is_some() { 0 } else { after };
+    // An execution in memory has its key-value state.
+    let is_built = history_after == 0 && deferred.is_none();
+    let kv_snapshot = state.kv_snapshot.or(turn.kv_snapshot).filter(|_| is_built);
     FetchedTurn::new(
         OrchestrationItem {
             orchestration_name,
             execution_id: turn.execution_id.map_or(INITIAL_EXECUTION_ID, from_db),
             version,
-            history,
+            history: state.history,
             messages,
-            history_error,
-            kv_snapshot: turn.kv_snapshot,
+            history_error: state.history_error,
+            kv_snapshot: kv_snapshot.unwrap_or_default(),
             instance,
         },
         turn.token.text(),
         turn.attempt_count,
     )
     .with_history_after(history_after)
+    .with_deferred(deferred)
 }
 
 /// The orchestration of an instance that is not stored: from seeded history or its start.
 fn identify(
-    texts: &[String],
     execution_id: Option<i64>,
+    history: &[Event],
+    texts: &[String],
     messages: &[WorkItem],
 ) -> (String, String) {
-    let started = match execution_id {
-        Some(_) => None,
-        None => messages.iter().find_map(StartedOrchestration::from_message),
+    let started = match (execution_id, history.first().map(|event| &event.kind)) {
+        (Some(_), Some(EventKind::OrchestrationStarted { name, version, .. })) => {
+            return (name.clone(), version.clone());
+        }
+        (Some(_), _) => None,
+        (None, _) => messages.iter().find_map(StartedOrchestration::from_message),
     };
     let first = || StartedOrchestration::from_first_event(texts.first().map(String::as_str));
     let started = started.unwrap_or_else(first);

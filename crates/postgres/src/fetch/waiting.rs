@@ -39,6 +39,7 @@ pub(crate) async fn fetch_turns(
         lock_for: lease_length(fetch.lock_timeout),
         filter: Arc::new(fetch.filter.clone()),
         known: fetch.known.clone(),
+        defers_histories: fetch.defers_histories,
     });
     let fetching = store.fast_path.fetching(&request);
     let mut polled_at = Instant::now();

@@ -2,14 +2,14 @@
 
 use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::kit::{
-    EncodedEvent, decode_event, decode_history, decode_start_event,
-};
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError};
+use duroxide_core::providers::kit::{EncodedEvent, decode_event, decode_start_event};
+use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError, TurnState};
 use tokio_postgres::Row;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
+use crate::limits;
+use crate::read::kv;
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, to_stored};
@@ -23,8 +23,18 @@ impl PostgresProvider {
         instance: &str,
         execution_id: Option<u64>,
     ) -> Result<Vec<Event>, ProviderError> {
-        let texts = texts(self.store(), instance, execution_id).await.during(operation)?;
-        decode_history(&texts).during(operation)
+        events(self.store(), &to_stored(instance), execution_id).await.during(operation)
+    }
+
+    /// What a turn continues from.
+    pub(crate) async fn read_state(
+        &self,
+        operation: &'static str,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        let (instance, execution_id) = (to_stored(instance), to_db(execution_id));
+        turn_state(self.store(), &instance, execution_id).await.during(operation)
     }
 }
 
@@ -51,46 +61,101 @@ pub(crate) async fn append(
     Ok(())
 }
 
-/// Stored events from `event_id` on, in order.
-pub(crate) async fn rows_from(
+/// Consecutive events of an execution.
+pub(crate) struct HistoryPart {
+    pub(crate) rows: Vec<(i64, String)>,
+    /// Whether more may follow.
+    pub(crate) more: bool,
+}
+
+/// Stored events from `event_id` on, in order, as many as one read returns. At least one, if there
+/// is one.
+pub(crate) async fn part_from(
     store: &Store,
     stored_instance: &str,
     execution_id: i64,
     event_id: i64,
-) -> Result<Vec<(i64, String)>, JobError> {
+) -> Result<HistoryPart, JobError> {
     let rows = store
         .query(
-            "SELECT event_id, event_data FROM {schema}.history
-             WHERE instance_id = $1 AND execution_id = $2 AND event_id >= $3
-             ORDER BY event_id",
-            &[&stored_instance, &execution_id, &event_id],
+            "SELECT p.event_id, p.event_data FROM (
+                 SELECT f.event_id, f.event_data,
+                     sum(octet_length(f.event_data)) OVER (ORDER BY f.event_id)
+                         - octet_length(f.event_data) AS before
+                 FROM (
+                     SELECT h.event_id, h.event_data FROM {schema}.history h
+                     WHERE h.instance_id = $1 AND h.execution_id = $2 AND h.event_id >= $3
+                     ORDER BY h.event_id LIMIT $4
+                 ) AS f
+             ) AS p
+             WHERE p.before < $5 ORDER BY p.event_id",
+            &[
+                &stored_instance,
+                &execution_id,
+                &event_id,
+                &limits::EVENTS_PER_READ_MAX,
+                &limits::BYTES_PER_READ_MAX,
+            ],
         )
         .await?;
-    Ok(rows.iter().map(|row| (row.get("event_id"), row.get("event_data"))).collect())
+    let rows: Vec<(i64, String)> =
+        rows.iter().map(|row| (row.get("event_id"), row.get("event_data"))).collect();
+    let bytes: usize = rows.iter().map(|(_, text)| text.len()).sum();
+    let is_full = to_db(rows.len() as u64) >= limits::EVENTS_PER_READ_MAX
+        || to_db(bytes as u64) >= limits::BYTES_PER_READ_MAX;
+    Ok(HistoryPart { more: is_full, rows })
 }
 
-/// All events of an execution.
-async fn texts(
+/// All events of an execution, or of the latest, read in parts: events are only added, so the parts
+/// fit together.
+async fn events(
     store: &Store,
-    instance: &str,
+    stored_instance: &str,
     execution_id: Option<u64>,
-) -> Result<Vec<String>, JobError> {
-    let rows = store
-        .query(
-            "SELECT event_data FROM {schema}.history
-             WHERE instance_id = $1
-                 AND execution_id = coalesce($2, {schema}.current_execution{v}($1))
-             ORDER BY event_id",
-            &[&to_stored(instance), &execution_id.map(to_db)],
-        )
-        .await?;
-    Ok(rows.iter().map(|row| row.get("event_data")).collect())
+) -> Result<Vec<Event>, JobError> {
+    let execution_id = match execution_id {
+        Some(execution_id) => execution_id,
+        None => stored_execution(store, stored_instance).await?,
+    };
+    let mut events = Vec::new();
+    let mut next = 0;
+    loop {
+        let part = part_from(store, stored_instance, to_db(execution_id), next).await?;
+        for (event_id, text) in &part.rows {
+            events.push(decode_event(text)?);
+            next = event_id + 1;
+        }
+        if !part.more {
+            return Ok(events);
+        }
+    }
+}
+
+/// What a turn continues from. A history that cannot be decoded is part of it.
+pub(crate) async fn turn_state(
+    store: &Store,
+    stored_instance: &str,
+    execution_id: i64,
+) -> Result<TurnState, JobError> {
+    let history = events(store, stored_instance, Some(from_db(execution_id)));
+    let (history, kv_snapshot) = tokio::join!(history, kv::snapshot(store, stored_instance));
+    let mut state = TurnState::default().with_kv_snapshot(kv_snapshot?);
+    match history {
+        Ok(history) => state.history = history,
+        Err(JobError::Row(error)) => state.history_error = Some(error.to_string()),
+        Err(error) => return Err(error),
+    }
+    Ok(state)
 }
 
 /// The current execution of an instance; if that is unknown, the last with events or the first.
 pub(crate) async fn current_execution(store: &Store, instance: &str) -> Result<u64, JobError> {
+    stored_execution(store, &to_stored(instance)).await
+}
+
+async fn stored_execution(store: &Store, stored_instance: &str) -> Result<u64, JobError> {
     let sql = "SELECT {schema}.current_execution{v}($1) AS execution_id";
-    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+    let rows = store.query(sql, &[&stored_instance]).await?;
     Ok(rows.first().map_or(INITIAL_EXECUTION_ID, |row| from_db(row.get("execution_id"))))
 }
 

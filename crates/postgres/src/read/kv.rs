@@ -3,9 +3,35 @@
 
 use std::collections::HashMap;
 
+use duroxide_core::providers::KvEntry;
+
 use crate::error::JobError;
+use crate::schema::number::from_db;
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
+
+/// What a turn starts from: finished executions only, because replay repeats the running one.
+pub(crate) async fn snapshot(
+    store: &Store,
+    stored_instance: &str,
+) -> Result<HashMap<String, KvEntry>, JobError> {
+    let rows = store
+        .query(
+            "SELECT key, value, last_updated_at_ms FROM {schema}.kv_store WHERE instance_id = $1",
+            &[&stored_instance],
+        )
+        .await?;
+    let entries = rows
+        .iter()
+        .map(|row| entry(row.get("key"), row.get("value"), row.get("last_updated_at_ms")));
+    Ok(entries.collect())
+}
+
+/// A stored row as the contract names it.
+pub(crate) fn entry(key: String, value: String, updated_at: i64) -> (String, KvEntry) {
+    let value = from_stored(value);
+    (from_stored(key), KvEntry { value, last_updated_at_ms: from_db(updated_at) })
+}
 
 /// One live value.
 pub(crate) async fn value(

@@ -26,7 +26,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 8] = [
+const MIGRATIONS: [Migration; 9] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -35,6 +35,7 @@ const MIGRATIONS: [Migration; 8] = [
     retired("0006_retention"),
     retired("0007_step"),
     migration!("0008_function_versions"),
+    migration!("0009_starts_of_instances"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

@@ -1,5 +1,6 @@
 //! What the conformance suite cannot show: servers that go away, many nodes, schemas, TLS, clocks.
 
+mod bounds;
 mod clocks;
 mod command;
 mod direct;
