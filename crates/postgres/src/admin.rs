@@ -102,15 +102,8 @@ impl ProviderAdmin for PostgresProvider {
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        const OPERATION: &str = "delete_instance_bulk";
-        let roots = retention::deletable_roots(self.store(), &filter).await.during(OPERATION)?;
-        let mut total = DeleteInstanceResult::default();
-        // A transaction for each root, so that none is long.
-        for root in roots {
-            let deleted = retention::delete_if_finished(self.store(), &root).await;
-            total += deleted.during(OPERATION)?;
-        }
-        Ok(total)
+        let deleted = retention::delete_bulk(self.store(), &filter).await;
+        deleted.during("delete_instance_bulk")
     }
 
     async fn prune_executions(
@@ -127,14 +120,8 @@ impl ProviderAdmin for PostgresProvider {
         filter: InstanceFilter,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        const OPERATION: &str = "prune_executions_bulk";
-        let instances = retention::prunable_instances(self.store(), &filter).await;
-        let mut total = PruneResult::default();
-        for instance in instances.during(OPERATION)? {
-            let pruned = retention::prune(self.store(), &instance, &options).await;
-            total += pruned.during(OPERATION)?;
-        }
-        Ok(total)
+        let pruned = retention::prune_bulk(self.store(), &filter, &options).await;
+        pruned.during("prune_executions_bulk")
     }
 
     async fn get_running_duroxide_version_spread(

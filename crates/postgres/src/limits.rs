@@ -84,6 +84,10 @@ pub(crate) const GREETING_INTERVAL: Duration = Duration::from_secs(20);
 /// How long a silent node counts as alive: two greetings may be lost.
 pub(crate) const GREETING_LASTS: Duration = Duration::from_secs(70);
 
+/// How long a node that asked which others exist waits for responses before it knows that it is
+/// alone.
+pub(crate) const RESPONSES_WITHIN: Duration = Duration::from_secs(2);
+
 /// How long a node gathers steps of instances before it notifies others. It sends ends of instances
 /// and new work at once.
 pub(crate) const STEPS_GATHERED_FOR: Duration = Duration::from_millis(20);
@@ -148,6 +152,15 @@ pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 
 /// Instances that one bulk operation processes unless the caller sets a limit.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
+
+/// Bulk operations that fail in a row: then the store is in trouble, and not an instance.
+pub(crate) const BULK_ERRORS_MAX: usize = 3;
+
+/// Instances that one transaction deletes: it holds a lock of each.
+pub(crate) const INSTANCES_PER_DELETION: usize = 256;
+
+/// Rows of a table that one transaction prunes: a few milliseconds of work.
+pub(crate) const ROWS_PER_PRUNING: i64 = 2000;
 
 /// Size of a tree of instances: a broken parent link must not cause an endless loop.
 pub(crate) const TREE_SIZE_MAX: i64 = 1_000_000;

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
-use crate::read::inspect;
+use crate::read::{family, inspect};
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored, to_stored};
@@ -53,8 +53,30 @@ async fn delete_parked(
     }))
 }
 
-/// Deletes exactly these instances, all or none.
+/// Deletes exactly these instances, all or none. A long list is checked as a whole and then deleted
+/// in slices, children first: a caller that is interrupted repeats the call for the rest.
 pub(crate) async fn delete_listed(
+    store: &Store,
+    ids: &[String],
+    force: bool,
+) -> Result<DeleteInstanceResult, JobError> {
+    if ids.len() <= limits::INSTANCES_PER_DELETION {
+        return delete_together(store, ids, force).await;
+    }
+    let family = family::read(store, ids).await?;
+    let running = family.running.filter(|_| !force);
+    if let Some(refusal) = refusal(ids, running, family.unlisted_child) {
+        return Err(refusal);
+    }
+    let mut total = DeleteInstanceResult::default();
+    for slice in family.children_first.chunks(limits::INSTANCES_PER_DELETION) {
+        total += delete_together(store, slice, force).await?;
+    }
+    Ok(total)
+}
+
+/// Deletes these instances in one transaction.
+async fn delete_together(
     store: &Store,
     ids: &[String],
     force: bool,
@@ -113,10 +135,108 @@ fn refusal(
     ))
 }
 
-/// Finished roots that a filter selects, oldest first.
-pub(crate) async fn deletable_roots(
+/// Deletes finished roots that a filter selects, each with its tree and by itself. Passes over a
+/// root that cannot be deleted.
+pub(crate) async fn delete_bulk(
     store: &Store,
     filter: &InstanceFilter,
+) -> Result<DeleteInstanceResult, JobError> {
+    let mut page = Page::of(filter);
+    let mut errors = BulkErrors::default();
+    let mut total = DeleteInstanceResult::default();
+    while page.limit > 0 {
+        let roots = deletable_roots(store, filter, page).await?;
+        if roots.is_empty() {
+            break;
+        }
+        for root in roots {
+            match delete_if_finished(store, &root).await {
+                Ok(deleted) if deleted.instances_deleted > 0 => {
+                    total += deleted;
+                    errors.in_a_row = 0;
+                    page.limit -= 1;
+                }
+                Ok(_) => page.offset += 1,
+                Err(error) => {
+                    page.offset += 1;
+                    errors.add(&root, error)?;
+                }
+            }
+        }
+    }
+    errors.unless(total.instances_deleted > 0)?;
+    Ok(total)
+}
+
+/// Prunes instances that a filter selects. Passes over one that cannot be pruned.
+pub(crate) async fn prune_bulk(
+    store: &Store,
+    filter: &InstanceFilter,
+    options: &PruneOptions,
+) -> Result<PruneResult, JobError> {
+    let mut errors = BulkErrors::default();
+    let mut total = PruneResult::default();
+    for instance in prunable_instances(store, filter).await? {
+        match prune(store, &instance, options).await {
+            Ok(pruned) => {
+                total += pruned;
+                errors.in_a_row = 0;
+            }
+            Err(error) => errors.add(&instance, error)?,
+        }
+    }
+    errors.unless(total.instances_processed > 0)?;
+    Ok(total)
+}
+
+/// A part of what a filter selects.
+#[derive(Debug, Clone, Copy)]
+struct Page {
+    limit: i64,
+    offset: i64,
+}
+
+impl Page {
+    fn of(filter: &InstanceFilter) -> Self {
+        Self { limit: i64::from(filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT)), offset: 0 }
+    }
+}
+
+/// What failed in a bulk operation, which goes on past single instances.
+#[derive(Debug, Default)]
+struct BulkErrors {
+    first: Option<JobError>,
+    in_a_row: usize,
+}
+
+impl BulkErrors {
+    /// Fails if so many failed in a row that the store itself is in trouble.
+    fn add(&mut self, instance_id: &str, error: JobError) -> Result<(), JobError> {
+        tracing::warn!(
+            target: "duroxide::providers::postgres",
+            instance_id,
+            %error,
+            "a bulk operation failed for an instance; passing over it"
+        );
+        self.in_a_row += 1;
+        if self.in_a_row >= limits::BULK_ERRORS_MAX {
+            return Err(error);
+        }
+        self.first.get_or_insert(error);
+        Ok(())
+    }
+
+    /// Fails if something failed, unless anything was done.
+    fn unless(self, is_done: bool) -> Result<(), JobError> {
+        self.first.filter(|_| !is_done).map_or(Ok(()), Err)
+    }
+}
+
+/// Finished roots that a filter selects, oldest first.
+async fn deletable_roots(
+    store: &Store,
+    filter: &InstanceFilter,
+    page: Page,
 ) -> Result<Vec<String>, JobError> {
     let sql = "SELECT i.instance_id FROM {schema}.instances i
          JOIN {schema}.executions e
@@ -126,12 +246,12 @@ pub(crate) async fn deletable_roots(
                  IN ('Completed', 'Failed', 'ContinuedAsNew')
              AND ($1::BIGINT IS NULL OR e.completed_at < $1)
              AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
-         ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3";
-    select(store, filter, sql).await
+         ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3 OFFSET $4";
+    select(store, filter, page, sql).await
 }
 
 /// Instances that a filter selects, whatever their status.
-pub(crate) async fn prunable_instances(
+async fn prunable_instances(
     store: &Store,
     filter: &InstanceFilter,
 ) -> Result<Vec<String>, JobError> {
@@ -141,31 +261,28 @@ pub(crate) async fn prunable_instances(
          WHERE ($1::BIGINT IS NULL OR e.completed_at < $1
                  AND {schema}.instance_status{v}(i.instance_id, e.status) <> 'Running')
              AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
-         ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3";
-    select(store, filter, sql).await
+         ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3 OFFSET $4";
+    select(store, filter, Page::of(filter), sql).await
 }
 
 async fn select(
     store: &Store,
     filter: &InstanceFilter,
+    page: Page,
     sql: &'static str,
 ) -> Result<Vec<String>, JobError> {
-    let limit = i64::from(filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT));
     let before = filter.completed_before.map(to_db);
     let ids = filter.instance_ids.as_ref().map(|ids| {
         let mut seen = HashSet::new();
         let once = ids.iter().filter(|id| seen.insert(id.as_str()));
         once.map(|id| stored(id)).collect::<Vec<String>>()
     });
-    let rows = store.query(sql, &[&before, &ids, &limit]).await?;
+    let rows = store.query(sql, &[&before, &ids, &page.limit, &page.offset]).await?;
     Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
 }
 
 /// Deletes a selected root unless it is gone or runs again since the selection.
-pub(crate) async fn delete_if_finished(
-    store: &Store,
-    root: &str,
-) -> Result<DeleteInstanceResult, JobError> {
+async fn delete_if_finished(store: &Store, root: &str) -> Result<DeleteInstanceResult, JobError> {
     let tree = inspect::tree(store, root).await?;
     match delete_listed(store, &tree, false).await {
         // It runs again, or has grown: that is for the next time.
@@ -181,19 +298,23 @@ pub(crate) async fn prune(
     options: &PruneOptions,
 ) -> Result<PruneResult, JobError> {
     let keep = i64::from(options.keep_last.unwrap_or(0));
-    let arguments: [Argument<'_>; 3] = [
+    let arguments: [Argument<'_>; 4] = [
         ("p_instance", &to_stored(instance)),
         ("p_keep_last", &keep),
         ("p_completed_before", &options.completed_before.map(to_db)),
+        ("p_rows_max", &limits::ROWS_PER_PRUNING),
     ];
-    let rows = store.call("prune_executions", &arguments).await?;
-    let number = |row: &Row, column| row.get::<_, Option<i64>>(column);
-    let counts =
-        rows.first().and_then(|row| number(row, "o_executions").zip(number(row, "o_events")));
-    let (executions, events) = counts.ok_or_else(|| inspect::not_found(instance))?;
-    Ok(PruneResult {
-        instances_processed: 1,
-        executions_deleted: from_db(executions),
-        events_deleted: from_db(events),
-    })
+    let mut total = PruneResult { instances_processed: 1, ..PruneResult::default() };
+    loop {
+        let rows = store.call("prune_executions", &arguments).await?;
+        let number = |row: &Row, column| row.get::<_, Option<i64>>(column);
+        let counts =
+            rows.first().and_then(|row| number(row, "o_executions").zip(number(row, "o_events")));
+        let (executions, events) = counts.ok_or_else(|| inspect::not_found(instance))?;
+        total.executions_deleted += from_db(executions);
+        total.events_deleted += from_db(events);
+        if rows.first().and_then(|row| row.get("o_unfinished")) != Some(true) {
+            return Ok(total);
+        }
+    }
 }

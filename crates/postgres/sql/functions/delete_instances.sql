@@ -9,6 +9,10 @@ LANGUAGE plpgsql AS $body$
 DECLARE
     v_count BIGINT;
 BEGIN
+    -- In the order in which a commit locks them, so that the two cannot deadlock: a commit holds
+    -- its lease before it waits for anything.
+    PERFORM 1 FROM {schema}.instance_locks l WHERE l.instance_id = ANY (p_ids)
+    ORDER BY l.instance_id FOR UPDATE;
     -- Until the transaction ends, no other one leases or starts them or creates their children.
     PERFORM {schema}.lock_instances{v}(p_ids);
     PERFORM 1 FROM {schema}.instances i WHERE i.instance_id = ANY (p_ids)

@@ -60,8 +60,9 @@ DECLARE
     v_unfinished BOOLEAN := TRUE;
     v_row RECORD;
 BEGIN
-    -- Another round is needed only if messages were set aside that came before others.
-    FOR v_round IN 1..64 LOOP
+    -- Another round is needed only if messages were set aside that came before others. Each holds
+    -- the locks of its instances: more rounds are a call of their own.
+    FOR v_round IN 1..4 LOOP
         v_chosen := '{}';
         -- Instances with expired leases come first: their messages are late already.
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN

@@ -16,7 +16,7 @@ BEGIN
     IF v_starts IS NOT NULL THEN
         -- A concurrent fetch that parks messages of this instance either sees the start, or this
         -- call sees the parked messages.
-        PERFORM {schema}.lock_instances{v}(v_starts);
+        PERFORM {schema}.lock_starts{v}(v_starts);
     END IF;
     INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
     SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind

@@ -12,11 +12,13 @@ BEGIN
         CONTINUE WHEN EXISTS (
                 SELECT 1 FROM {schema}.instances i WHERE i.instance_id = v_instance)
             OR EXISTS (SELECT 1 FROM {schema}.history h WHERE h.instance_id = v_instance)
-            OR EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = v_instance)
-            OR EXISTS (
-                SELECT 1 FROM {schema}.orchestrator_queue q
-                WHERE q.instance_id = v_instance AND q.kind = {KIND_START} AND q.visible_at <= p_now
-                    AND NOT q.parked);
+            OR EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = v_instance);
+        -- A large turn may be adding the start. Then a later fetch decides.
+        CONTINUE WHEN NOT pg_try_advisory_xact_lock({schema}.parking_key{v}(v_instance));
+        CONTINUE WHEN EXISTS (
+            SELECT 1 FROM {schema}.orchestrator_queue q
+            WHERE q.instance_id = v_instance AND q.kind = {KIND_START} AND q.visible_at <= p_now
+                AND NOT q.parked);
         SELECT min(q.visible_at) INTO v_start FROM {schema}.orchestrator_queue q
         WHERE q.instance_id = v_instance AND q.kind = {KIND_START} AND q.visible_at > p_now;
         IF v_start IS NOT NULL THEN

@@ -90,12 +90,13 @@ impl Manager for Sessions {
     }
 }
 
-/// The server settings of a connection. Those of the URL override the limits in front of them.
+/// The server settings of a connection. Those of the URL override the limits in front of them. The
+/// functions rely on the isolation level: each statement sees what was committed before it.
 fn options(of_url: &str, settings: &Settings) -> String {
     format!(
         "-c lock_timeout={} -c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
          -c tcp_keepalives_interval={} {of_url} -c statement_timeout={} \
-         -c client_min_messages=warning",
+         -c client_min_messages=warning -c default_transaction_isolation=read\\ committed",
         limits::LOCK_WAIT_MAX.as_millis(),
         limits::SILENCE_IN_TRANSACTION_MAX.as_millis(),
         limits::SERVER_KEEPALIVE_IDLE.as_secs(),

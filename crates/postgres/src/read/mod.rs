@@ -1,5 +1,6 @@
 //! Reading histories, values and the state of instances.
 
+pub(crate) mod family;
 pub(crate) mod history;
 pub(crate) mod inspect;
 pub(crate) mod kv;

@@ -1,7 +1,7 @@
 //! Jobs that are written by themselves: the jobs of a group that failed, and large ones.
 //!
-//! They have connections of their own, so that no lane waits for them. A job that meets a locked row
-//! gives up at once and holds nothing while it waits for the next attempt.
+//! They have connections of their own, so that no lane waits for them. A job that meets a locked
+//! row gives up at once and holds nothing while it waits for the next attempt.
 
 use std::sync::Arc;
 
@@ -13,11 +13,13 @@ use crate::write::writer::{Job, Queue, respond_all};
 /// Writes a job in a task of its own, after a group with it failed with `error`.
 pub(crate) fn spawn(store: &Arc<Store>, queue: &Arc<Queue>, job: Job, error: Option<JobError>) {
     let (store, queue) = (Arc::clone(store), Arc::clone(queue));
+    let until_ended = queue.until_ended();
     // If the task panics, the caller sees that its response is gone.
     tokio::spawn(async move {
         let mut job = job;
         let outcome = write(&store, &mut job, error).await;
         respond_all(&store, &queue, vec![job], vec![outcome]);
+        drop(until_ended);
     });
 }
 

@@ -3,8 +3,8 @@
 //! A few lanes claim all waiting jobs, run them in one transaction and respond: a response means
 //! durable. A transaction costs more than a job in it, so that a second lane starts only when many
 //! jobs wait or the first one is slow. If the transaction fails, each job is written by itself
-//! (`single.rs`), so that one bad job does not fail the others and the lane is free at once. A large
-//! job never shares a transaction.
+//! (`single.rs`), so that one bad job does not fail the others and the lane is free at once. A
+//! large job never shares a transaction.
 
 use std::collections::{HashSet, VecDeque};
 use std::panic::AssertUnwindSafe;
@@ -36,14 +36,14 @@ pub(crate) struct Job {
 pub(crate) struct Writer {
     store: Arc<Store>,
     queue: Arc<Queue>,
-    /// Each lane holds a receiver, so that the end of the last one can be awaited.
-    lanes: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
     inner: Mutex<Waiting>,
     arrived: Notify,
+    /// Each lane and each single job holds a receiver, so that the end of the last can be awaited.
+    tasks: watch::Sender<()>,
 }
 
 #[derive(Default)]
@@ -116,6 +116,11 @@ impl Queue {
         }
     }
 
+    /// Keeps [`Writer::close`] waiting until it is dropped.
+    pub(crate) fn until_ended(&self) -> watch::Receiver<()> {
+        self.tasks.subscribe()
+    }
+
     /// Remembers a commit while its outcome is unknown.
     fn remember(&self, work: &Work, outcome: &Outcome) {
         let Work::Commit(commit) = work else { return };
@@ -151,16 +156,15 @@ impl Writer {
     /// Starts the lanes.
     pub(crate) fn start(store: &Arc<Store>) -> Self {
         let queue = Arc::new(Queue::default());
-        let lanes = watch::Sender::new(());
         for _ in 0..store.settings.writers {
             let lane = Lane { store: Arc::clone(store), queue: Arc::clone(&queue) };
-            let until_ended = lanes.subscribe();
+            let until_ended = queue.until_ended();
             tokio::spawn(async move {
                 lane.serve().await;
                 drop(until_ended);
             });
         }
-        Self { store: Arc::clone(store), queue, lanes }
+        Self { store: Arc::clone(store), queue }
     }
 
     /// Writes a job and responds when it is durable. Writes it even if the caller goes away.
@@ -189,10 +193,10 @@ impl Writer {
 }
 
 impl Writer {
-    /// Writes the jobs that wait, refuses later ones, and returns when the lanes have ended.
+    /// Writes the jobs that wait, refuses later ones, and returns when all are written.
     pub(crate) async fn close(&self) {
         self.stop();
-        self.lanes.closed().await;
+        self.queue.tasks.closed().await;
     }
 
     fn stop(&self) {

@@ -13,6 +13,7 @@ mod plain_path;
 mod plans;
 mod proxy;
 mod restore;
+mod scale;
 mod schemas;
 mod secrets;
 mod silence;
