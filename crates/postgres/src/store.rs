@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::clock::Clock;
+use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -35,6 +36,8 @@ pub(crate) struct Store {
     pub(crate) fast_path: FastPath,
     /// Follows the server's time in every response that carries it.
     pub(crate) database_clock: Arc<DatabaseClock>,
+    /// The server's clock was set back.
+    pub(crate) clock_set_back: Notify,
 }
 
 impl Store {
@@ -51,11 +54,20 @@ impl Store {
         }
     }
 
-    /// A response carried the server's time.
-    pub(crate) fn observe_server_time(&self, now: i64) {
-        if self.settings.clock.is_none() {
-            self.database_clock.observe(from_db(now));
+    /// The response to a request carried the server's time.
+    pub(crate) fn observe_server_time(&self, requested: Instant, now: i64) {
+        if self.settings.clock.is_none() && self.database_clock.observe(requested, from_db(now)) {
+            self.clock_set_back.notify_one();
         }
+    }
+
+    /// Whether the time of this store has surely come, so that a poll finds what is due.
+    pub(crate) fn is_reached(&self, due: u64) -> bool {
+        let now = match &self.settings.clock {
+            Some(clock) => clock.now_ms(),
+            None => self.database_clock.surely_ms(),
+        };
+        due <= now
     }
 
     /// Notifies waiters of durable changes, here and on other nodes.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use duroxide_core::providers::CommittedTurn;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -47,11 +48,13 @@ pub(crate) async fn commit_turns(
         ("p_nameless", &nameless),
         ("p_executions", &executions),
     ]);
+    let requested = Instant::now();
     let rows = session.call(&store.schema, COMMIT_TURNS, &arguments).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("commit_turns returned no row".to_owned()));
     };
-    Ok(outcomes(store, row, commits))
+    store.observe_server_time(requested, row.get("o_now"));
+    Ok(outcomes(row, commits))
 }
 
 /// The function that commits these.
@@ -59,8 +62,7 @@ pub(crate) fn function(store: &Store, commits: &[&EncodedCommit]) -> &'static st
     if store.fast_path.step(commits).is_some() { COMMIT_STEP } else { COMMIT_TURNS }
 }
 
-fn outcomes(store: &Store, row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
-    store.observe_server_time(row.get("o_now"));
+fn outcomes(row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {
     // Without codes, all are committed.
     let codes: Vec<i32> = row.get::<_, Option<_>>("o_codes").unwrap_or_default();
     let mut instances = stored_instances(row);

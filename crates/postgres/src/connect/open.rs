@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -19,6 +20,7 @@ use crate::fetch::empty_poll::EmptyPoll;
 use crate::fetch::undo::DroppedFetches;
 use crate::notify::notifier::Notifier;
 use crate::notify::{listener, outbox};
+use crate::queues::set_back;
 use crate::read::reader::Reader;
 use crate::schema::migrations;
 use crate::schema::namespace::Schema;
@@ -81,6 +83,7 @@ impl PostgresProvider {
         connection::suitable(row.get("version"), row.get("encoding"))?;
         migrate(&mut session, &schema, settings.migrations).await?;
         let sql = schema.sql("SELECT {schema}.now_ms() AS now");
+        let requested = Instant::now();
         let clock = only_row(session.query(&sql, &[]).await?)?;
         drop(session);
         let fast_path = FastPath::new(settings.fast_path);
@@ -94,14 +97,18 @@ impl PostgresProvider {
             dropped_fetches: DroppedFetches::default(),
             empty_poll: EmptyPoll::default(),
             fast_path,
-            database_clock: Arc::new(DatabaseClock::new(from_db(clock.get("now")))),
+            database_clock: Arc::new(DatabaseClock::new(requested, from_db(clock.get("now")))),
+            clock_set_back: Notify::new(),
         });
+        // It may have been set back while no node ran.
+        store.clock_set_back.notify_one();
         warm_up::warm_up(&store).await;
         let writer = Writer::start(&store);
         let reader = Reader::start(&store);
         let background = Background(vec![
             tokio::spawn(listener::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(outbox::send(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(set_back::repair(Arc::clone(&store))).abort_handle(),
         ]);
         Ok(Self { store, writer, reader, background })
     }

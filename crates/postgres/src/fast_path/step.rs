@@ -4,6 +4,7 @@
 
 use std::collections::HashMap;
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::commit::encoded::{Direct, EncodedCommit, StoredInstance};
@@ -84,11 +85,12 @@ impl<'a> Step<'a> {
             ("w_lock_for", &lease.map(|(_, lock_for)| lock_for)),
             ("w_limit", &work.and_then(|work| work.start_limit)),
         ];
+        let requested = Instant::now();
         let rows = session.call(&store.schema, COMMIT_STEP, &arguments).await?;
         let Some(row) = rows.first() else {
             return Err(JobError::Broken("commit_step returned no row".to_owned()));
         };
-        store.observe_server_time(row.get("o_now"));
+        store.observe_server_time(requested, row.get("o_now"));
         let custom_status = row
             .get::<_, Option<i64>>("o_custom_version")
             .map(|version| (row.get("o_custom"), version));

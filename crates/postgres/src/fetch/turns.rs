@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages};
@@ -12,6 +11,7 @@ use duroxide_core::providers::{
 };
 use duroxide_core::{Event, EventKind};
 use futures_util::future::join_all;
+use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::connect::session::Session;
@@ -45,7 +45,7 @@ pub(crate) struct TurnBatch {
     /// The call stopped before it had checked everything.
     pub(crate) unfinished: bool,
     /// Before the leases began.
-    pub(crate) leased_at: Option<Instant>,
+    pub(crate) leased_at: Option<std::time::Instant>,
 }
 
 /// A locked turn whose texts are not decoded yet.
@@ -93,10 +93,10 @@ pub(crate) async fn fetch_turns(
     if !request.filter.allows_some_turn() {
         return Ok(TurnBatch::default());
     }
-    let leased_at = Some(Instant::now());
+    let requested = Instant::now();
     let rows = store.call(FETCH_TURNS, &Parameters::of(store, request).arguments()).await?;
-    let batch = complete(store, request, read_batch(store, &rows)).await?;
-    Ok(TurnBatch { leased_at, ..batch })
+    let batch = complete(store, request, read_batch(store, requested, &rows)).await?;
+    Ok(TurnBatch { leased_at: Some(requested.into_std()), ..batch })
 }
 
 /// Runs the statements of a fetch on no rows.
@@ -163,13 +163,13 @@ impl Parameters {
     }
 }
 
-fn read_batch(store: &Store, rows: &[Row]) -> TurnBatch {
+fn read_batch(store: &Store, requested: Instant, rows: &[Row]) -> TurnBatch {
     let mut batch = TurnBatch::default();
     for row in rows {
         match row.get::<_, Option<String>>("o_instance") {
             Some(instance) => batch.turns.push(raw_turn(row, instance)),
             None => {
-                store.observe_server_time(row.get("o_now"));
+                store.observe_server_time(requested, row.get("o_now"));
                 batch.next_due = row.get::<_, Option<i64>>("o_due").map(from_db);
                 batch.unfinished = row.get("o_unfinished");
                 log_orphans(row);

@@ -207,7 +207,7 @@ impl<'a> Wait<'a> {
     }
 
     fn is_due(&self, due: Option<u64>) -> bool {
-        due.is_some_and(|due| due <= self.store.clock().now_ms())
+        due.is_some_and(|due| self.store.is_reached(due))
     }
 
     /// Waits for a change or for `due`; false at the end of the poll timeout.

@@ -15,6 +15,7 @@ use tokio_postgres::AsyncMessage;
 
 use crate::connect::dial::Connected;
 use crate::error::JobError;
+use crate::notify::change::Changes;
 use crate::notify::payload::{self, Greeting};
 use crate::store::{Store, pause};
 use crate::{PostgresError, limits};
@@ -100,7 +101,8 @@ fn receive(store: &Store, payload: &str) -> Sender {
             return Sender::Another;
         }
     };
-    let mut changes = received.changes;
+    // A node that starts to listen may have changed anything before.
+    let mut changes = if received.asks { Changes::everything() } else { received.changes };
     store.notifier.outbox.heard(&mut changes);
     if received.asks {
         store.notifier.outbox.greet(Greeting::Here);

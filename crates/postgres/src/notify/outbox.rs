@@ -3,7 +3,7 @@
 //! A node sends its changes after they are durable, outside of the transaction: the server lets
 //! only one notifying transaction commit at a time. Changes that arrive while it sends go with the
 //! next notification. If the node dies in between, the safety polls of other nodes find what it
-//! did. While no other node exists, it sends nothing.
+//! did. While it knows that no other node exists, it sends nothing.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,9 +34,20 @@ struct Inner {
     greetings: Vec<Greeting>,
     /// When another node last sent something.
     heard_at: Option<Instant>,
+    /// When this node last asked which others exist.
+    asked_at: Option<Instant>,
     /// What fetches of this node wait for.
     interests: HashMap<u64, TagFilter>,
     next_interest: u64,
+}
+
+impl Inner {
+    /// Whether another node may need notifications. A node that has just started does not know yet.
+    fn others_may_exist(&self) -> bool {
+        let heard = |at: Instant| at.elapsed() <= limits::GREETING_LASTS;
+        let waits = |at: Instant| at.elapsed() <= limits::RESPONSES_WITHIN;
+        self.heard_at.is_some_and(heard) || self.asked_at.is_none_or(waits)
+    }
 }
 
 impl Outbox {
@@ -47,7 +58,7 @@ impl Outbox {
     /// Notifies other nodes of changes, if there are other nodes.
     pub(crate) fn add(&self, changes: Changes) {
         let mut inner = self.lock();
-        if inner.heard_at.is_none_or(|heard_at| heard_at.elapsed() > limits::GREETING_LASTS) {
+        if !inner.others_may_exist() {
             return;
         }
         let only_steps = changes.is_only_steps();
@@ -58,7 +69,12 @@ impl Outbox {
 
     /// Greets other nodes.
     pub(crate) fn greet(&self, greeting: Greeting) {
-        self.lock().greetings.push(greeting);
+        let mut inner = self.lock();
+        if greeting == Greeting::WhoIsThere {
+            inner.asked_at = Some(Instant::now());
+        }
+        inner.greetings.push(greeting);
+        drop(inner);
         self.filled.notify_one();
     }
 
@@ -75,6 +91,11 @@ impl Outbox {
     /// waits for.
     pub(crate) fn heard(&self, changes: &mut Changes) {
         let mut inner = self.lock();
+        if !inner.others_may_exist() {
+            // This node has sent nothing since it believed to be alone.
+            inner.changes.merge(Changes::everything());
+            self.filled.notify_one();
+        }
         inner.heard_at = Some(Instant::now());
         if !inner.interests.values().any(|filter| concerns(filter, &changes.routes)) {
             changes.routes.clear();

@@ -4,6 +4,7 @@ pub(crate) mod calls;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod sessions;
+pub(crate) mod set_back;
 pub(crate) mod waiting_work;
 pub(crate) mod worker_queue;
 pub(crate) mod workers;

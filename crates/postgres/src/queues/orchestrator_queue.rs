@@ -2,6 +2,7 @@
 
 use duroxide_core::providers::WorkItem;
 use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::connect::session::Session;
@@ -91,9 +92,10 @@ pub(crate) async fn insert_all(
         ("m_token", &tokens),
         ("m_lock_for", &lock_for),
     ];
+    let requested = Instant::now();
     let rows = session.call(&store.schema, ENQUEUE_MESSAGES, &arguments).await?;
     if let Some(row) = rows.first() {
-        store.observe_server_time(row.get("o_now"));
+        store.observe_server_time(requested, row.get("o_now"));
     }
     let mut changes = Changes::default();
     changes.orchestrator_queue();

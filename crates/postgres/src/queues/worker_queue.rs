@@ -7,6 +7,7 @@ use duroxide_core::providers::{
     ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit,
     WorkItem, WorkSlot,
 };
+use tokio::time::Instant;
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -103,9 +104,10 @@ pub(crate) async fn insert_all(
         ("w_route", &columns.routes),
         ("w_item", &columns.texts),
     ];
+    let requested = Instant::now();
     let rows = session.call(&store.schema, ENQUEUE_WORK, &arguments).await?;
     if let Some(row) = rows.first() {
-        store.observe_server_time(row.get("o_now"));
+        store.observe_server_time(requested, row.get("o_now"));
     }
     let mut changes = Changes::default();
     for work in work {
@@ -206,8 +208,9 @@ pub(crate) async fn fetch_work(
         ("s_owner", &owners),
         ("s_lock_for", &session_lock_for),
     ];
+    let requested = Instant::now();
     let rows = store.call(FETCH_WORK, &arguments).await?;
-    Ok(read_batch(store, &rows, &owners))
+    Ok(read_batch(store, requested, &rows, &owners))
 }
 
 /// Leases activities that no worker started in time, the longest overdue first.
@@ -219,15 +222,21 @@ pub(crate) async fn fetch_overdue(
     let work_max = i64::try_from(work_max).unwrap_or(i64::MAX);
     let arguments: [Argument<'_>; 3] =
         [("p_now", &store.now()), ("p_work_max", &work_max), ("p_lock_for", &lock_for)];
+    let requested = Instant::now();
     let rows = store.call("fetch_overdue_work", &arguments).await?;
-    Ok(read_batch(store, &rows, &[]))
+    Ok(read_batch(store, requested, &rows, &[]))
 }
 
-fn read_batch(store: &Store, rows: &[Row], owners: &[Option<String>]) -> WorkBatch {
+fn read_batch(
+    store: &Store,
+    requested: Instant,
+    rows: &[Row],
+    owners: &[Option<String>],
+) -> WorkBatch {
     let mut batch = WorkBatch::default();
     let summary = rows.iter().find(|row| row.get::<_, Option<i32>>("o_slot").is_none());
     let now = summary.map_or(0, |row| row.get("o_now"));
-    store.observe_server_time(now);
+    store.observe_server_time(requested, now);
     batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>("o_due")).map(from_db);
     for row in rows {
         let Some(slot) = row.get::<_, Option<i32>>("o_slot") else { continue };
@@ -330,11 +339,12 @@ pub(crate) async fn finish_all(
         ("m_item", &texts),
         ("m_kind", &kinds),
     ];
+    let requested = Instant::now();
     let rows = session.call(&store.schema, COMPLETE_WORK, &arguments).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("complete_work returned no row".to_owned()));
     };
-    store.observe_server_time(row.get("o_now"));
+    store.observe_server_time(requested, row.get("o_now"));
     let ended: Vec<i32> = row.get("o_ended");
     let outcome = |(index, it): (usize, &&Finished)| {
         if !ended.contains(&place_of[index]) {

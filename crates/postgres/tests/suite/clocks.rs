@@ -76,3 +76,51 @@ async fn a_live_lease_holds_although_a_node_has_a_wrong_clock() {
     assert!(try_turn(&*wrong).await.is_none());
     right.store_turn(commit(&held.lock_token, vec![heard("a", 2)])).await.unwrap();
 }
+
+/// A commit that took a second once set the node's clock back by a second: the next timer of four
+/// seconds was due after three.
+#[tokio::test]
+async fn a_slow_commit_does_not_set_the_clock_of_a_node_back() {
+    let store = Store::live();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    sql.run(
+        "CREATE FUNCTION $.dawdle() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_sleep(0.3); RETURN NULL; END';
+         CREATE TRIGGER dawdle AFTER INSERT ON $.history
+             FOR EACH ROW EXECUTE FUNCTION $.dawdle()",
+    )
+    .await;
+    create(&*node, "a").await;
+    let server = sql.count("SELECT $.now_ms()").await;
+    let estimated = i64::try_from(node.clock().now_ms()).unwrap();
+    assert!(estimated >= server, "{estimated} is before {server}");
+}
+
+/// A message that is visible at once is not one for a later time.
+#[tokio::test]
+async fn a_server_clock_that_is_set_back_does_not_delay_starts() {
+    let store = Store::live();
+    let node = store.builder().with_safety_poll_interval(Duration::from_secs(3600)).open().await;
+    let node = node.unwrap();
+    node.enqueue_for_orchestrator(start("queued"), None).await.unwrap();
+    let later = Some(Duration::from_secs(60));
+    node.enqueue_for_orchestrator(start("later"), later).await.unwrap();
+    shift(&store, -HOUR_MS).await;
+    let patient = wish(8).with_poll_timeout(PATIENCE);
+    let turns = node.fetch_orchestration_items(patient).await.unwrap();
+    let names: Vec<&str> = turns.iter().map(|turn| turn.item.instance.as_str()).collect();
+    assert_eq!(names, ["queued"]);
+}
+
+#[tokio::test]
+async fn a_clock_that_was_set_back_while_no_node_ran_delays_no_start() {
+    let store = Store::live();
+    let node = store.node().await;
+    node.enqueue_for_orchestrator(start("queued"), None).await.unwrap();
+    drop(node);
+    shift(&store, -HOUR_MS).await;
+    let node = store.node().await;
+    let patient = wish(8).with_poll_timeout(PATIENCE);
+    assert_eq!(node.fetch_orchestration_items(patient).await.unwrap().len(), 1);
+}

@@ -153,3 +153,25 @@ async fn closing_ends_every_connection_and_all_later_calls() {
         tokio::task::yield_now().await;
     }
 }
+
+/// Under repeatable read, a transaction does not see what was committed while it waited for a lock:
+/// messages stayed parked.
+#[tokio::test]
+async fn nodes_choose_their_isolation_level() {
+    let store = Store::live();
+    let options = "?options=-c%20default_transaction_isolation%3Drepeatable%5C%20read";
+    let store = Store { url: format!("{}{options}", store.url), ..store };
+    let node = store.node().await;
+    let sql = store.sql().await;
+    sql.run(
+        "CREATE TABLE $.seen (level TEXT);
+         CREATE FUNCTION $.see() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN INSERT INTO $.seen VALUES (current_setting(''transaction_isolation''));
+              RETURN NULL; END';
+         CREATE TRIGGER see AFTER INSERT ON $.instances
+             FOR EACH ROW EXECUTE FUNCTION $.see()",
+    )
+    .await;
+    create(&*node, "a").await;
+    assert_eq!(sql.count("SELECT count(*) FROM $.seen WHERE level = 'read committed'").await, 1);
+}

@@ -49,6 +49,28 @@ async fn a_message_wakes_a_node_that_waits_for_turns() {
     assert_eq!(fetched.unwrap().expect("a turn").0.instance, "a");
 }
 
+/// A node that has just started does not know yet whether there are others. It once sent nothing
+/// then, and its first start waited for a safety poll.
+#[tokio::test]
+async fn the_first_start_of_a_fresh_node_wakes_the_others() {
+    let store = Store::live();
+    let open = || store.builder().with_safety_poll_interval(NEVER).open();
+    let old = open().await.unwrap();
+    for number in 0..5 {
+        let name = format!("i-{number}");
+        let waiting = old.fetch_orchestration_item(LEASE, PATIENCE, None);
+        let sent = async {
+            let fresh = open().await.unwrap();
+            fresh.enqueue_for_orchestrator(start(&name), None).await.unwrap();
+            fresh
+        };
+        let (fetched, _fresh) = tokio::join!(waiting, sent);
+        let (item, token, _) = fetched.unwrap().expect("a turn");
+        assert_eq!(item.instance, name);
+        old.store_turn(commit(&token, vec![started(&name)])).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn an_activity_wakes_a_node_that_accepts_its_tag() {
     let store = Store::live();
