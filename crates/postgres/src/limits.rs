@@ -88,6 +88,13 @@ pub(crate) const GREETING_LASTS: Duration = Duration::from_secs(70);
 /// alone.
 pub(crate) const RESPONSES_WITHIN: Duration = Duration::from_secs(2);
 
+/// The pause of a node between two notifications, for each other node: all nodes together send at
+/// most one in this time, and each of them receives no more.
+pub(crate) const NOTIFICATION_SPACING: Duration = Duration::from_millis(1);
+
+/// The longest such pause, still far below the safety poll.
+pub(crate) const NOTIFICATION_SPACING_MAX: Duration = Duration::from_secs(1);
+
 /// How long a node gathers steps of instances before it notifies others. It sends ends of instances
 /// and new work at once.
 pub(crate) const STEPS_GATHERED_FOR: Duration = Duration::from_millis(20);

@@ -31,6 +31,8 @@ pub(crate) struct Store {
     /// A random number that distinguishes this node from others.
     pub(crate) node: i64,
     pub(crate) notifier: Notifier,
+    /// The channel on which nodes notify each other of changes.
+    pub(crate) channel: String,
     pub(crate) dropped_fetches: DroppedFetches,
     pub(crate) empty_poll: EmptyPoll,
     pub(crate) fast_path: FastPath,

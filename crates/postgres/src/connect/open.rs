@@ -48,6 +48,9 @@ impl Drop for Background {
 const SERVER_SQL: &str = "SELECT current_setting('server_version_num')::INTEGER AS version,
      current_setting('server_encoding') AS encoding";
 
+const STORED_SQL: &str =
+    "SELECT {schema}.now_ms() AS now, name AS channel FROM {schema}.notification_channel";
+
 fn only_row(mut rows: Vec<Row>) -> Result<Row, JobError> {
     rows.pop().ok_or_else(|| JobError::Broken("the server returned no row".to_owned()))
 }
@@ -82,9 +85,8 @@ impl PostgresProvider {
         let row = only_row(session.query(SERVER_SQL, &[]).await?)?;
         connection::suitable(row.get("version"), row.get("encoding"))?;
         migrate(&mut session, &schema, settings.migrations).await?;
-        let sql = schema.sql("SELECT {schema}.now_ms() AS now");
         let requested = Instant::now();
-        let clock = only_row(session.query(&sql, &[]).await?)?;
+        let stored = only_row(session.query(&schema.sql(STORED_SQL), &[]).await?)?;
         drop(session);
         let fast_path = FastPath::new(settings.fast_path);
         let (random, _) = Uuid::new_v4().as_u64_pair();
@@ -94,10 +96,11 @@ impl PostgresProvider {
             settings,
             node: random.cast_signed(),
             notifier: Notifier::default(),
+            channel: stored.get("channel"),
             dropped_fetches: DroppedFetches::default(),
             empty_poll: EmptyPoll::default(),
             fast_path,
-            database_clock: Arc::new(DatabaseClock::new(requested, from_db(clock.get("now")))),
+            database_clock: Arc::new(DatabaseClock::new(requested, from_db(stored.get("now")))),
             clock_set_back: Notify::new(),
         });
         // It may have been set back while no node ran.

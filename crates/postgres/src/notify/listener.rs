@@ -17,6 +17,7 @@ use crate::connect::dial::Connected;
 use crate::error::JobError;
 use crate::notify::change::Changes;
 use crate::notify::payload::{self, Greeting};
+use crate::schema::namespace::quoted;
 use crate::store::{Store, pause};
 use crate::{PostgresError, limits};
 
@@ -41,7 +42,7 @@ pub(crate) async fn listen(store: Arc<Store>) {
 async fn listen_once(store: &Store) -> Result<(), PostgresError> {
     let Connected { client, mut messages, server } = store.connections.dialer.dial().await?;
     let at_server = |error| JobError::from(error).at(&server);
-    let sql = format!("LISTEN {}", store.schema.channel());
+    let sql = format!("LISTEN {}", quoted(&store.channel));
     let listen = client.batch_execute(&sql);
     tokio::pin!(listen);
     let mut listening = false;
@@ -103,7 +104,7 @@ fn receive(store: &Store, payload: &str) -> Sender {
     };
     // A node that starts to listen may have changed anything before.
     let mut changes = if received.asks { Changes::everything() } else { received.changes };
-    store.notifier.outbox.heard(&mut changes);
+    store.notifier.outbox.heard(received.sender, &mut changes);
     if received.asks {
         store.notifier.outbox.greet(Greeting::Here);
     }

@@ -4,13 +4,19 @@
 //! only one notifying transaction commit at a time. Changes that arrive while it sends go with the
 //! next notification. If the node dies in between, the safety polls of other nodes find what it
 //! did. While it knows that no other node exists, it sends nothing.
+//!
+//! The server delivers every notification to every node, so that the deliveries would grow with the
+//! square of the nodes. A node therefore pauses between two notifications for a time that grows
+//! with the number of nodes: each of them receives a bounded number per second, however many there
+//! are. A node that has sent nothing for that long sends at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use duroxide_core::providers::TagFilter;
 use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::limits;
 use crate::notify::change::Changes;
@@ -34,6 +40,8 @@ struct Inner {
     greetings: Vec<Greeting>,
     /// When another node last sent something.
     heard_at: Option<Instant>,
+    /// The same for each of them.
+    nodes: HashMap<i64, Instant>,
     /// When this node last asked which others exist.
     asked_at: Option<Instant>,
     /// What fetches of this node wait for.
@@ -89,17 +97,27 @@ impl Outbox {
 
     /// Another node exists and reports `changes`. Removes activities that no worker of this node
     /// waits for.
-    pub(crate) fn heard(&self, changes: &mut Changes) {
+    pub(crate) fn heard(&self, sender: i64, changes: &mut Changes) {
         let mut inner = self.lock();
         if !inner.others_may_exist() {
             // This node has sent nothing since it believed to be alone.
             inner.changes.merge(Changes::everything());
             self.filled.notify_one();
         }
-        inner.heard_at = Some(Instant::now());
+        let now = Instant::now();
+        inner.heard_at = Some(now);
+        inner.nodes.insert(sender, now);
         if !inner.interests.values().any(|filter| concerns(filter, &changes.routes)) {
             changes.routes.clear();
         }
+    }
+
+    /// The pause between two notifications.
+    fn spacing(&self) -> Duration {
+        let mut inner = self.lock();
+        inner.nodes.retain(|_, heard_at| heard_at.elapsed() <= limits::GREETING_LASTS);
+        let others = u32::try_from(inner.nodes.len()).unwrap_or(u32::MAX);
+        limits::NOTIFICATION_SPACING.saturating_mul(others).min(limits::NOTIFICATION_SPACING_MAX)
     }
 
     /// Returns when there is something to send.
@@ -147,13 +165,13 @@ pub(crate) async fn send(store: Arc<Store>) {
         if timeout_at(greeting_at, outbox.wait()).await.is_err() {
             outbox.greet(Greeting::StillHere);
         }
+        sleep_until(sent_at + outbox.spacing()).await;
         let payloads = outbox.drain(store.node);
         if payloads.is_empty() {
             continue;
         }
-        let channel = store.schema.channel();
         sent_at = Instant::now();
-        match store.query(NOTIFY_SQL, &[&channel, &payloads]).await {
+        match store.query(NOTIFY_SQL, &[&store.channel, &payloads]).await {
             Ok(_) => failed = 0,
             Err(error) => {
                 failed += 1;
@@ -174,3 +192,27 @@ pub(crate) async fn send(store: Arc<Store>) {
 const NOTIFY_SQL: &str = "SELECT pg_notify($1, payload)
      FROM (SELECT set_config('synchronous_commit', 'off', true)) AS lazily,
          unnest($2::TEXT[]) AS payload";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn the_pause_between_notifications_grows_with_the_live_nodes() {
+        let outbox = Outbox::default();
+        assert_eq!(outbox.spacing(), Duration::ZERO);
+        for round in 0..2 {
+            for node in 0..30 {
+                outbox.heard(node, &mut Changes::default());
+            }
+            assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING * 30, "round {round}");
+        }
+        tokio::time::advance(limits::GREETING_LASTS + Duration::from_secs(1)).await;
+        outbox.heard(7, &mut Changes::default());
+        assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING);
+        for node in 0..100_000 {
+            outbox.heard(node, &mut Changes::default());
+        }
+        assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING_MAX);
+    }
+}

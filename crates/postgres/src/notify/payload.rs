@@ -38,6 +38,8 @@ impl Greeting {
 /// What another node sent.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
+    /// The node that sent it.
+    pub(crate) sender: i64,
     pub(crate) changes: Changes,
     /// The sender asks for a response.
     pub(crate) asks: bool,
@@ -98,10 +100,12 @@ fn quoted(text: &str) -> String {
 pub(crate) fn read(node: i64, payload: &str) -> Result<Option<Received>, serde_json::Error> {
     let words: Vec<String> = serde_json::from_str(payload)?;
     let mut words = words.iter().map(String::as_str);
-    if words.next() == Some(sender(node).as_str()) {
+    let sender = words.next().and_then(|text| u64::from_str_radix(text, 16).ok());
+    let sender = sender.unwrap_or_default().cast_signed();
+    if sender == node {
         return Ok(None);
     }
-    let mut received = Received::default();
+    let mut received = Received { sender, ..Received::default() };
     for word in words {
         let greeting = Greeting::ALL.into_iter().find(|greeting| greeting.word() == word);
         match greeting {
@@ -162,6 +166,9 @@ mod tests {
         assert!(read(1, &sent[0]).unwrap().is_none());
         let received = read(2, &sent[0]).unwrap().unwrap();
         assert!(received.asks);
+        assert_eq!(received.sender, 1);
+        let negative = write(-3, &[Greeting::StillHere], &Changes::default());
+        assert_eq!(read(2, &negative[0]).unwrap().unwrap().sender, -3);
         assert_eq!(received.changes, changes);
         assert!(read(2, "no json").is_err());
     }

@@ -95,11 +95,6 @@ impl Schema {
     pub(crate) fn key(&self) -> i64 {
         fnv1a(self.name.bytes()).cast_signed()
     }
-
-    /// The channel on which nodes notify each other of changes.
-    pub(crate) fn channel(&self) -> String {
-        format!("duroxide_{:016x}", self.key())
-    }
 }
 
 /// A name as an identifier.

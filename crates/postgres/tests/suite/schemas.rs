@@ -132,8 +132,8 @@ async fn a_schema_from_before_the_function_versions_is_migrated() {
     let store = Store::live();
     drop(store.node().await);
     let sql = store.sql().await;
-    sql.run("DROP TABLE $.duroxide_functions; DELETE FROM $.duroxide_migrations WHERE version > 7")
-        .await;
+    sql.run("DROP TABLE $.duroxide_functions; DROP TABLE $.notification_channel").await;
+    sql.run("DELETE FROM $.duroxide_migrations WHERE version > 7").await;
     let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");
     let node = store.node().await;

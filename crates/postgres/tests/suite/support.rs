@@ -97,6 +97,10 @@ impl Sql {
         self.client.batch_execute(sql).await.unwrap();
     }
 
+    pub(crate) async fn try_run(&self, sql: &str) -> Result<(), tokio_postgres::Error> {
+        self.client.batch_execute(&sql.replace('$', &self.schema)).await
+    }
+
     pub(crate) async fn count(&self, sql: &str) -> i64 {
         let row = self.client.query_one(&sql.replace('$', &self.schema), &[]).await.unwrap();
         row.get(0)

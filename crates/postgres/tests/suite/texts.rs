@@ -37,3 +37,14 @@ async fn zero_characters_are_read_back() {
     node.enqueue_for_orchestrator(signal(odd, "1"), None).await.unwrap();
     assert_eq!(turn(&*node).await.item.kv_snapshot[odd].value, odd);
 }
+
+/// Others may keep tables of their own in the schema.
+#[tokio::test]
+async fn a_dump_shows_tables_of_any_name() {
+    let store = Store::live();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    sql.run("CREATE TABLE $.\"odd \"\"name; DROP TABLE x\" AS SELECT 7 AS seven").await;
+    let dump = node.debug_dump().await;
+    assert!(dump.contains("odd \"name; DROP TABLE x") && dump.contains("{\"seven\":7}"), "{dump}");
+}

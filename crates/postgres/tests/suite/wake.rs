@@ -1,10 +1,14 @@
 //! Nodes notify each other.
 
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use duroxide_core::providers::{ChangeScope, Provider, TagFilter};
 use duroxide_pg_server::{Server, Setup};
 use tokio::time::timeout;
+use tokio_postgres::{AsyncMessage, NoTls};
 
 use crate::support::*;
 
@@ -124,8 +128,73 @@ async fn a_reconnected_listener_wakes_all_waiters() {
     let nodes = pair(&store).await;
     acquainted(&store, &nodes).await;
     let mut watch = nodes[1].watch(ChangeScope::Instance("a")).unwrap();
-    assert_eq!(store.sql().await.terminate("LISTEN duroxide").await, 2);
+    assert_eq!(store.sql().await.terminate("LISTEN \"duroxide").await, 2);
     create(&nodes[0], "a").await;
     timeout(PATIENCE, watch.changed()).await.unwrap();
     acquainted(&store, &nodes).await;
+}
+
+/// Receives the notifications of a store's nodes and counts them.
+async fn count_notifications(store: &Store) -> Arc<AtomicUsize> {
+    let channel = channel(store).await;
+    let (client, mut connection) = tokio_postgres::connect(&store.url, NoTls).await.unwrap();
+    let counter = Arc::new(AtomicUsize::new(0));
+    let counts = Arc::clone(&counter);
+    tokio::spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|cx| connection.poll_message(cx)).await {
+            if matches!(message, AsyncMessage::Notification(_)) {
+                counts.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+    });
+    client.batch_execute(&format!("LISTEN {channel}")).await.unwrap();
+    // It ends with the test.
+    std::mem::forget(client);
+    counter
+}
+
+async fn channel(store: &Store) -> String {
+    store.sql().await.text("SELECT name FROM $.notification_channel").await
+}
+
+#[tokio::test]
+async fn many_nodes_do_not_multiply_the_notifications() {
+    const NODES: u32 = 200;
+    let store = Store::live();
+    let node = store.node().await;
+    let channel = channel(&store).await;
+    let sql = store.sql().await;
+    let greet = format!(
+        "SELECT pg_notify('{channel}', '[\"' || to_hex(n) || '\",\"h\"]')
+         FROM generate_series(1, {NODES}) n"
+    );
+    let mut woken = node.watch(ChangeScope::Instance("a")).unwrap();
+    sql.run_as_is(&greet).await;
+    sql.run_as_is(&format!("SELECT pg_notify('{channel}', '[\"f\",\"ia\"]')")).await;
+    // The last notification has arrived, so that the node knows all others.
+    timeout(PATIENCE, woken.changed()).await.unwrap();
+    let received = count_notifications(&store).await;
+    let started = std::time::Instant::now();
+    for number in 0..100 {
+        node.enqueue_for_orchestrator(start(&format!("i-{number}")), None).await.unwrap();
+    }
+    let spacings = started.elapsed().as_millis() / u128::from(NODES);
+    let allowed = usize::try_from(spacings).unwrap() + 2;
+    let received = received.load(Ordering::SeqCst);
+    assert!(received <= allowed, "{received} notifications, at most {allowed}");
+}
+
+/// Any role may listen on a channel that it can name.
+#[tokio::test]
+async fn the_channel_is_known_only_to_those_who_may_read_the_tables() {
+    let (one, other) = (Store::live(), Store::live());
+    drop((one.node().await, other.node().await));
+    assert_ne!(channel(&one).await, channel(&other).await);
+    let role = format!("r{}", one.schema);
+    let sql = one.sql().await;
+    sql.run(&format!("CREATE ROLE {role} LOGIN PASSWORD '{role}'")).await;
+    sql.run(&format!("GRANT USAGE ON SCHEMA $ TO {role}")).await;
+    let stranger = Store { url: one.url_of(&role), ..one };
+    let read = stranger.sql().await.try_run("SELECT * FROM $.notification_channel").await;
+    assert_eq!(read.unwrap_err().code().unwrap().code(), "42501");
 }
