@@ -59,15 +59,25 @@ mod tests {
 
     #[test]
     fn arguments_are_found_by_name() {
-        let mixed: [Argument<'_>; 4] =
-            [("p_token", &"token"), ("p_extend_for", &30), ("p_now", &1), ("p_id", &2)];
-        assert_eq!(order(&mixed).unwrap(), ["1", "2", "\"token\"", "30"]);
+        let mixed: [Argument<'_>; 5] = [
+            ("p_token", &"token"),
+            ("p_extend_for", &30),
+            ("p_expired", &true),
+            ("p_now", &1),
+            ("p_id", &2),
+        ];
+        assert_eq!(order(&mixed).unwrap(), ["1", "2", "\"token\"", "30", "true"]);
     }
 
     #[test]
     fn a_missing_or_surplus_argument_is_an_error() {
-        let mut arguments: Vec<Argument<'_>> =
-            vec![("p_now", &1), ("p_id", &2), ("p_token", &"token"), ("extend_for", &30)];
+        let mut arguments: Vec<Argument<'_>> = vec![
+            ("p_now", &1),
+            ("p_id", &2),
+            ("p_token", &"token"),
+            ("extend_for", &30),
+            ("p_expired", &true),
+        ];
         let error = order(&arguments).unwrap_err().to_string();
         assert!(error.contains("p_extend_for is missing"), "{error}");
         arguments.push(("p_extend_for", &30));
