@@ -39,11 +39,6 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// Marks this slot as the owner of a session from now on.
-    pub(crate) fn own_session(&self) {
-        self.shared.owners().insert(self.index);
-    }
-
     /// Whether sessions may wait for this slot.
     pub(crate) fn owns_session(&self) -> bool {
         self.shared.owners().contains(&self.index)
@@ -75,6 +70,11 @@ impl Slots {
     /// Whether any slot has served a session.
     pub(crate) fn own_sessions(&self) -> bool {
         !self.shared.owners().is_empty()
+    }
+
+    /// Marks a slot as the owner of a session from now on.
+    pub(crate) fn own_session(&self, index: usize) {
+        self.shared.owners().insert(index);
     }
 
     /// Returns when a slot that owns a session has become free since the last call. One caller at a

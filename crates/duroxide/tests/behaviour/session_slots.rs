@@ -1,12 +1,14 @@
 //! Sessions that a slot owns while it also runs other activities.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use duroxide::providers::Provider;
+use async_trait::async_trait;
+use duroxide::providers::{FetchedWork, Provider, ProviderError, WorkFetch};
 use duroxide::runtime::RuntimeOptions;
-use duroxide::{ActivityContext, OrchestrationContext};
+use duroxide::{ActivityContext, OrchestrationContext, OrchestrationStatus};
 use tokio::sync::Notify;
 
 use crate::faulty::Faulty;
@@ -91,5 +93,92 @@ async fn a_slot_that_is_free_again_serves_its_session_at_once() {
         }
         other => panic!("{other:?}"),
     }
+    node.stop().await;
+}
+
+/// Holds the first activity of a session between its lease and the dispatcher.
+struct HeldFetch {
+    inner: Arc<dyn Provider>,
+    /// Fetches that have begun since the activity of the session was fetched.
+    fetches: AtomicUsize,
+    fetched: Notify,
+    let_go: Notify,
+}
+
+#[async_trait]
+impl Provider for HeldFetch {
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
+    }
+
+    async fn fetch_work_items(
+        &self,
+        request: WorkFetch<'_>,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
+        if self.fetches.load(Ordering::SeqCst) > 0 {
+            self.fetches.fetch_add(1, Ordering::SeqCst);
+        }
+        let work = self.inner.fetch_work_items(request).await?;
+        if !work.is_empty() && self.fetches.load(Ordering::SeqCst) == 0 {
+            self.fetches.store(1, Ordering::SeqCst);
+            self.fetched.notify_one();
+            self.let_go.notified().await;
+        }
+        Ok(work)
+    }
+
+    duroxide::providers::forward_provider! { this => this.inner;
+        fetch_orchestration_item, ack_orchestration_item, abandon_orchestration_item, read,
+        read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item,
+        ack_work_item, renew_work_item_lock, renew_session_lock, cleanup_orphaned_sessions,
+        abandon_work_item, renew_orchestration_item_lock, enqueue_for_orchestrator,
+        get_custom_status, get_kv_value, get_kv_all_values, get_instance_stats,
+    }
+}
+
+// The slot was not known to own the session: nothing had run there. The fetch that waited for the
+// other slot was not repeated when it became free, and the activity waited for the long poll.
+#[tokio::test]
+async fn a_session_whose_slot_was_lost_after_the_fetch_is_served_when_it_is_free() {
+    let gates = Gates::default();
+    let waited = gates.clone();
+    let handlers = activities()
+        .register("Where", |ctx: ActivityContext, _: String| async move {
+            Ok(ctx.worker_id().to_owned())
+        })
+        .register("Held", move |ctx: ActivityContext, _: String| {
+            let gate = waited.of(ctx.instance_id());
+            async move {
+                gate.notified().await;
+                Ok(String::new())
+            }
+        });
+    let registry = orchestrations()
+        .register("Held", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Held", "").await
+        })
+        .register("Session", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity_on_session("Where", "", "s").await
+        });
+    let held = Arc::new(HeldFetch {
+        inner: memory().await,
+        fetches: AtomicUsize::new(0),
+        fetched: Notify::new(),
+        let_go: Notify::new(),
+    });
+    let store: Arc<dyn Provider> = held.clone();
+    let options = RuntimeOptions { worker_concurrency: 2, ..DEFAULT_MODE.options() };
+    let node = Node::on(&store, options, registry, handlers).await;
+    node.start_instance("session", "Session", "").await;
+    held.fetched.notified().await;
+    // The commit of this turn leases its activity for the slot that the session was fetched for.
+    node.start_instance("other", "Held", "").await;
+    node.wait_for_event("other", "ActivityScheduled").await;
+    held.let_go.notify_one();
+    // The activity of the session is released, and the next fetch waits for the other slot.
+    eventually(|| held.fetches.load(Ordering::SeqCst) > 1).await;
+    gates.of("other").notify_one();
+    let served = node.client.wait_for_orchestration("session", SOON).await;
+    assert!(matches!(served, Ok(OrchestrationStatus::Completed { .. })), "{served:?}");
     node.stop().await;
 }

@@ -86,7 +86,7 @@ pub(crate) async fn process(
     };
     let session = work.session_id.as_deref().map(|session| activities.sessions.enter(session));
     if session.is_some() && activities.node.options.worker_node_id.is_none() {
-        slot.own_session();
+        activities.slots.own_session(slot.index);
     }
     let decision = match overdue {
         Some(limit) => Decision::FailOverdue(limit),

@@ -74,8 +74,12 @@ async fn assign(
     let index = offered.get(fetched.slot).copied().unwrap_or(fetched.slot);
     let has_session = matches!(fetched.item, WorkItem::ActivityExecute { session_id: Some(_), .. });
     let slot = match slots.claim(index) {
-        // Only the owner of a session may serve it: this slot, unless the node is the owner.
-        None if has_session && activities.node.options.worker_node_id.is_none() => None,
+        // Only the owner of a session may serve it: this slot, unless the node is the owner. The
+        // next fetch may leave the slot out; when it is free again, it must be offered at once.
+        None if has_session && activities.node.options.worker_node_id.is_none() => {
+            slots.own_session(index);
+            None
+        }
         None => slots.claim_any(),
         slot => slot,
     };
