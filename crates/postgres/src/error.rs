@@ -86,6 +86,17 @@ pub enum PostgresError {
         /// Our newest version.
         known: i64,
     },
+    /// The schema holds a store of duroxide-pg 0.1 that this build cannot migrate.
+    #[error(
+        "schema '{schema}' holds a store of duroxide-pg 0.1 at its migration {found}, and this \
+         build migrates those of 0.1.27 to 0.1.38: open it once with duroxide-pg 0.1.38 first"
+    )]
+    Predecessor {
+        /// The schema.
+        schema: String,
+        /// The number of its last migration.
+        found: i64,
+    },
     /// Any other error of the database.
     #[error("the database failed: {reason}")]
     Storage {

@@ -17,6 +17,7 @@
 mod admin;
 mod clock;
 mod commit;
+mod compat;
 mod connect;
 mod error;
 mod fast_path;
@@ -31,6 +32,7 @@ mod schema;
 mod store;
 mod write;
 
+pub use compat::{ConnectionConfig, MigrationPolicy, ProviderConfig, SchemaName};
 pub use connect::options::{Migrations, PostgresProviderBuilder};
 pub use connect::url::SslMode;
 pub use error::PostgresError;

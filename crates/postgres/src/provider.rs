@@ -43,20 +43,13 @@ pub struct PostgresProvider {
 impl PostgresProvider {
     /// Opens a database: `postgres://user:password@host:port/database?sslmode=…`.
     ///
-    /// Uses the schema `duroxide`, and creates and migrates it if necessary.
+    /// Uses the schema `duroxide`, or `public` if that holds a store of duroxide-pg 0.1, and creates
+    /// and migrates it if necessary.
     ///
     /// # Errors
     /// When the database cannot be used; the error says what to do.
     pub async fn new(database_url: &str) -> Result<Self, PostgresError> {
         Self::builder(database_url).open().await
-    }
-
-    /// Like [`new`](Self::new) in another schema, one for each tenant.
-    ///
-    /// # Errors
-    /// When the database cannot be used; the error says what to do.
-    pub async fn new_with_schema(database_url: &str, schema: &str) -> Result<Self, PostgresError> {
-        Self::builder(database_url).with_schema(schema).open().await
     }
 
     /// Opens a database with chosen settings.

@@ -22,9 +22,9 @@ use crate::notify::notifier::Notifier;
 use crate::notify::{listener, outbox};
 use crate::queues::set_back;
 use crate::read::reader::Reader;
-use crate::schema::migrations;
 use crate::schema::namespace::Schema;
 use crate::schema::number::from_db;
+use crate::schema::{choose, migrations};
 use crate::store::Store;
 use crate::write::writer::Writer;
 use crate::{PostgresError, PostgresProvider, limits};
@@ -55,7 +55,8 @@ fn only_row(mut rows: Vec<Row>) -> Result<Row, JobError> {
     rows.pop().ok_or_else(|| JobError::Broken("the server returned no row".to_owned()))
 }
 
-async fn migrate(
+/// Creates or checks the tables and functions.
+pub(crate) async fn migrate(
     session: &mut Session,
     schema: &Schema,
     migrations: Migrations,
@@ -79,11 +80,11 @@ impl PostgresProvider {
         location: Location,
         settings: Settings,
     ) -> Result<Self, PostgresError> {
-        let schema = Schema::new(&settings.schema)?;
         let connections = Connections::new(location, &settings)?;
         let mut session = connections.pool.get().await?;
         let row = only_row(session.query(SERVER_SQL, &[]).await?)?;
         connection::suitable(row.get("version"), row.get("encoding"))?;
+        let schema = choose::choose(session.client_mut(), settings.schema.as_deref()).await?;
         migrate(&mut session, &schema, settings.migrations).await?;
         let requested = Instant::now();
         let stored = only_row(session.query(&schema.sql(STORED_SQL), &[]).await?)?;

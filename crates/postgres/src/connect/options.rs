@@ -8,9 +8,6 @@ use duroxide_core::clock::Clock;
 use crate::connect::url::{self, SslMode};
 use crate::{PostgresError, PostgresProvider, limits};
 
-/// The schema that is used unless another is named.
-pub(crate) const SCHEMA_DEFAULT: &str = "duroxide";
-
 /// What opening a database does about missing tables and functions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Migrations {
@@ -24,7 +21,8 @@ pub enum Migrations {
 /// What a provider is opened with.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
-    pub(crate) schema: String,
+    /// `None` if the program names none.
+    pub(crate) schema: Option<String>,
     pub(crate) migrations: Migrations,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) connections: usize,
@@ -41,7 +39,7 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            schema: SCHEMA_DEFAULT.to_owned(),
+            schema: None,
             migrations: Migrations::default(),
             clock: None,
             connections: limits::CONNECTIONS,
@@ -96,9 +94,11 @@ impl PostgresProviderBuilder {
     }
 
     /// The schema that holds the tables, one for each tenant. Any name works: it is quoted.
+    ///
+    /// Without it the schema is `duroxide`, or `public` if that holds a store of duroxide-pg 0.1.
     #[must_use]
     pub fn with_schema(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.settings.schema);
+        self.settings.schema = Some(name.to_owned());
         self
     }
 

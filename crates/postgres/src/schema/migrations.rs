@@ -6,6 +6,7 @@ use tokio_postgres::{Client, GenericClient};
 use crate::PostgresError;
 use crate::schema::functions;
 use crate::schema::namespace::Schema;
+use crate::schema::predecessor;
 
 struct Migration {
     name: &'static str,
@@ -65,7 +66,14 @@ pub(crate) async fn run(client: &mut Client, schema: &Schema) -> Result<(), Post
     // Held until the transaction ends; the next node then finds everything applied.
     transaction.execute("SELECT pg_advisory_xact_lock($1)", &[&lock_key(schema)]).await?;
     let state = State::read(&transaction, schema).await?;
+    if state.predecessor {
+        predecessor::check(&transaction, schema).await?;
+        predecessor::set_aside(&transaction, schema).await?;
+    }
     transaction.batch_execute(&text_after(schema, state)).await?;
+    if state.predecessor {
+        predecessor::keep_out(&transaction, schema).await?;
+    }
     transaction.commit().await?;
     Ok(())
 }
@@ -118,6 +126,9 @@ fn text_after(schema: &Schema, state: State) -> String {
         }
         text.push_str(&format!("\n-- {}\n", migration.name));
         text.push_str(&schema.definition(migration.sql));
+        if number == 1 && state.predecessor {
+            text.push_str(&schema.definition(predecessor::COPY));
+        }
         text.push_str(&format!(
             "INSERT INTO {quoted}.duroxide_migrations (version, name) VALUES ({number}, '{}');\n",
             migration.name
@@ -149,6 +160,8 @@ struct State {
     tables: i64,
     /// Whether the functions of this build are installed.
     functions: bool,
+    /// Whether it holds a store of duroxide-pg 0.1, and nothing of ours.
+    predecessor: bool,
 }
 
 impl State {
@@ -159,27 +172,35 @@ impl State {
     async fn read(client: &impl GenericClient, schema: &Schema) -> Result<Self, PostgresError> {
         let tables = last_migration(client, schema).await?;
         if tables < newest() {
-            return Ok(Self { tables, functions: false });
+            let predecessor = tables == 0 && predecessor::has_ledger(client, schema.name()).await?;
+            return Ok(Self { tables, functions: false, predecessor });
         }
         let sql = format!(
             "SELECT EXISTS (SELECT 1 FROM {}.duroxide_functions WHERE version = $1) AS installed",
             schema.quoted()
         );
         let row = client.query_one(&sql, &[&functions::version()]).await?;
-        Ok(Self { tables, functions: row.get("installed") })
+        Ok(Self { tables, functions: row.get("installed"), predecessor: false })
     }
+}
+
+/// Whether the schema has our record of migrations.
+pub(crate) async fn has_record(
+    client: &impl GenericClient,
+    schema: &str,
+) -> Result<bool, PostgresError> {
+    // From the catalogue's tables: its functions may return a state from before the lock wait.
+    let sql = "SELECT EXISTS (
+             SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations') AS recorded";
+    Ok(client.query_one(sql, &[&schema]).await?.get("recorded"))
 }
 
 async fn last_migration(
     client: &impl GenericClient,
     schema: &Schema,
 ) -> Result<i64, PostgresError> {
-    // From the catalogue's tables: its functions may return a state from before the lock wait.
-    let sql = "SELECT EXISTS (
-             SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations') AS recorded";
-    let row = client.query_one(sql, &[&schema.name()]).await?;
-    if !row.get::<_, bool>("recorded") {
+    if !has_record(client, schema.name()).await? {
         return Ok(0);
     }
     let sql = format!(

@@ -11,6 +11,7 @@ mod manual;
 mod nodes;
 mod plain_path;
 mod plans;
+mod predecessor;
 mod proxy;
 mod restore;
 mod scale;
