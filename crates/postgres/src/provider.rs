@@ -43,7 +43,7 @@ pub struct PostgresProvider {
 impl PostgresProvider {
     /// Opens a database: `postgres://user:password@host:port/database?sslmode=…`.
     ///
-    /// Uses the schema `duroxide`, or `public` if that holds a store of duroxide-pg 0.1, and creates
+    /// Uses the schema `duroxide`, or `public` if that holds a store of duroxide-pg 0.1; creates
     /// and migrates it if necessary.
     ///
     /// # Errors

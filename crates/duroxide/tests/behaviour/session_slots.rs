@@ -99,7 +99,7 @@ async fn a_slot_that_is_free_again_serves_its_session_at_once() {
 /// Holds the first activity of a session between its lease and the dispatcher.
 struct HeldFetch {
     inner: Arc<dyn Provider>,
-    /// Fetches that have begun since the activity of the session was fetched.
+    /// Fetches that started since the activity of the session was fetched.
     fetches: AtomicUsize,
     fetched: Notify,
     let_go: Notify,
