@@ -76,8 +76,7 @@ fn write(program: &Program, folder: &Path) -> std::io::Result<()> {
         program.beside.join("\n")
     );
     fs::write(folder.join("Cargo.toml"), manifest)?;
-    fs::write(
-        folder.join("src/main.rs"),
-        "fn main() {\n    let _ = duroxide::providers::sqlite::SqliteProvider::builder(\"a\");\n}\n",
-    )
+    let main = "use duroxide::providers::sqlite::SqliteProvider;\n\n\
+                fn main() {\n    let _ = SqliteProvider::builder(\"a\");\n}\n";
+    fs::write(folder.join("src/main.rs"), main)
 }

@@ -187,3 +187,6 @@ pub(crate) const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
 /// Changes within this time lead to one check for lost leases. It is longer than an activity may
 /// wait for a slot, so that a cancellation between its lease and its registration is not missed.
 pub(crate) const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);
+
+/// How the version spread names executions that are not pinned.
+pub const UNPINNED_VERSION: &str = "unpinned";

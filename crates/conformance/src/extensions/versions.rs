@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use duroxide_core::providers::{DispatcherCapabilityFilter, ExecutionMetadata, SemverRange};
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, ExecutionMetadata, SemverRange, UNPINNED_VERSION,
+};
 use semver::Version;
 
 use crate::ProviderFactory;
@@ -109,7 +111,10 @@ pub async fn the_version_spread_counts_running_instances<F: ProviderFactory + ?S
     pin_with(&store, "c", named(), "2.0.0").await;
     pin_with(&store, "d", ended("Completed", "done"), "2.0.0").await;
     pin_with(&store, "e", ended("Failed", "broken"), "3.0.0").await;
+    // The oldest executions have no pin, and an upgrade needs their nodes, too.
+    store.create("f").await;
     let spread = store.admin().get_running_duroxide_version_spread().await;
-    let expected = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2)];
+    let unpinned = (UNPINNED_VERSION.to_owned(), 1);
+    let expected = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2), unpinned];
     assert_eq!(spread.must("reading the version spread"), BTreeMap::from(expected));
 }

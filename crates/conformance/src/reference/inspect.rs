@@ -6,6 +6,7 @@ use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
+    UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 
@@ -135,8 +136,9 @@ pub(crate) fn queue_depths(store: &Store) -> QueueDepths {
 pub(crate) fn version_spread(store: &Store) -> BTreeMap<String, u64> {
     let mut spread = BTreeMap::new();
     let running = store.records.keys().filter(|id| store.is(id, ExecutionStatus::Running));
-    for pin in running.filter_map(|id| store.execution(id)?.pin.as_ref()) {
-        *spread.entry(pin.to_string()).or_insert(0) += 1;
+    for execution in running.filter_map(|id| store.execution(id)) {
+        let pin = execution.pin.as_ref().map_or(UNPINNED_VERSION.to_owned(), ToString::to_string);
+        *spread.entry(pin).or_insert(0) += 1;
     }
     spread
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics, WaitingWork,
-    WaitingWorkQuery,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics, UNPINNED_VERSION,
+    WaitingWork, WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -189,7 +189,10 @@ impl ProviderAdmin for FaultyProvider {
     async fn get_running_duroxide_version_spread(
         &self,
     ) -> Result<BTreeMap<String, u64>, ProviderError> {
-        let spread = self.inner.get_running_duroxide_version_spread().await?;
+        let mut spread = self.inner.get_running_duroxide_version_spread().await?;
+        if self.has(Fault::SpreadUnpinnedLeftOut) {
+            spread.remove(UNPINNED_VERSION);
+        }
         Ok(if self.has(Fault::SpreadEmpty) { BTreeMap::new() } else { spread })
     }
 

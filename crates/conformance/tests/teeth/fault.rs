@@ -123,6 +123,7 @@ faults! {
     BulkTakesRunning: "a bulk deletion deletes running instances",
     BulkTakesContinued: "a bulk deletion deletes instances between two executions",
     PruneTakesContinued: "an instance between two executions counts as old for pruning",
+    SpreadUnpinnedLeftOut: "the spread of versions leaves out executions without a pin",
     SpreadEmpty: "the spread of versions is always empty",
     ParkedHidden: "messages for unknown instances are not listed",
     WatchSilent: "a watch never reports a change",

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Client, ClientError};
-use crate::model::Event;
+use crate::model::{Event, ExecutionStatus};
 use crate::providers::{
-    ExecutionInfo, InstanceInfo, InstanceTree, ParkedMessage, QueueDepths, SystemMetrics,
+    ExecutionInfo, InstanceInfo, InstanceTree, ParkedMessage, ProviderErrorKind, QueueDepths,
+    SystemMetrics,
 };
 
 impl Client {
@@ -14,7 +15,8 @@ impl Client {
         Ok(self.admin()?.list_instances().await?)
     }
 
-    /// Instances whose current execution has this status, newest first.
+    /// Instances whose current execution has this status, newest first: `Running`, `Completed`,
+    /// `Failed` or `ContinuedAsNew`. Any other text is an error.
     ///
     /// # Examples
     ///
@@ -30,12 +32,25 @@ impl Client {
     /// # }
     /// ```
     pub async fn list_instances_by_status(&self, status: &str) -> Result<Vec<String>, ClientError> {
+        if ExecutionStatus::parse(status).is_none() {
+            return Err(ClientError::InvalidInput {
+                message: format!(
+                    "there is no status '{status}': use {}",
+                    ExecutionStatus::ALL.map(ExecutionStatus::as_str).join(", ")
+                ),
+            });
+        }
         Ok(self.admin()?.list_instances_by_status(status).await?)
     }
 
-    /// One instance; an error if it is unknown.
+    /// One instance; [`ClientError::InstanceNotFound`] if it is unknown.
     pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
-        Ok(self.admin()?.get_instance_info(instance).await?)
+        self.admin()?.get_instance_info(instance).await.map_err(|error| match error.kind {
+            ProviderErrorKind::NotFound => {
+                ClientError::InstanceNotFound { instance_id: instance.to_owned() }
+            }
+            _other => error.into(),
+        })
     }
 
     /// One execution; an error if it is unknown.
@@ -92,7 +107,8 @@ impl Client {
     }
 
     /// Running instances counted by the version that their current execution is pinned to: says
-    /// which nodes an upgrade still needs.
+    /// which nodes an upgrade still needs. Executions of releases that did not pin are counted as
+    /// [`UNPINNED_VERSION`](crate::providers::UNPINNED_VERSION); they are the oldest.
     pub async fn get_running_duroxide_version_spread(
         &self,
     ) -> Result<BTreeMap<String, u64>, ClientError> {

@@ -49,7 +49,7 @@ impl Client {
         Ok(self.provider().get_kv_all_values(instance).await?)
     }
 
-    /// Waits until the key has a value.
+    /// Waits until the key has a value, also through trouble of the store that may pass.
     pub async fn wait_for_kv_value(
         &self,
         instance: &str,
@@ -58,7 +58,8 @@ impl Client {
     ) -> Result<String, ClientError> {
         let mut wait = Wait::begin(self, ChangeScope::Instance(instance), timeout);
         loop {
-            if let Some(value) = self.get_kv_value(instance, key).await? {
+            let read = self.provider().get_kv_value(instance, key).await;
+            if let Some(Some(value)) = wait.passing(read)? {
                 return Ok(value);
             }
             wait.for_change().await?;

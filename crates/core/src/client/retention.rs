@@ -40,6 +40,9 @@ impl Client {
 
     /// Deletes finished root instances with their trees; running ones are left alone.
     ///
+    /// One call deletes at most [`limit`](InstanceFilter::limit) roots, 1000 if there is none, and
+    /// says how many it deleted. To delete all, call it until it deletes nothing.
+    ///
     /// # Examples
     ///
     /// ```

@@ -14,12 +14,37 @@ struct Start {
     input: String,
 }
 
+impl Start {
+    /// What can be known to be wrong before any node has seen it.
+    fn check(&self) -> Result<(), String> {
+        if let Some(message) = ids::refuse_root_id(&self.instance) {
+            return Err(message);
+        }
+        if self.instance.is_empty() {
+            return Err("an instance needs an id that is not empty".to_owned());
+        }
+        if self.orchestration.is_empty() {
+            return Err(format!("the start of '{}' names no orchestration", self.instance));
+        }
+        if let Some(version) = &self.version
+            && let Err(error) = semver::Version::parse(version)
+        {
+            return Err(format!(
+                "'{version}' is no semantic version of '{}' ({error}): use one like 1.2.0",
+                self.orchestration
+            ));
+        }
+        Ok(())
+    }
+}
+
 impl Client {
     /// Asks for a new instance; the node that takes it chooses the version by its registry.
     ///
     /// - `Ok` says that the request is stored, not that the instance runs.
     /// - A start of an instance that exists is ignored when it is processed.
-    /// - Ids that use the marker of generated child ids are refused.
+    /// - Ids that use the marker of generated child ids are refused, and so are an empty id and an
+    ///   empty name.
     ///
     /// # Examples
     ///
@@ -47,7 +72,7 @@ impl Client {
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with a fixed version. A version
-    /// that no node has waits for one that has it; the text is not checked here.
+    /// that no node has waits for one that has it; a text that is no semantic version is refused.
     ///
     /// # Examples
     ///
@@ -117,9 +142,7 @@ impl Client {
     }
 
     async fn start(&self, start: Start) -> Result<(), ClientError> {
-        if let Some(message) = ids::refuse_root_id(&start.instance) {
-            return Err(ClientError::InvalidInput { message });
-        }
+        start.check().map_err(|message| ClientError::InvalidInput { message })?;
         self.send(WorkItem::StartOrchestration {
             instance: start.instance,
             orchestration: start.orchestration,

@@ -44,12 +44,12 @@ async fn a_start_is_a_message_of_the_first_execution_without_parent() {
     let provider = FakeProvider::watching();
     let client = client(&provider);
     client.start_orchestration("a", "Pay", "7").await.unwrap();
-    client.start_orchestration_versioned("b", "Pay", "not semver", "7").await.unwrap();
+    client.start_orchestration_versioned("b", "Pay", "1.0.0-rc.1", "7").await.unwrap();
     client.start_orchestration_typed("c", "Pay", vec![1, 2]).await.unwrap();
     client.start_orchestration_versioned_typed("d", "Pay", "2.0.0", "text").await.unwrap();
     let expected = [
         start_of("a", None, "7"),
-        start_of("b", Some("not semver"), "7"),
+        start_of("b", Some("1.0.0-rc.1"), "7"),
         start_of("c", None, "[1,2]"),
         start_of("d", Some("2.0.0"), "text"),
     ];
@@ -72,8 +72,67 @@ async fn root_ids_with_the_child_marker_are_refused() {
         }
     }
     client.start_orchestration("a::b", "Pay", "").await.unwrap();
-    client.start_orchestration("", "Pay", "").await.unwrap();
-    assert_eq!(provider.state().sent.len(), 2);
+    assert_eq!(provider.state().sent.len(), 1);
+}
+
+/// They were stored, no node could run them, and minutes later they failed without a reason.
+#[tokio::test]
+async fn a_start_that_no_node_can_run_is_refused() {
+    let provider = FakeProvider::watching();
+    let client = client(&provider);
+    for (refused, named) in [
+        (client.start_orchestration("", "Pay", "").await, "id"),
+        (client.start_orchestration("a", "", "").await, "names no orchestration"),
+        (client.start_orchestration_versioned("a", "Pay", "1.0", "").await, "'1.0'"),
+        (client.start_orchestration_versioned_typed("a", "Pay", "latest", 1).await, "'latest'"),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, ClientError::InvalidInput { .. }), "{error}");
+        assert!(error.to_string().contains(named), "{error}");
+    }
+    assert!(provider.state().sent.is_empty());
+}
+
+/// One failed read ended a wait of minutes.
+#[tokio::test(start_paused = true)]
+async fn a_wait_goes_on_through_trouble_that_passes() {
+    for provider in both() {
+        provider.record_start("a");
+        let busy = ProviderError::retryable("read", "busy");
+        provider.state().read_error = Some(busy.clone());
+        provider.state().custom_status_error = Some(busy);
+        let client = client(&provider);
+        let recover = async {
+            tokio::time::sleep(MINUTE / 2).await;
+            provider.state().read_error = None;
+            provider.state().custom_status_error = None;
+            provider.record_completion("a", "done");
+        };
+        let pause = Duration::from_millis(10);
+        let (ended, changed, ()) = tokio::join!(
+            client.wait_for_orchestration("a", MINUTE),
+            client.wait_for_status_change("a", 0, pause, MINUTE),
+            recover
+        );
+        assert!(ended.unwrap().is_terminal());
+        assert!(changed.unwrap().is_terminal());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn trouble_that_does_not_pass_ends_a_wait_at_its_deadline_and_a_permanent_error_at_once() {
+    for provider in both() {
+        let client = client(&provider);
+        provider.state().read_error = Some(ProviderError::retryable("read", "busy"));
+        let begin = Instant::now();
+        let outcome = client.wait_for_orchestration("a", MINUTE).await;
+        assert!(matches!(outcome, Err(ClientError::Timeout)), "{outcome:?}");
+        assert_eq!(begin.elapsed(), MINUTE);
+        provider.state().read_error = Some(ProviderError::permanent("read", "closed"));
+        let outcome = client.wait_for_orchestration("a", MINUTE).await;
+        assert!(matches!(outcome, Err(ClientError::Provider(_))), "{outcome:?}");
+        assert_eq!(begin.elapsed(), MINUTE);
+    }
 }
 
 #[tokio::test]

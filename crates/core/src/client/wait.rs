@@ -4,16 +4,18 @@ use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
+use tracing::warn;
 
 use super::status::status_of;
 use super::{Client, ClientError};
 use crate::limits::{CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL};
 use crate::model::{OrchestrationStatus, codec};
-use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome, InstanceStatus};
+use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome, InstanceStatus, ProviderError};
 
 impl Client {
     /// Waits until the instance has completed or failed. An unknown instance counts as not
-    /// finished; an error of the store ends the wait.
+    /// finished. The wait goes on through trouble of the store that may pass; a permanent error
+    /// ends it.
     ///
     /// # Examples
     ///
@@ -38,8 +40,10 @@ impl Client {
     ) -> Result<OrchestrationStatus, ClientError> {
         let mut wait = Wait::begin(self, ChangeScope::Outcome(instance), timeout);
         loop {
-            let status = self.provider().read_status(instance).await?;
-            if matches!(status.outcome, InstanceOutcome::Ended(_)) {
+            let read = self.provider().read_status(instance).await;
+            if let Some(status) = wait.passing(read)?
+                && matches!(status.outcome, InstanceOutcome::Ended(_))
+            {
                 return status_of(status);
             }
             wait.for_change().await?;
@@ -128,13 +132,24 @@ impl Client {
         let scope = ChangeScope::Instance(instance);
         let mut wait = Wait::begin(self, scope, timeout).with_pause(poll_interval);
         loop {
-            let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
-            let status = self.provider().read_status(instance).await?;
-            if newer.is_some() || matches!(status.outcome, InstanceOutcome::Ended(_)) {
+            let read = self.read_if_newer(instance, last_seen_version).await;
+            if let Some(Some(status)) = wait.passing(read)? {
                 return status_of(status);
             }
             wait.for_change().await?;
         }
+    }
+
+    /// The status, if it is newer than the version or final.
+    async fn read_if_newer(
+        &self,
+        instance: &str,
+        last_seen_version: u64,
+    ) -> Result<Option<InstanceStatus>, ProviderError> {
+        let newer = self.provider().get_custom_status(instance, last_seen_version).await?;
+        let status = self.provider().read_status(instance).await?;
+        let is_news = newer.is_some() || matches!(status.outcome, InstanceOutcome::Ended(_));
+        Ok(is_news.then_some(status))
     }
 }
 
@@ -144,6 +159,8 @@ pub(super) struct Wait {
     /// `None` when the deadline lies further away than time can be counted.
     deadline: Option<Instant>,
     pauses: Pauses,
+    /// Pauses after failed polls; `None` after one that succeeded.
+    trouble: Option<Pauses>,
 }
 
 impl Wait {
@@ -152,6 +169,33 @@ impl Wait {
             watch: client.provider().watch(scope),
             deadline: Instant::now().checked_add(timeout),
             pauses: Pauses::growing(),
+            trouble: None,
+        }
+    }
+
+    /// What a poll read; `None` if it failed for a reason that may pass. The deadline of the wait
+    /// bounds how long that goes on.
+    pub(super) fn passing<T>(
+        &mut self,
+        read: Result<T, ProviderError>,
+    ) -> Result<Option<T>, ClientError> {
+        match read {
+            Ok(value) => {
+                self.trouble = None;
+                Ok(Some(value))
+            }
+            Err(error) if error.is_retryable() => {
+                if self.trouble.is_none() {
+                    warn!(
+                        target: "duroxide::client",
+                        %error,
+                        "the store failed during a wait; polling again until the deadline"
+                    );
+                }
+                self.trouble.get_or_insert_with(Pauses::growing);
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -166,6 +210,11 @@ impl Wait {
         let remaining = self.remaining();
         if remaining.is_zero() {
             return Err(ClientError::Timeout);
+        }
+        if let Some(pauses) = &mut self.trouble {
+            // No change is reported for what could not be read.
+            sleep(pauses.next().min(remaining)).await;
+            return Ok(());
         }
         match &mut self.watch {
             Some(watch) => {

@@ -58,7 +58,8 @@ impl OrchestrationContext {
         name: impl Into<String>,
         input: &In,
     ) -> DurableFuture<Result<Out, String>> {
-        self.schedule_activity(name, encoded(input)).map(decoded)
+        let name = name.into();
+        self.schedule_activity(name.clone(), encoded(input)).map(activity_result(name))
     }
 
     /// Schedules an activity on a session: all activities of a session run on the same worker.
@@ -99,7 +100,9 @@ impl OrchestrationContext {
         input: &In,
         session_id: impl Into<String>,
     ) -> DurableFuture<Result<Out, String>> {
-        self.schedule_activity_on_session(name, encoded(input), session_id).map(decoded)
+        let name = name.into();
+        self.schedule_activity_on_session(name.clone(), encoded(input), session_id)
+            .map(activity_result(name))
     }
 
     /// Schedules an activity with options: which worker may run it, and how soon it must start.
@@ -142,7 +145,9 @@ impl OrchestrationContext {
         input: &In,
         options: ActivityOptions,
     ) -> DurableFuture<Result<Out, String>> {
-        self.schedule_activity_with_options(name, encoded(input), options).map(decoded)
+        let name = name.into();
+        self.schedule_activity_with_options(name.clone(), encoded(input), options)
+            .map(activity_result(name))
     }
 
     pub(crate) fn call_activity(
@@ -172,7 +177,17 @@ pub(crate) fn encoded<In: Serialize + ?Sized>(input: &In) -> String {
 
 /// Decodes a result. A text that does not decode is an error of the call.
 pub(crate) fn decoded<Out: DeserializeOwned>(
+    kind: &str,
+    name: &str,
     result: Result<String, String>,
 ) -> Result<Out, String> {
-    result.and_then(|text| codec::decode(&text))
+    let what = || format!("the result of {kind} '{name}'");
+    result.and_then(|text| codec::decode_as(what, &text))
+}
+
+/// Decodes the result of an activity.
+pub(crate) fn activity_result<Out: DeserializeOwned>(
+    name: String,
+) -> impl FnOnce(Result<String, String>) -> Result<Out, String> {
+    move |result| decoded("activity", &name, result)
 }

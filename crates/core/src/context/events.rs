@@ -35,13 +35,24 @@ impl OrchestrationContext {
     /// The typed form of [`schedule_wait`](Self::schedule_wait).
     ///
     /// # Panics
-    /// The future panics when the payload does not decode, which fails the orchestration. Wait for
-    /// the text and decode it in the code if senders are not trusted.
+    /// The future panics when the payload does not decode, which fails the orchestration. Use
+    /// [`try_schedule_wait_typed`](Self::try_schedule_wait_typed) if senders are not trusted.
     pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
     ) -> DurableFuture<T> {
-        self.schedule_wait(name).map(|data| decoded_or_panic(&data))
+        let payload = self.payload("signal", name.into());
+        self.schedule_wait(payload.name.clone()).map(move |data| payload.decoded_or_panic(&data))
+    }
+
+    /// Like [`schedule_wait_typed`](Self::schedule_wait_typed); a payload that does not decode is
+    /// an `Err` that names orchestration, signal and type.
+    pub fn try_schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
+        &self,
+        name: impl Into<String>,
+    ) -> DurableFuture<Result<T, String>> {
+        let payload = self.payload("signal", name.into());
+        self.schedule_wait(payload.name.clone()).map(move |data| payload.decoded(&data))
     }
 
     /// Receives the next message of a queue, in the order of arrival, and waits while the queue is
@@ -75,13 +86,47 @@ impl OrchestrationContext {
     /// The typed form of [`dequeue_event`](Self::dequeue_event).
     ///
     /// # Panics
-    /// The future panics when the payload does not decode, which fails the orchestration.
+    /// The future panics when the payload does not decode, which fails the orchestration. Use
+    /// [`try_dequeue_event_typed`](Self::try_dequeue_event_typed) if senders are not trusted.
     pub fn dequeue_event_typed<T: DeserializeOwned>(
         &self,
         queue: impl Into<String>,
     ) -> impl Future<Output = T> {
-        let message = self.dequeue_event(queue);
-        async move { decoded_or_panic(&message.await) }
+        let payload = self.payload("queue", queue.into());
+        let message = self.dequeue_event(payload.name.clone());
+        async move { payload.decoded_or_panic(&message.await) }
+    }
+
+    /// Like [`dequeue_event_typed`](Self::dequeue_event_typed); a message that does not decode is
+    /// an `Err` that names orchestration, queue and type. The message counts as received.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::OrchestrationContext;
+    ///
+    /// async fn sum(ctx: OrchestrationContext, _input: String) -> Result<String, String> {
+    ///     let mut sum = 0;
+    ///     while sum < 100 {
+    ///         match ctx.try_dequeue_event_typed::<u32>("numbers").await {
+    ///             Ok(number) => sum += number,
+    ///             Err(error) => ctx.trace_warn(error),
+    ///         }
+    ///     }
+    ///     Ok(sum.to_string())
+    /// }
+    /// ```
+    pub fn try_dequeue_event_typed<T: DeserializeOwned + Send + 'static>(
+        &self,
+        queue: impl Into<String>,
+    ) -> DurableFuture<Result<T, String>> {
+        let payload = self.payload("queue", queue.into());
+        self.dequeue_event(payload.name.clone()).map(move |data| payload.decoded(&data))
+    }
+
+    fn payload(&self, kind: &'static str, name: String) -> Payload {
+        Payload { orchestration: self.orchestration_name(), kind, name }
     }
 
     /// Earlier name of [`dequeue_event`](Self::dequeue_event).
@@ -111,9 +156,29 @@ fn external_data(result: CompletionResult) -> String {
     }
 }
 
-fn decoded_or_panic<T: DeserializeOwned>(data: &str) -> T {
-    match codec::decode(data) {
-        Ok(value) => value,
-        Err(error) => panic!("decode: {error:?}"),
+/// Whose payload is decoded, for the error.
+struct Payload {
+    orchestration: String,
+    kind: &'static str,
+    name: String,
+}
+
+impl Payload {
+    fn decoded<T: DeserializeOwned>(&self, data: &str) -> Result<T, String> {
+        codec::decode_as(|| self.described(), data)
+    }
+
+    fn decoded_or_panic<T: DeserializeOwned>(&self, data: &str) -> T {
+        match codec::decode(data) {
+            Ok(value) => value,
+            Err(error) => {
+                let (what, wanted) = (self.described(), std::any::type_name::<T>());
+                panic!("decode: {error:?}: cannot decode {what} as {wanted}")
+            }
+        }
+    }
+
+    fn described(&self) -> String {
+        format!("{} '{}' of orchestration '{}'", self.kind, self.name, self.orchestration)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::activities::{decoded, encoded};
+use super::activities::{activity_result, encoded};
 use super::activity_options::ActivityOptions;
 use super::orchestration::OrchestrationContext;
 use crate::model::{Either2, RetryPolicy};
@@ -47,7 +47,9 @@ impl OrchestrationContext {
         input: &In,
         policy: RetryPolicy,
     ) -> Result<Out, String> {
-        decoded(self.retry(name.into(), encoded(input), policy, ActivityOptions::default()).await)
+        let (name, options) = (name.into(), ActivityOptions::default());
+        let result = self.retry(name.clone(), encoded(input), policy, options).await;
+        activity_result(name)(result)
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with all attempts
@@ -79,7 +81,9 @@ impl OrchestrationContext {
         session_id: impl Into<String>,
     ) -> Result<Out, String> {
         let options = ActivityOptions::new().with_session(session_id);
-        decoded(self.retry(name.into(), encoded(input), policy, options).await)
+        let name = name.into();
+        let result = self.retry(name.clone(), encoded(input), policy, options).await;
+        activity_result(name)(result)
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with the same
@@ -121,7 +125,9 @@ impl OrchestrationContext {
         policy: RetryPolicy,
         options: ActivityOptions,
     ) -> Result<Out, String> {
-        decoded(self.retry(name.into(), encoded(input), policy, options).await)
+        let name = name.into();
+        let result = self.retry(name.clone(), encoded(input), policy, options).await;
+        activity_result(name)(result)
     }
 
     async fn retry(

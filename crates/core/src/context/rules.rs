@@ -25,7 +25,7 @@ impl Rules {
 
     /// The rules of an execution pinned to `version`. A pin that does not parse gets the oldest
     /// rules.
-    pub(crate) fn pinned(version: &str) -> Self {
+    pub(crate) fn pinned(instance: &str, version: &str) -> Self {
         match Version::parse(version) {
             Ok(version) => Self {
                 early_race: version.cmp_precedence(&EARLY_RACE_SINCE).is_ge(),
@@ -34,6 +34,7 @@ impl Rules {
             Err(error) => {
                 tracing::warn!(
                     target: "duroxide::runtime",
+                    instance,
                     version,
                     %error,
                     "Invalid pinned version; retaining legacy race cancellation semantics"
@@ -51,7 +52,7 @@ mod tests {
     #[test]
     fn rules_follow_the_pinned_version() {
         let rules = |version| {
-            let rules = Rules::pinned(version);
+            let rules = Rules::pinned("test", version);
             (rules.early_race, rules.wake_driven)
         };
         assert_eq!(rules("0.1.30"), (false, false));

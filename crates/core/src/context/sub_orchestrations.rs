@@ -89,7 +89,9 @@ impl OrchestrationContext {
         name: impl Into<String>,
         input: &In,
     ) -> DurableFuture<Result<Out, String>> {
-        self.schedule_sub_orchestration(name, encoded(input)).map(decoded)
+        let name = name.into();
+        self.schedule_sub_orchestration(name.clone(), encoded(input))
+            .map(move |result| decoded("sub-orchestration", &name, result))
     }
 
     /// The typed form of
@@ -106,7 +108,9 @@ impl OrchestrationContext {
         instance: impl Into<String>,
         input: &In,
     ) -> DurableFuture<Result<Out, String>> {
-        self.schedule_sub_orchestration_with_id(name, instance, encoded(input)).map(decoded)
+        let name = name.into();
+        self.schedule_sub_orchestration_with_id(name.clone(), instance, encoded(input))
+            .map(move |result| decoded("sub-orchestration", &name, result))
     }
 
     /// Starts an independent instance and does not wait for it.

@@ -88,7 +88,8 @@ impl Execution {
                 "corrupted history: first event must be OrchestrationStarted",
             ));
         };
-        let ctx = OrchestrationContext::with_rules(facts.identity, Rules::pinned(&facts.pin));
+        let rules = Rules::pinned(&facts.identity.instance_id, &facts.pin);
+        let ctx = OrchestrationContext::with_rules(facts.identity, rules);
         {
             let mut state = ctx.shared.state();
             state.custom_status = facts.custom_status;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::execution::{End, Execution};
 use super::roles::Schedule;
@@ -63,15 +63,7 @@ impl Execution {
         let described = message.variant_name();
         let Some(answer) = Answer::of(message) else { return };
         if answer.execution_id != self.execution_id() {
-            warn!(
-                target: "duroxide::runtime",
-                instance_id = %self.ctx.shared.instance_id,
-                execution_id = self.execution_id(),
-                work_item = described,
-                for_execution = answer.execution_id,
-                "dropped an answer for another execution"
-            );
-            return;
+            return self.log_foreign_answer(described, &answer);
         }
         let Some(entry) = self.ledger.get(answer.id) else {
             let what = match answer.schedule {
@@ -133,6 +125,29 @@ impl Execution {
              activities and events of its context instead",
             self.ctx.shared.orchestration_name
         ));
+    }
+
+    fn log_foreign_answer(&self, described: &'static str, answer: &Answer) {
+        macro_rules! log_answer {
+            ($level:ident) => {
+                $level!(
+                    target: "duroxide::runtime",
+                    instance_id = %self.ctx.shared.instance_id,
+                    execution_id = self.execution_id(),
+                    work_item = described,
+                    for_execution = answer.execution_id,
+                    "dropped an answer for another execution"
+                )
+            };
+        }
+        match answer.schedule {
+            // An execution that continued as new leaves its open timers behind, as it should.
+            Schedule::Timer => log_answer!(debug),
+            Schedule::Activity
+            | Schedule::SubOrchestration
+            | Schedule::Wait
+            | Schedule::Dequeue => log_answer!(warn),
+        }
     }
 
     fn warn_dropped(&self, message: &WorkItem, why: &str) {

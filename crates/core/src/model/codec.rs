@@ -9,6 +9,16 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<String, String> {
     if let Value::String(text) = value { Ok(text) } else { Ok(value.to_string()) }
 }
 
+/// Like [`decode`], with an error that names what is decoded and the type.
+pub fn decode_as<T: DeserializeOwned>(
+    what: impl FnOnce() -> String,
+    text: &str,
+) -> Result<T, String> {
+    decode(text).map_err(|error| {
+        format!("cannot decode {} as {}: {error}", what(), std::any::type_name::<T>())
+    })
+}
+
 /// Decodes a value: as JSON if that fits the type, else as a plain string.
 pub fn decode<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     serde_json::from_str(text).or_else(|json_error| {

@@ -40,7 +40,7 @@ pub enum ErrorDetails {
         max_attempts: u32,
         /// What it was.
         message_type: PoisonMessageType,
-        /// The message itself, as JSON.
+        /// The message itself, as JSON. If no handler was found for it, that reason comes first.
         message: String,
     },
 }
@@ -138,8 +138,12 @@ impl ErrorDetails {
                 AppErrorKind::Panicked => format!("orchestration panicked: {message}"),
                 AppErrorKind::ActivityFailed | AppErrorKind::OrchestrationFailed => message.clone(),
             },
-            Self::Poison { attempt_count, max_attempts, message_type, .. } => {
-                message_type.display(*attempt_count, *max_attempts)
+            Self::Poison { attempt_count, max_attempts, message_type, message } => {
+                let text = message_type.display(*attempt_count, *max_attempts);
+                match message.split_once(POISON_REASON_END) {
+                    Some((reason, _message)) => format!("{text}: {reason}"),
+                    None => text,
+                }
             }
         }
     }
@@ -169,6 +173,17 @@ impl ErrorDetails {
             resource: String::new(),
             message: Some(message.into()),
         }
+    }
+}
+
+/// Ends the reason in front of a poisoned message, if one is known. JSON contains no line breaks.
+const POISON_REASON_END: &str = "\nmessage: ";
+
+/// A poisoned message with the reason why no node could process it.
+pub(crate) fn poison_with_reason(reason: Option<String>, message: String) -> String {
+    match reason {
+        Some(reason) => format!("{reason}{POISON_REASON_END}{message}"),
+        None => message,
     }
 }
 

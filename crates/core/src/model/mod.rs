@@ -16,6 +16,7 @@ pub mod work_item;
 
 pub use action::{Action, CompletionResult, LogLevel, ScheduleKind};
 pub use either::{Either2, Either3};
+pub(crate) use error::poison_with_reason;
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
 pub use event::Event;
 pub use event_kind::EventKind;

@@ -60,6 +60,9 @@ pub enum ExecutionStatus {
 }
 
 impl ExecutionStatus {
+    /// Every status.
+    pub const ALL: [Self; 4] = [Self::Running, Self::Completed, Self::Failed, Self::ContinuedAsNew];
+
     /// The stored text.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -72,9 +75,7 @@ impl ExecutionStatus {
 
     /// Reads the stored text.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Running, Self::Completed, Self::Failed, Self::ContinuedAsNew]
-            .into_iter()
-            .find(|status| status.as_str() == text)
+        Self::ALL.into_iter().find(|status| status.as_str() == text)
     }
 
     /// Whether the execution is over.

@@ -75,7 +75,7 @@ pub struct InstanceFilter {
     pub instance_ids: Option<Vec<String>>,
     /// Only those that ended before this time (milliseconds since the Unix epoch).
     pub completed_before: Option<u64>,
-    /// How many at the most.
+    /// How many at the most; `None` means 1000, not all. Call again until nothing is selected.
     pub limit: Option<u32>,
 }
 

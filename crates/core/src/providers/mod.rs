@@ -26,7 +26,7 @@ pub mod work;
 pub mod workers;
 
 pub use crate::clock::{Clock, ManualClock, SystemClock};
-pub use crate::limits::MAX_WORKER_TAGS;
+pub use crate::limits::{MAX_WORKER_TAGS, UNPINNED_VERSION};
 pub use crate::model::{KvEntry, WorkItem};
 pub use crate::{forward_provider, forward_provider_admin};
 pub use admin::{ManagementProvider, ProviderAdmin};

@@ -240,7 +240,7 @@ async fn a_poisoned_activity_fails_its_orchestration() {
     }
     assert_eq!(count(&node.history("poison").await, "ActivityFailed"), 1);
     let counts = node.stop_and_count().await;
-    assert_eq!((counts.activity_poison, counts.orch_poison), (1, 0));
+    assert_eq!((counts.activity_poison, counts.orch_poison), (1, 1));
 }
 
 #[tokio::test]

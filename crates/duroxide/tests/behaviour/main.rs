@@ -44,3 +44,4 @@ mod turn_clock;
 mod turns;
 mod unserved;
 mod versions;
+mod wrong_calls;

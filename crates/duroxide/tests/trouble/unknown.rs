@@ -16,12 +16,12 @@ async fn unknown_names_and_versions_become_poison_and_other_work_continues() {
     let client = &node.client;
     client.start_orchestration("no-name", "Nothing", "").await.unwrap();
     client.start_orchestration_versioned("no-version", "One", "9.9.9", "").await.unwrap();
-    client.start_orchestration_versioned("no-semver", "One", "latest", "").await.unwrap();
+    client.start_orchestration_versioned("no-semver", "One", "latest", "").await.unwrap_err();
     node.assert_works("beside-unknown").await;
-    for id in ["no-name", "no-version", "no-semver"] {
+    for id in ["no-name", "no-version"] {
         let failure = node.failure(id).await;
-        let expected = format!("poison: orchestration {id} exceeded 3 attempts (max 2)");
-        assert_eq!(failure, expected);
+        let expected = format!("poison: orchestration {id} exceeded 3 attempts (max 2): ");
+        assert!(failure.starts_with(&expected), "{failure}");
         assert!(logs::contain(&[id, "is not registered on this node"]), "{id}");
     }
     node.stop().await;

@@ -6,6 +6,7 @@ use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::{decode_start_event, message_variant};
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
+    UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use tokio_postgres::Row;
@@ -171,17 +172,13 @@ pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError>
 
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64>, JobError> {
-    let sql = "SELECT e.duroxide_version, count(*) AS instances FROM {schema}.instances i
+    let sql = "SELECT coalesce(e.duroxide_version, $1) AS version, count(*) AS instances FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
-             AND e.duroxide_version IS NOT NULL
          GROUP BY e.duroxide_version";
-    let rows = store.query(sql, &[]).await?;
-    Ok(rows
-        .iter()
-        .map(|row| (row.get("duroxide_version"), from_db(row.get("instances"))))
-        .collect())
+    let rows = store.query(sql, &[&UNPINNED_VERSION]).await?;
+    Ok(rows.iter().map(|row| (row.get("version"), from_db(row.get("instances")))).collect())
 }
 
 /// Messages whose instance does not exist, oldest first.

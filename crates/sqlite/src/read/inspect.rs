@@ -6,6 +6,7 @@ use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
     ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
+    UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use rusqlite::types::ValueRef;
@@ -200,14 +201,14 @@ pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
 pub(crate) fn version_spread(conn: &Connection) -> Result<BTreeMap<String, u64>, JobError> {
     Ok(conn
         .prepare_cached(concat!(
-            "SELECT e.duroxide_version, count(*) FROM instances i
+            "SELECT coalesce(e.duroxide_version, ?1), count(*) FROM instances i
              JOIN executions e
                  ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
              WHERE ",
             instance_status!(),
-            " = 'Running' AND e.duroxide_version IS NOT NULL GROUP BY e.duroxide_version",
+            " = 'Running' GROUP BY e.duroxide_version",
         ))?
-        .query_map([], |row| Ok((row.get(0)?, from_db(row.get(1)?))))?
+        .query_map([UNPINNED_VERSION], |row| Ok((row.get(0)?, from_db(row.get(1)?))))?
         .collect::<Result<_, _>>()?)
 }
 

@@ -9,7 +9,7 @@ use tracing::{error, warn};
 use super::report::{self, Stored};
 use super::running::Registered;
 use super::{Activities, EarlierTry};
-use crate::model::{ErrorDetails, PoisonMessageType, WorkItem};
+use crate::model::{ErrorDetails, PoisonMessageType, WorkItem, poison_with_reason};
 use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
 use crate::runtime::lease::{Lease, Leased, NewLease};
 use crate::runtime::node::Node;
@@ -154,6 +154,10 @@ impl LeasedActivity {
             max_attempts,
             "activity was fetched too often; failing it"
         );
+        let is_missing = self.node().handlers.activity(&work.name).is_none();
+        let reason =
+            is_missing.then(|| format!("activity '{}' is not registered on this node", work.name));
+        let message = poison_text::of_message(&work.as_message());
         let details = ErrorDetails::Poison {
             attempt_count: self.attempt_count,
             max_attempts,
@@ -163,7 +167,7 @@ impl LeasedActivity {
                 activity_name: work.name.clone(),
                 activity_id: work.id.activity_id,
             },
-            message: poison_text::of_message(&work.as_message()),
+            message: poison_with_reason(reason, message),
         };
         let failed = report::failed(&work, details);
         if report::store(self, failed, EarlierTry::None).await == Stored::Durable {

@@ -70,11 +70,14 @@ impl ActivityRegistryBuilder {
         F: Fn(ActivityContext, In) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, String>> + Send + 'static,
     {
+        let name = name.into();
+        let own_name = name.clone();
         let handler = FnActivity(move |ctx, input: String| {
-            let running = codec::decode(&input).map(|input| f(ctx, input));
+            let what = || format!("the input of activity '{own_name}'");
+            let running = codec::decode_as(what, &input).map(|input| f(ctx, input));
             async move { codec::encode(&running?.await?) }
         });
-        self.add_activity(name.into(), Arc::new(handler))
+        self.add_activity(name, Arc::new(handler))
     }
 
     /// Registers an activity that blocks its thread: it computes for long, sleeps, or calls code

@@ -119,6 +119,10 @@ impl<H: ?Sized> RegistryBuilder<H> {
         }
     }
 
+    pub(super) fn has_version(&self, name: &str, version: &Version) -> bool {
+        self.handlers.get(name).is_some_and(|versions| versions.contains_key(version))
+    }
+
     pub(super) fn latest(&self, name: &str) -> Option<&Version> {
         self.handlers.get(name)?.last_key_value().map(|(version, _handler)| version)
     }

@@ -55,17 +55,19 @@ impl OrchestrationRegistryBuilder {
         Fut: Future<Output = Result<Out, String>> + Send + 'static,
     {
         // Replaces, unlike `register`: programs written for 0.1.x rely on it.
-        self.put(Registration { name: name.into(), version: UNVERSIONED }, typed(f));
+        let name = name.into();
+        let handler = typed(name.clone(), f);
+        self.put(Registration { name, version: UNVERSIONED }, handler);
         self
     }
 
     /// Registers a version that is later than every registered version of the name.
     ///
     /// [`register_at_version`](Self::register_at_version) accepts versions in any order and does
-    /// not panic.
+    /// not panic. A version that is registered already is a mistake, and the first one stays.
     ///
     /// # Panics
-    /// When the version is not a semantic version, or not later than the latest of the name.
+    /// When the version is not a semantic version, or earlier than the latest of the name.
     pub fn register_versioned<F, Fut>(
         self,
         name: impl Into<String>,
@@ -82,7 +84,7 @@ impl OrchestrationRegistryBuilder {
     /// The typed form of [`register_versioned`](Self::register_versioned).
     ///
     /// # Panics
-    /// When the version is not a semantic version, or not later than the latest of the name.
+    /// When the version is not a semantic version, or earlier than the latest of the name.
     pub fn register_versioned_typed<In, Out, F, Fut>(
         self,
         name: impl Into<String>,
@@ -95,7 +97,9 @@ impl OrchestrationRegistryBuilder {
         F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, String>> + Send + 'static,
     {
-        self.put_later(name.into(), version.as_ref(), typed(f))
+        let name = name.into();
+        let handler = typed(name.clone(), f);
+        self.put_later(name, version.as_ref(), handler)
     }
 
     /// Registers one version of an orchestration. Versions may come in any order; a version that
@@ -151,7 +155,9 @@ impl OrchestrationRegistryBuilder {
         F: Fn(OrchestrationContext, In) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<Out, String>> + Send + 'static,
     {
-        self.add_at_version(name.into(), version.as_ref(), typed(f))
+        let name = name.into();
+        let handler = typed(name.clone(), f);
+        self.add_at_version(name, version.as_ref(), handler)
     }
 
     /// Adds the orchestrations of another registry, without its policies.
@@ -224,6 +230,10 @@ impl OrchestrationRegistryBuilder {
         let version = Version::parse(version).unwrap_or_else(|error| {
             panic!("invalid orchestration version '{version}' for {name}: {error}")
         });
+        if self.has_version(&name, &version) {
+            self.add(Registration { name, version }, handler, DUPLICATE);
+            return self;
+        }
         if let Some(latest) = self.latest(&name) {
             assert!(
                 version > *latest,
@@ -236,7 +246,7 @@ impl OrchestrationRegistryBuilder {
     }
 }
 
-fn typed<In, Out, F, Fut>(f: F) -> Arc<dyn OrchestrationHandler>
+fn typed<In, Out, F, Fut>(name: String, f: F) -> Arc<dyn OrchestrationHandler>
 where
     In: DeserializeOwned + Send + 'static,
     Out: Serialize + Send + 'static,
@@ -244,7 +254,8 @@ where
     Fut: Future<Output = Result<Out, String>> + Send + 'static,
 {
     Arc::new(FnOrchestration(move |ctx, input: String| {
-        let running = codec::decode(&input).map(|input| f(ctx, input));
+        let what = || format!("the input of orchestration '{name}'");
+        let running = codec::decode_as(what, &input).map(|input| f(ctx, input));
         async move { codec::encode(&running?.await?) }
     }))
 }

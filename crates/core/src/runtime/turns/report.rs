@@ -150,6 +150,9 @@ fn failed(context: &ReportContext<'_>, summary: &TurnSummary, details: &ErrorDet
         error_type,
         details.category(),
     );
+    if matches!(details, ErrorDetails::Poison { .. }) {
+        context.node.metrics().record_orchestration_poison();
+    }
     let message = details.display_message();
     macro_rules! log_failure {
         ($level:ident) => {

@@ -142,11 +142,25 @@ async fn list(args: &Args) -> Outcome<()> {
     Ok(())
 }
 
+/// Only a database of Duroxide is removed: `--store` may name anything by mistake.
+async fn refuse_foreign_file(path: &std::path::Path) -> Outcome<()> {
+    if !path.exists() {
+        return Ok(());
+    }
+    // Read-only, so that the check changes nothing.
+    let url = format!("{}?mode=ro", path.display());
+    match SqliteProvider::new(&url, None).await {
+        Ok(store) => Ok(store.close().await?),
+        Err(error) => Err(format!("{} is not removed: {error}", path.display()).into()),
+    }
+}
+
 async fn reset(args: &Args) -> Outcome<()> {
     let effects = args.effects();
     let mut files = vec![effects.display().to_string()];
     match &args.store {
         StorePlace::File(path) => {
+            refuse_foreign_file(path).await?;
             files.extend(["", "-wal", "-shm"].map(|end| format!("{}{end}", path.display())));
         }
         StorePlace::Server(_) => {

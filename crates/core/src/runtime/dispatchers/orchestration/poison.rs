@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use semver::Version;
 use tracing::error;
 
-use super::commit;
 use super::failing::{Failing, event, failing_turn, parent_of_facts};
 use super::instance_state::Ended;
 use super::parent::find_for_unreadable;
 use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
+use super::{commit, run};
 use crate::limits::UNREADABLE_HISTORY_EVENT_ID;
-use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType};
+use crate::model::{
+    ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason,
+};
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::turns::{TurnSummary, report};
 
@@ -37,11 +40,32 @@ pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
             instance: turn.item.instance.clone(),
             execution_id,
         },
-        message: turn.payload.clone(),
+        message: poison_with_reason(why(&turn), turn.payload.clone()),
     };
     let parent = parent_of_facts(&turn, &facts).await;
     let failing = Failing { execution_id, start, event_id, details, parent };
     commit_poison(turn, &facts, failing).await;
+}
+
+/// Why this node never ran the messages, if it is the node's lack of code.
+fn why(turn: &LeasedTurn<'_>) -> Option<String> {
+    if let Some(facts) = &turn.state.facts
+        && let Ok(pin) = Version::parse(&facts.pin)
+        && !turn.node.filter.allows_pin(&pin)
+    {
+        let supported = turn.turns.supported_range();
+        return Some(format!("it is pinned at version {pin}, and this node replays {supported}"));
+    }
+    if run::resolve_code(turn).is_some() {
+        return None;
+    }
+    let (name, version) = run::code_of(turn);
+    Some(match version {
+        Some(version) => {
+            format!("orchestration '{name}' in version '{version}' is not registered on this node")
+        }
+        None => format!("orchestration '{name}' is not registered on this node"),
+    })
 }
 
 /// The start event of an execution that never started, if there is none in history.
@@ -113,7 +137,6 @@ async fn commit_poison(turn: LeasedTurn<'_>, facts: &StartFacts, failing: Failin
     commit.metadata.pinned_duroxide_version = None;
     match commit::submit(&turn, Arc::new(commit)).await {
         Ok(_committed) => {
-            turn.node.metrics().record_orchestration_poison();
             report(&turn.report_context(), &summary);
         }
         Err(error) if error.is_store_trouble() => commit::release_uncommitted(&turn, &error).await,

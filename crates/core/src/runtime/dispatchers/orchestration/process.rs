@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use tracing::warn;
+use tracing::{debug, warn};
 
 use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
@@ -14,7 +14,7 @@ use super::recall::{Recalled, recall};
 use super::{commit, parent, poison, run};
 use crate::clock::millis;
 use crate::limits::UNUSABLE_TURN_DELAY;
-use crate::model::Event;
+use crate::model::{Event, WorkItem};
 use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, ProviderError};
 use crate::runtime::fast_path::FastPath;
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -169,7 +169,8 @@ impl LeasedTurn<'_> {
             }
             Decision::FailUnreadable { error } => poison::fail_unreadable(self, error).await,
             Decision::FailPoisoned => poison::fail_poisoned(self).await,
-            Decision::Drain | Decision::Discard => {
+            decision @ (Decision::Drain | Decision::Discard) => {
+                self.log_discarded(&decision);
                 let notices = parent::collision_notices(&self).await;
                 commit::drain(self, notices).await;
             }
@@ -184,6 +185,44 @@ impl LeasedTurn<'_> {
         })
         .await;
         log_unreleased("turn", result);
+    }
+
+    /// A message of a client that has no effect is worth a warning; late answers are common.
+    fn log_discarded(&self, decision: &Decision) {
+        let reason = match decision {
+            Decision::Drain => "the instance has finished",
+            _unknown => "the instance does not exist",
+        };
+        let of_clients = |message: &&WorkItem| {
+            matches!(message, WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. })
+        };
+        let kinds = |messages: &mut dyn Iterator<Item = &WorkItem>| {
+            let mut kinds: Vec<&str> = messages.map(WorkItem::variant_name).collect();
+            kinds.sort_unstable();
+            kinds.dedup();
+            kinds.join(", ")
+        };
+        let inbox = &self.batch.inbox;
+        let lost = inbox.iter().filter(of_clients).count();
+        if lost > 0 {
+            warn!(
+                target: "duroxide::runtime",
+                instance_id = %self.item.instance,
+                count = lost,
+                work_items = kinds(&mut inbox.iter().filter(of_clients)),
+                reason,
+                "discarded messages of clients"
+            );
+        } else if !inbox.is_empty() {
+            debug!(
+                target: "duroxide::runtime",
+                instance_id = %self.item.instance,
+                count = inbox.len(),
+                work_items = kinds(&mut inbox.iter()),
+                reason,
+                "discarded messages"
+            );
+        }
     }
 
     fn warn_incompatible(&self, pin: &semver::Version) {

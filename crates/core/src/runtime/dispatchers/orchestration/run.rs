@@ -24,7 +24,7 @@ use crate::runtime::turns::{TurnSummary, WarmExecution, report};
 const VERSION_NONE: &str = "0.0.0";
 
 /// The code of an execution, and its start event if this turn is its first.
-struct Resolved {
+pub(super) struct Resolved {
     handler: Arc<dyn OrchestrationHandler>,
     start: Option<Event>,
 }
@@ -90,7 +90,7 @@ async fn advance(mut turn: LeasedTurn<'_>, ready: Ready) {
 }
 
 /// Resolves the code. If the message or the history names a version, exactly that one.
-fn resolve_code(turn: &LeasedTurn<'_>) -> Option<Resolved> {
+pub(super) fn resolve_code(turn: &LeasedTurn<'_>) -> Option<Resolved> {
     let handlers = &turn.node.handlers;
     let exact = |name: &str, version: &str| {
         let version = Version::parse(version).ok()?;
@@ -182,17 +182,21 @@ fn report_foreign_wake(
     })
 }
 
+/// Name and version of the code that a turn needs.
+pub(super) fn code_of<'a>(turn: &'a LeasedTurn<'_>) -> (&'a str, Option<&'a str>) {
+    if let Some(wanted) = turn.batch.start.as_ref().and_then(wanted) {
+        return (wanted.name, wanted.version);
+    }
+    match &turn.state.facts {
+        Some(facts) => (&facts.name, Some(&facts.version)),
+        None => ("", None),
+    }
+}
+
 async fn release_unregistered(turn: LeasedTurn<'_>) {
     let options = &turn.node.options;
     let delay = options.unregistered_backoff.delay(turn.attempt_count);
-    let asked = turn.batch.start.as_ref().and_then(wanted);
-    let known = turn.state.facts.as_ref();
-    let name = asked
-        .as_ref()
-        .map_or_else(|| known.map_or("", |facts| facts.name.as_str()), |wanted| wanted.name);
-    let version = asked
-        .as_ref()
-        .map_or_else(|| known.map(|facts| facts.version.as_str()), |wanted| wanted.version);
+    let (name, version) = code_of(&turn);
     warn!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance,
