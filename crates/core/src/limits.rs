@@ -143,6 +143,14 @@ pub(crate) const POISON_TEXT_MAX: usize = 65_536;
 /// Bytes of one value within it.
 pub(crate) const POISON_VALUE_MAX: usize = 1024;
 
+/// An activity that has run for this long without ending its node does not end it at once: the
+/// node vouches for it, and if its lease is lost from then on, that is hardly the activity's fault.
+pub(crate) const VOUCHED_AFTER: Duration = Duration::from_millis(100);
+
+/// Of the leases that were vouched for, one in so many counts as an attempt all the same. An
+/// activity that ends its node late is poison in the end.
+pub(crate) const VOUCHED_PER_ATTEMPT: u32 = 10;
+
 /// Delay of an activity whose result could not be stored, or whose session is one too many.
 pub(crate) const WORK_RETURN_DELAY: Duration = Duration::from_millis(100);
 

@@ -342,6 +342,10 @@ impl Provider for PostgresProvider {
         queues::reclaim_work(self, token, extend_for).await
     }
 
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        queues::vouch_for_work(self, token, leases).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         worker_queue::find_lost(&self.store, tokens).await.during("find_lost_work_locks")
     }

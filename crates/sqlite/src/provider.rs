@@ -390,6 +390,10 @@ impl Provider for SqliteProvider {
         queues::reclaim_work(self, token, extend_for).await
     }
 
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        queues::vouch_for_work(self, token, leases).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         let tokens = tokens.to_vec();
         self.read_with("find_lost_work_locks", move |conn| work_lock::find_lost(conn, &tokens))

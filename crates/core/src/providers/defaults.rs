@@ -82,3 +82,11 @@ pub(super) async fn read_outcome<P: Provider + ?Sized>(
         None => InstanceOutcome::NotFound,
     })
 }
+
+/// Nothing is kept.
+pub(super) fn refuse_progress(_token: &str, _progress: &str) -> Result<(), ProviderError> {
+    Err(ProviderError::permanent(
+        "record_activity_progress",
+        "this provider does not keep the progress of activities",
+    ))
+}

@@ -325,6 +325,10 @@ impl Provider for InstrumentedProvider {
         self.guarded("reclaim_work_item_lock", call).await
     }
 
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        self.guarded("vouch_for_work_item", self.inner.vouch_for_work_item(token, leases)).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         self.guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }

@@ -377,6 +377,16 @@ pub trait Provider: Any + Send + Sync {
         self.renew_work_item_lock(token, extend_for).await
     }
 
+    /// Adds to the leases of an activity whose holder vouches for it: the activity has run for a
+    /// while, and its node is alive. Returns how many there are, this addition included. The
+    /// default keeps none, so that every lost lease counts as an attempt.
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.vouch_for_work_item(token, leases).await;
+        }
+        Ok(0)
+    }
+
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         if let Some(inner) = self.inner() {
@@ -452,11 +462,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.record_activity_progress(token, progress).await;
         }
-        let _not_kept = (token, progress);
-        Err(ProviderError::permanent(
-            "record_activity_progress",
-            "this provider does not keep the progress of activities",
-        ))
+        defaults::refuse_progress(token, progress)
     }
 
     /// The last reports of the unfinished activities of an instance, by execution and activity.

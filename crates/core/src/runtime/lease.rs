@@ -17,7 +17,7 @@ use super::background::Background;
 use super::options::lease_renewal_interval;
 use super::storage_retry::log_unreleased;
 use super::tasks::AbortOnDrop;
-use crate::limits::RETURNED_AT_ONCE_MAX;
+use crate::limits::{RETURNED_AT_ONCE_MAX, VOUCHED_AFTER};
 use crate::providers::{Provider, ProviderError, ProviderErrorKind};
 
 /// Longer than any node runs.
@@ -139,13 +139,19 @@ impl Leases {
     pub(crate) fn keep(&self, lease: NewLease) -> Lease {
         let since = lease.since.unwrap_or_else(Instant::now);
         // A time beyond the range of `Instant` means never.
-        let due = since.checked_add(lease_renewal_interval(lease.length)).unwrap_or(since + AGES);
+        let renewed_at =
+            since.checked_add(lease_renewal_interval(lease.length)).unwrap_or(since + AGES);
+        let due = match lease.leased {
+            Leased::Turn => renewed_at,
+            Leased::Activity => renewed_at.min(since + VOUCHED_AFTER),
+        };
         let held = Arc::new(HeldLease {
             provider: Arc::clone(&self.provider),
             background: Arc::clone(&self.background),
             leased: lease.leased,
             token: lease.token,
             length: lease.length,
+            renewed_at: if lease.doubtful { since } else { renewed_at },
             lost: lease.lost,
         });
         let mut state = self.list.lock();
@@ -229,6 +235,8 @@ struct HeldLease {
     leased: Leased,
     token: String,
     length: Duration,
+    /// When it is renewed first.
+    renewed_at: Instant,
     lost: CancellationToken,
 }
 
@@ -243,9 +251,22 @@ impl HeldLease {
     fn renew_in_task(self: Arc<Self>) -> AbortOnDrop {
         let background = Arc::clone(&self.background);
         background.spawn(async move {
+            if Instant::now() < self.renewed_at {
+                self.vouch().await;
+                tokio::time::sleep_until(self.renewed_at.into()).await;
+            }
             self.renew_until_lost().await;
             self.lost.cancel();
         })
+    }
+
+    /// States that the activity has not ended its node so far. Once for each lease, so a call
+    /// without a response is not repeated.
+    async fn vouch(&self) {
+        let vouched = self.provider.vouch_for_work_item(&self.token, 1);
+        if let Err(error) = self.background.call(vouched).await {
+            debug!(target: "duroxide::runtime", %error, "could not vouch for an activity");
+        }
     }
 
     /// Renews at once, and then whenever half the lease has passed, until the store refuses.

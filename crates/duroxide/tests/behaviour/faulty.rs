@@ -316,6 +316,11 @@ impl Provider for Faulty {
         self.inner.reclaim_work_item_lock(token, extend_for).await
     }
 
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Res<u32> {
+        self.enter("vouch_for_work_item")?;
+        self.inner.vouch_for_work_item(token, leases).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {
         self.enter("find_lost_work_locks")?;
         self.inner.find_lost_work_locks(tokens).await

@@ -69,6 +69,17 @@ pub(crate) async fn renew_work(
     worker_queue::renew(store, token, length, Extension::Live).await.during(OPERATION)
 }
 
+/// Adds to the leases whose holder vouches for the activity.
+pub(crate) async fn vouch_for_work(
+    provider: &PostgresProvider,
+    token: &str,
+    leases: u32,
+) -> Result<u32, ProviderError> {
+    const OPERATION: &str = "vouch_for_work_item";
+    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
+    worker_queue::vouch(store, token, leases).await.during(OPERATION)
+}
+
 /// Extends the lease of an activity, also an expired one.
 pub(crate) async fn reclaim_work(
     provider: &PostgresProvider,

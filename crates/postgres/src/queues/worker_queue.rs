@@ -378,6 +378,15 @@ pub(crate) async fn renew(
     if renewed { Ok(()) } else { Err(lost_lease()) }
 }
 
+/// Adds to the leases whose holder vouches for the activity; returns how many there are.
+pub(crate) async fn vouch(store: &Store, token: WorkToken, leases: u32) -> Result<u32, JobError> {
+    let leases = i32::try_from(leases).unwrap_or(i32::MAX);
+    let sql = "UPDATE {schema}.worker_queue SET vouched = vouched + $3
+         WHERE id = $1 AND lock_token = $2 RETURNING vouched";
+    let rows = store.change(sql, &[&token.row, &token.id, &leases]).await?;
+    rows.first().map(|row| attempts(row.get("vouched"))).ok_or_else(lost_lease)
+}
+
 /// Releases an activity. The lease may have expired, as long as no other worker has leased it.
 pub(crate) async fn abandon(
     store: &Store,

@@ -266,3 +266,18 @@ async fn an_unreachable_server_is_a_clear_error() {
     let error = PostgresProvider::new("postgres://nobody@127.0.0.1:1/none").await.unwrap_err();
     assert!(error.to_string().starts_with("cannot connect to the database"), "{error}");
 }
+
+#[tokio::test]
+async fn leases_that_were_vouched_for_are_counted_while_they_are_held() {
+    let store = Store::new();
+    let node = store.node().await;
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    for lease in 1..=3 {
+        let fetched = node.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
+        let (_, token, attempt) = fetched.unwrap();
+        assert_eq!(attempt, lease);
+        assert_eq!(node.vouch_for_work_item(&token, 0).await.unwrap(), lease - 1);
+        assert_eq!(node.vouch_for_work_item(&token, 1).await.unwrap(), lease);
+        store.advance(LEASE * 2);
+    }
+}

@@ -70,6 +70,19 @@ pub(crate) async fn renew_work(
         .await
 }
 
+/// Adds to the leases whose holder vouches for the activity.
+pub(crate) async fn vouch_for_work(
+    provider: &SqliteProvider,
+    token: &str,
+    leases: u32,
+) -> Result<u32, ProviderError> {
+    let token = token.to_owned();
+    provider
+        .writer()
+        .keep("vouch_for_work_item", move |tx| work_lock::vouch(tx, &token, leases))
+        .await
+}
+
 /// Extends the lease of an activity, also an expired one.
 pub(crate) async fn reclaim_work(
     provider: &SqliteProvider,

@@ -11,7 +11,7 @@ use crate::error::JobError;
 use crate::fetch::turn_lock::Release;
 use crate::queues::orchestrator_queue::{self, NewMessage};
 use crate::queues::sessions;
-use crate::schema::stored_text::stored_id;
+use crate::schema::stored_text::{stored_attempts, stored_id};
 use crate::write::writer::Tx;
 
 /// The two parts of a token.
@@ -117,6 +117,20 @@ pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(
         Some(None) => Ok(()),
         None => Err(lost_lease()),
     }
+}
+
+/// Adds to the leases whose holder vouches for the activity; returns how many there are.
+pub(crate) fn vouch(tx: &mut Tx<'_>, token: &str, leases: u32) -> Result<u32, JobError> {
+    let WorkToken { id, mark } = WorkToken::parse(token)?;
+    let vouched: Option<u32> = tx
+        .conn
+        .prepare_cached(
+            "UPDATE worker_queue SET vouched = vouched + ?3
+             WHERE id = ?1 AND lock_token = ?2 RETURNING vouched",
+        )?
+        .query_row(params![id, mark, leases], |row| stored_attempts(row, 0))
+        .optional()?;
+    vouched.ok_or_else(lost_lease)
 }
 
 /// Releases an activity. The lease may have expired, as long as no other worker has leased it.

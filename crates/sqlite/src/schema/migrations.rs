@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 20] = [
+const MIGRATIONS: [Migration; 21] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -39,6 +39,7 @@ const MIGRATIONS: [Migration; 20] = [
     migration!("0018_order_of_leases"),
     migration!("0019_refuse_predecessors"),
     migration!("0020_bounded_turns"),
+    migration!("0021_vouched_leases"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

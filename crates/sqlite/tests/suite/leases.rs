@@ -126,3 +126,18 @@ async fn a_dropped_fetch_leaves_nothing_locked() {
     let work = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::DefaultOnly).await.unwrap();
     assert_eq!(work.expect("the activity is free").2, 1);
 }
+
+#[tokio::test]
+async fn leases_that_were_vouched_for_are_counted_while_they_are_held() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    for lease in 1..=3 {
+        let fetched = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();
+        let (_, token, attempt) = fetched.unwrap();
+        assert_eq!(attempt, lease);
+        assert_eq!(provider.vouch_for_work_item(&token, 0).await.unwrap(), lease - 1);
+        assert_eq!(provider.vouch_for_work_item(&token, 1).await.unwrap(), lease);
+        store.clock.advance(LEASE * 2);
+    }
+}

@@ -9,6 +9,7 @@ use tracing::{error, warn};
 use super::report::{self, Stored};
 use super::running::Registered;
 use super::{Activities, EarlierTry};
+use crate::limits::VOUCHED_PER_ATTEMPT;
 use crate::model::{ErrorDetails, PoisonMessageType, WorkItem, poison_with_reason};
 use crate::providers::{FetchedWork, ProviderError, ScheduledActivityIdentifier};
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -97,6 +98,28 @@ impl ForeignMessage {
 impl LeasedActivity {
     pub(super) fn node(&self) -> &Node {
         &self.activities.node
+    }
+
+    /// Whether it was fetched too often. A lease whose holder vouched for the activity does not
+    /// count, but for one in ten: such a node was killed, paused or cut off.
+    pub(super) async fn is_poison(&self) -> bool {
+        let attempts_max = self.node().attempts_max();
+        if self.attempt_count <= attempts_max {
+            return false;
+        }
+        let (provider, token) = (&self.node().provider, &self.lock_token);
+        let vouched = retry_while_leased("vouch_for_work_item", &self.lease, || {
+            provider.vouch_for_work_item(token, 0)
+        })
+        .await;
+        match vouched {
+            Ok(vouched) => {
+                let innocent = vouched - vouched / VOUCHED_PER_ATTEMPT;
+                self.attempt_count.saturating_sub(innocent) > attempts_max
+            }
+            // Nothing can be stored under a lost lease.
+            Err(_lost) => true,
+        }
     }
 
     /// Releases an activity whose handler has run.

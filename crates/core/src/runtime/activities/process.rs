@@ -90,7 +90,7 @@ pub(crate) async fn process(
     }
     let decision = match overdue {
         Some(limit) => Decision::FailOverdue(limit),
-        None => decide(&leased, &work, session.as_ref()),
+        None => decide(&leased, &work, session.as_ref()).await,
     };
     let ended = match decision {
         Decision::FailOverdue(limit) => Some(Ended::Finished(overdue_failure(leased, work, limit))),
@@ -111,11 +111,11 @@ pub(crate) async fn process(
     Some(Processed { ended, session })
 }
 
-fn decide(leased: &LeasedActivity, work: &Work, session: Option<&Admission>) -> Decision {
+async fn decide(leased: &LeasedActivity, work: &Work, session: Option<&Admission>) -> Decision {
     if matches!(session, Some(Admission::OverLimit)) {
         return Decision::ReleaseSession;
     }
-    if leased.attempt_count > leased.node().attempts_max() {
+    if leased.is_poison().await {
         return Decision::Poison;
     }
     let handler = leased.node().handlers.activity(&work.name);
