@@ -222,10 +222,9 @@ pub trait Provider: Any + Send + Sync {
 
     /// What the provider can do beyond the methods without a default.
     ///
-    /// Without [`StartLimits`](super::ProviderCapability::StartLimits), limits are ignored and
-    /// [`fetch_overdue_work`](Self::fetch_overdue_work) is never called; without
-    /// [`DirectTurns`](super::ProviderCapability::DirectTurns), neither is
-    /// [`commit_direct_turn`](Self::commit_direct_turn).
+    /// Without `StartLimits`, limits are ignored and
+    /// [`fetch_overdue_work`](Self::fetch_overdue_work) is never called; without `DirectTurns`,
+    /// neither is [`commit_direct_turn`](Self::commit_direct_turn).
     fn capabilities(&self) -> ProviderCapabilities {
         if let Some(inner) = self.inner() {
             return inner.capabilities();
@@ -235,9 +234,8 @@ pub trait Provider: Any + Send + Sync {
 
     /// The clock that times the turns of `instance`: their events, timers and values.
     ///
-    /// A store on one server has one clock for everything. A store on several servers returns the
-    /// clock of the server that has the routing key of the instance. A decorator that overrides
-    /// [`clock`](Self::clock) overrides this too.
+    /// A store on several servers returns the clock of the server that has the routing key of the
+    /// instance. A decorator that overrides [`clock`](Self::clock) overrides this too.
     fn clock_of(&self, instance: &str) -> Arc<dyn Clock> {
         if let Some(inner) = self.inner() {
             return inner.clock_of(instance);
@@ -267,9 +265,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// Reads what a fetch left out of a turn, although the caller does not hold it. The caller has
-    /// the lease of the instance, so nothing changes meanwhile.
-    ///
-    /// - A history that cannot be decoded comes back as `history_error` with an empty history.
+    /// the lease of the instance. A history that cannot be decoded comes back as `history_error`.
     async fn read_turn_state(
         &self,
         instance: &str,
@@ -284,10 +280,8 @@ pub trait Provider: Any + Send + Sync {
     /// Like [`ack_orchestration_item`](Self::ack_orchestration_item), with a result that lets the
     /// caller leave out known history in later fetches.
     ///
-    /// - The commit is shared, so that it can be repeated without having been copied.
     /// - Activities that ask for a [`lease`](super::ScheduledActivity::lease) are enqueued as if
-    ///   the caller had fetched them at this moment. A provider that cannot do that enqueues them
-    ///   like the others.
+    ///   the caller had fetched them at this moment, if the provider can do that.
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.commit_turn(commit).await;
@@ -305,11 +299,10 @@ pub trait Provider: Any + Send + Sync {
         &self,
         turn: Arc<DirectTurn>,
     ) -> Result<Option<CommittedTurn>, ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.commit_direct_turn(turn).await;
+        match self.inner() {
+            Some(inner) => inner.commit_direct_turn(turn).await,
+            None => Ok(None),
         }
-        let _every_turn_is_fetched = turn;
-        Ok(None)
     }
 
     /// Like [`fetch_work_item`](Self::fetch_work_item) for several slots at once. Waits for the
@@ -327,31 +320,24 @@ pub trait Provider: Any + Send + Sync {
     /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and
     /// has to be polled.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
-        if let Some(inner) = self.inner() {
-            return inner.watch(scope);
+        match self.inner() {
+            Some(inner) => inner.watch(scope),
+            None => None,
         }
-        let _cannot_notify = scope;
-        None
     }
 
-    /// Which of these tokens no longer hold an activity: it was cancelled, or another worker holds
-    /// it.
-    ///
-    /// - Called by the node that runs the activities after a change in
-    ///   [`ChangeScope::WorkLocks`], so that it sees a cancellation by another node at once.
-    /// - A token that still holds its activity is never named.
-    /// - The default names none; the next renewal detects the loss.
+    /// Which of these tokens, and only these, no longer hold an activity: it was cancelled, or
+    /// another worker holds it. The node that runs the activities asks after a change in
+    /// [`ChangeScope::WorkLocks`]. The default names none; the next renewal detects the loss.
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.find_lost_work_locks(tokens).await;
+        match self.inner() {
+            Some(inner) => inner.find_lost_work_locks(tokens).await,
+            None => Ok(Vec::new()),
         }
-        let _renewal_detects = tokens;
-        Ok(Vec::new())
     }
 
     /// Extends the lease of a turn from now, also an expired one, unless another caller has claimed
-    /// the turn since. A refusal is a lost lease. The default renews, and so refuses an expired
-    /// lease.
+    /// the turn since; that is a lost lease. The default refuses an expired lease.
     async fn reclaim_orchestration_item_lock(
         &self,
         token: &str,
@@ -396,10 +382,8 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// How the latest execution stands, with the custom status: what a waiting client reads at each
-    /// poll.
-    ///
-    /// - The same as [`read_outcome`](Self::read_outcome) and
-    ///   [`get_custom_status`](Self::get_custom_status), which the default asks in turn.
+    /// poll. The default calls [`read_outcome`](Self::read_outcome) and
+    /// [`get_custom_status`](Self::get_custom_status).
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.read_status(instance).await;
@@ -412,8 +396,7 @@ pub trait Provider: Any + Send + Sync {
         if let Some(inner) = self.inner() {
             return inner.read_start_event(instance).await;
         }
-        let history = self.read(instance).await?;
-        Ok(history.into_iter().find(Event::is_start))
+        Ok(self.read(instance).await?.into_iter().find(Event::is_start))
     }
 
     /// Leases activities that no worker started within their limit, the longest overdue first.
@@ -422,18 +405,16 @@ pub trait Provider: Any + Send + Sync {
     /// - A lease of [`fetch_work_items`](Self::fetch_work_items) is a start, and an activity that
     ///   was started is never overdue again, unless that very lease ends in
     ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
-    /// - A fetch of either kind that finds the limit expired is no start, and reports it in
-    ///   `overdue`.
+    /// - A fetch of either kind that finds the limit expired is no start, but sets `overdue`.
     /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
     async fn fetch_overdue_work(
         &self,
         request: OverdueFetch,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.fetch_overdue_work(request).await;
+        match self.inner() {
+            Some(inner) => inner.fetch_overdue_work(request).await,
+            None => Ok(Vec::new()),
         }
-        let _keeps_no_limits = request;
-        Ok(Vec::new())
     }
 
     /// Like [`abandon_work_item`](Self::abandon_work_item) for an activity whose handler was not
@@ -470,11 +451,10 @@ pub trait Provider: Any + Send + Sync {
         &self,
         instance: &str,
     ) -> Result<Vec<ActivityProgress>, ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.read_activity_progress(instance).await;
+        match self.inner() {
+            Some(inner) => inner.read_activity_progress(instance).await,
+            None => Ok(Vec::new()),
         }
-        let _reported_nothing = instance;
-        Ok(Vec::new())
     }
 
     /// Records that a node runs activities, until it expires or is withdrawn.
@@ -482,20 +462,18 @@ pub trait Provider: Any + Send + Sync {
         &self,
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.announce_worker(announcement).await;
+        match self.inner() {
+            Some(inner) => inner.announce_worker(announcement).await,
+            None => Ok(()),
         }
-        let _listed_nowhere = announcement;
-        Ok(())
     }
 
     /// Records that a node runs no more activities. An unknown one is no error.
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.withdraw_worker(node_id).await;
+        match self.inner() {
+            Some(inner) => inner.withdraw_worker(node_id).await,
+            None => Ok(()),
         }
-        let _listed_nowhere = node_id;
-        Ok(())
     }
 
     /// Leaves the store in a state in which a copy of its files is complete.
@@ -512,8 +490,7 @@ pub trait Provider: Any + Send + Sync {
     /// Stops the threads, tasks and connections of this provider, and returns when they have ended.
     ///
     /// - Calls that wait get an error, as do all later ones. What was acknowledged stays stored.
-    /// - May be called again, and by several callers at once.
-    /// - The default does nothing.
+    /// - May be called again, and by several callers at once. The default does nothing.
     async fn close(&self) -> Result<(), ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.close().await;
