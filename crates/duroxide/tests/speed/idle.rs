@@ -12,6 +12,7 @@ const SHARE_MAX: f64 = 0.01;
 /// Rounds of the measurement: the node may still be busy in the first one.
 const ROUNDS: usize = 4;
 
+#[cfg_attr(not(target_os = "linux"), ignore = "reads /proc")]
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_node_with_waiting_instances_uses_less_than_a_hundredth_of_a_core() {
     let _exclusive = exclusive().await;
@@ -24,7 +25,7 @@ async fn an_idle_node_with_waiting_instances_uses_less_than_a_hundredth_of_a_cor
     all_waiting(&node).await;
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
-        let Some(before) = cpu_time() else { return println!("there is no /proc: not measured") };
+        let before = cpu_time().expect("/proc shows the processor time of each thread");
         // This is the measured period.
         tokio::time::sleep(PERIOD).await;
         let used = cpu_time().unwrap() - before;

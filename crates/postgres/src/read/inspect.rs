@@ -172,7 +172,8 @@ pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError>
 
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64>, JobError> {
-    let sql = "SELECT coalesce(e.duroxide_version, $1) AS version, count(*) AS instances FROM {schema}.instances i
+    let sql = "SELECT coalesce(e.duroxide_version, $1) AS version, count(*) AS instances
+         FROM {schema}.instances i
          JOIN {schema}.executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
