@@ -88,9 +88,10 @@ impl ProviderAdmin for SqliteProvider {
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let ids = ids.to_vec();
-        self.writer()
-            .run("delete_instances_atomic", move |tx| retention::delete_listed(tx, &ids, force))
-            .await
+        self.delete_in_slices("delete_instances_atomic", move |tx| {
+            retention::delete_listed(tx, &ids, force)
+        })
+        .await
     }
 
     async fn get_instance_tree(&self, instance_id: &str) -> Result<InstanceTree, ProviderError> {
@@ -106,9 +107,10 @@ impl ProviderAdmin for SqliteProvider {
         force: bool,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         let instance = instance_id.to_owned();
-        self.writer()
-            .run("delete_instance", move |tx| retention::delete_root(tx, &instance, force))
-            .await
+        self.delete_in_slices("delete_instance", move |tx| {
+            retention::delete_root(tx, &instance, force)
+        })
+        .await
     }
 
     async fn delete_instance_bulk(
@@ -123,8 +125,7 @@ impl ProviderAdmin for SqliteProvider {
         // One job for each root, so that turns can commit in between.
         for root in roots {
             total += self
-                .writer()
-                .run(OPERATION, move |tx| retention::delete_if_finished(tx, &root))
+                .delete_in_slices(OPERATION, move |tx| retention::delete_if_finished(tx, &root))
                 .await?;
         }
         Ok(total)
@@ -135,10 +136,7 @@ impl ProviderAdmin for SqliteProvider {
         instance_id: &str,
         options: PruneOptions,
     ) -> Result<PruneResult, ProviderError> {
-        let instance = instance_id.to_owned();
-        self.writer()
-            .run("prune_executions", move |tx| retention::prune(tx, &instance, &options))
-            .await
+        self.prune_in_slices("prune_executions", instance_id.to_owned(), options).await
     }
 
     async fn prune_executions_bulk(
@@ -152,11 +150,7 @@ impl ProviderAdmin for SqliteProvider {
             .await?;
         let mut total = PruneResult::default();
         for instance in instances {
-            let options = options.clone();
-            total += self
-                .writer()
-                .run(OPERATION, move |tx| retention::prune(tx, &instance, &options))
-                .await?;
+            total += self.prune_in_slices(OPERATION, instance, options.clone()).await?;
         }
         Ok(total)
     }

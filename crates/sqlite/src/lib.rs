@@ -16,6 +16,7 @@
 mod admin;
 mod commit;
 mod connect;
+mod deletion_slices;
 mod error;
 mod fetch;
 mod files;

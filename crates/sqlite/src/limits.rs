@@ -67,6 +67,16 @@ pub(crate) const BYTES_PER_READ_MAX: usize = 4 * 1024 * 1024;
 /// Instances that one bulk operation touches unless the caller says otherwise.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 
+/// Rows of one table that a deletion removes in one transaction; more are hidden first and removed
+/// in slices.
+pub(crate) const DELETED_AT_ONCE_MAX: i64 = 256;
+
+/// Rows that one statement of a slice removes; each may be large.
+pub(crate) const DELETED_PER_STATEMENT: i64 = 32;
+
+/// How long a slice of a deletion holds other jobs up.
+pub(crate) const DELETION_SLICE_MAX: Duration = Duration::from_millis(5);
+
 /// Size of a tree of instances: a broken parent link must not cause an endless loop.
 pub(crate) const TREE_SIZE_MAX: usize = 1_000_000;
 

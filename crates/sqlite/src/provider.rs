@@ -18,7 +18,8 @@ use duroxide_core::{Event, SystemStats};
 
 use crate::commit::calls as commit;
 use crate::connect::options::{Settings, SqliteOptions, SqliteProviderBuilder};
-use crate::connect::url::Location;
+use crate::connect::url::{Location, OpenMode};
+use crate::deletion_slices;
 use crate::fetch::calls as fetch;
 use crate::fetch::turn_lock::Release;
 use crate::fetch::waiting;
@@ -88,6 +89,10 @@ impl SqliteProvider {
             Location::File { path, mode } => Some(Readers::start(path.clone(), *mode, &settings)?),
         };
         let busy_timeout = settings.busy_timeout.min(limits::POLL_TIMEOUT_MAX);
+        if !matches!(location, Location::File { mode: OpenMode::ReadOnly, .. }) {
+            // What a process that died has left.
+            writer.start_slices("open", |tx, _| deletion_slices::sweep(tx));
+        }
         Ok(Self { writer, readers, hub, clock, location, busy_timeout })
     }
 

@@ -1,10 +1,12 @@
 //! Deleting instances and pruning executions.
 
 use std::collections::HashSet;
+use std::time::Instant;
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
+    DeleteInstanceResult, InstanceFilter, ProviderError, ProviderErrorKind, PruneOptions,
+    PruneResult,
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -13,7 +15,9 @@ use crate::limits;
 use crate::read::inspect;
 use crate::read::status::instance_status;
 use crate::schema::number::to_db;
+use crate::write::slices::Slice;
 use crate::write::writer::Tx;
+use crate::{SqliteProvider, deletion_slices};
 
 /// Deletes a root instance with its tree. A child cannot be deleted alone: its parent may wait for
 /// it.
@@ -111,15 +115,21 @@ fn delete_one(
     let delete = |sql: &str| -> Result<u64, JobError> {
         Ok(as_count(tx.conn.prepare_cached(sql)?.execute([instance])?))
     };
-    result.events_deleted += delete("DELETE FROM history WHERE instance_id = ?1")?;
-    result.executions_deleted += delete("DELETE FROM executions WHERE instance_id = ?1")?;
-    result.queue_messages_deleted +=
-        delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
-    result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
-    // Without its lease a turn in progress cannot recreate the instance.
-    delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
+    if deletion_slices::is_large(tx.conn, instance)? {
+        deletion_slices::hide(tx.conn, instance, None)?;
+    } else {
+        result.events_deleted += delete("DELETE FROM history WHERE instance_id = ?1")?;
+        result.executions_deleted += delete("DELETE FROM executions WHERE instance_id = ?1")?;
+        result.queue_messages_deleted +=
+            delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
+        result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
+        // Also of single executions: a new instance of that id has executions of the same number.
+        delete("DELETE FROM deletions WHERE instance_id = ?1")?;
+    }
     delete("DELETE FROM kv_store WHERE instance_id = ?1")?;
     delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
+    // Without its lease a turn in progress cannot recreate the instance.
+    delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
     result.instances_deleted += delete("DELETE FROM instances WHERE instance_id = ?1")?;
     tx.changes.instance(instance.to_owned());
     tx.changes.work_locks();
@@ -208,48 +218,114 @@ pub(crate) fn delete_if_finished(
 }
 
 /// Deletes old executions with their events, never the current or a running one. Values belong to
-/// the instance and stay.
+/// the instance and stay. Stops after as long as a slice lasts.
 pub(crate) fn prune(
     tx: &mut Tx<'_>,
     instance: &str,
     options: &PruneOptions,
-) -> Result<PruneResult, JobError> {
+) -> Result<Slice<PruneResult>, JobError> {
+    let started = Instant::now();
     let current: i64 = tx
         .conn
         .prepare_cached("SELECT current_execution_id FROM instances WHERE instance_id = ?1")?
         .query_row([instance], |row| row.get(0))
         .optional()?
         .ok_or_else(|| inspect::not_found(instance))?;
+    let mut done = PruneResult::default();
+    while started.elapsed() < limits::DELETION_SLICE_MAX {
+        let prunable = prunable_executions(tx.conn, instance, current, options)?;
+        if prunable.is_empty() {
+            return Ok(Slice { done, is_last: true });
+        }
+        for execution_id in prunable {
+            prune_one(tx.conn, instance, execution_id, &mut done)?;
+        }
+    }
+    Ok(Slice { done, is_last: false })
+}
+
+/// Some of the executions to prune. Deleting them does not change which others are.
+fn prunable_executions(
+    conn: &Connection,
+    instance: &str,
+    current: i64,
+    options: &PruneOptions,
+) -> Result<Vec<i64>, JobError> {
     let keep = i64::from(options.keep_last.unwrap_or(0));
-    let prunable: Vec<i64> = tx
-        .conn
+    let before = options.completed_before.map(to_db);
+    Ok(conn
         .prepare_cached(
             "SELECT execution_id FROM executions
              WHERE instance_id = ?1 AND execution_id <> ?2 AND status <> 'Running'
                  AND (?3 IS NULL OR completed_at < ?3)
                  AND execution_id NOT IN (
                      SELECT execution_id FROM executions WHERE instance_id = ?1
-                     ORDER BY execution_id DESC LIMIT ?4)",
+                     ORDER BY execution_id DESC LIMIT ?4)
+             LIMIT ?5",
         )?
-        .query_map(params![instance, current, options.completed_before.map(to_db), keep], |row| {
-            row.get(0)
-        })?
-        .collect::<Result<_, _>>()?;
-    let mut result = PruneResult { instances_processed: 1, ..PruneResult::default() };
-    for execution_id in prunable {
-        for (sql, counter) in [
-            (
-                "DELETE FROM history WHERE instance_id = ?1 AND execution_id = ?2",
-                &mut result.events_deleted,
-            ),
-            (
-                "DELETE FROM executions WHERE instance_id = ?1 AND execution_id = ?2",
-                &mut result.executions_deleted,
-            ),
-        ] {
-            let rows = tx.conn.prepare_cached(sql)?.execute(params![instance, execution_id])?;
-            *counter += as_count(rows);
-        }
+        .query_map(
+            params![instance, current, before, keep, limits::DELETED_PER_STATEMENT],
+            |row| row.get(0),
+        )?
+        .collect::<Result<_, _>>()?)
+}
+
+fn prune_one(
+    conn: &Connection,
+    instance: &str,
+    execution_id: i64,
+    done: &mut PruneResult,
+) -> Result<(), JobError> {
+    if deletion_slices::is_large_execution(conn, instance, execution_id)? {
+        deletion_slices::hide(conn, instance, Some(execution_id))?;
+    } else {
+        let events = conn
+            .prepare_cached("DELETE FROM history WHERE instance_id = ?1 AND execution_id = ?2")?
+            .execute(params![instance, execution_id])?;
+        done.events_deleted += as_count(events);
     }
-    Ok(result)
+    let executions = conn
+        .prepare_cached("DELETE FROM executions WHERE instance_id = ?1 AND execution_id = ?2")?
+        .execute(params![instance, execution_id])?;
+    done.executions_deleted += as_count(executions);
+    Ok(())
+}
+
+impl SqliteProvider {
+    /// Runs a deletion and removes what it hides.
+    pub(crate) async fn delete_in_slices<D>(
+        &self,
+        operation: &'static str,
+        mut delete: D,
+    ) -> Result<DeleteInstanceResult, ProviderError>
+    where
+        D: FnMut(&mut Tx<'_>) -> Result<DeleteInstanceResult, JobError> + Send + 'static,
+    {
+        let slice = move |tx: &mut Tx<'_>, number| match number {
+            0 => Ok(Slice { done: delete(tx)?, is_last: !deletion_slices::is_pending(tx.conn)? }),
+            _ => deletion_slices::sweep(tx),
+        };
+        self.writer().run_in_slices(operation, slice).await
+    }
+
+    /// Prunes an instance and removes what that hides.
+    pub(crate) async fn prune_in_slices(
+        &self,
+        operation: &'static str,
+        instance: String,
+        options: PruneOptions,
+    ) -> Result<PruneResult, ProviderError> {
+        let slice = move |tx: &mut Tx<'_>, _| {
+            let mut pruned = prune(tx, &instance, &options)?;
+            if pruned.is_last {
+                let swept = deletion_slices::sweep(tx)?;
+                pruned.done.events_deleted += swept.done.events_deleted;
+                pruned.is_last = swept.is_last;
+            }
+            Ok(pruned)
+        };
+        let mut pruned: PruneResult = self.writer().run_in_slices(operation, slice).await?;
+        pruned.instances_processed = 1;
+        Ok(pruned)
+    }
 }

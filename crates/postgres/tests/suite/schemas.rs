@@ -133,6 +133,7 @@ async fn a_schema_from_before_the_function_versions_is_migrated() {
     drop(store.node().await);
     let sql = store.sql().await;
     sql.run("DROP TABLE $.duroxide_functions; DROP TABLE $.notification_channel").await;
+    sql.run("DROP INDEX $.idx_orch_start").await;
     sql.run("DELETE FROM $.duroxide_migrations WHERE version > 7").await;
     let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");

@@ -16,13 +16,13 @@ use uuid::Uuid;
 use crate::error::JobError;
 use crate::fetch::messages::{self, TurnMessages};
 use crate::fetch::turn_lock::{self, Release};
-use crate::limits;
 use crate::queues::orchestrator_queue;
 use crate::read::history::{self, HistoryPart, PartSize};
 use crate::read::kv;
 use crate::schema::number::from_db;
 use crate::schema::stored_text::{stored_id, stored_integer};
 use crate::write::writer::Tx;
+use crate::{deletion_slices, limits};
 
 /// What a dispatcher requests.
 pub(crate) struct TurnRequest {
@@ -339,6 +339,10 @@ fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobErro
         .optional()?;
     if stored.is_some() {
         return Ok(stored);
+    }
+    if deletion_slices::hides(tx.conn, instance, None)? {
+        // The messages wait until the rows of the deleted instance are gone.
+        return Ok(None);
     }
     if let Some(seeded) = identity_from_history(tx.conn, instance)? {
         return Ok(Some(seeded));

@@ -5,10 +5,11 @@ use duroxide_core::providers::kit::decode_history;
 use duroxide_core::providers::{ProviderError, TurnState};
 use rusqlite::Connection;
 
-use crate::SqliteProvider;
 use crate::error::{During, JobError};
-use crate::read::history::{self, PartSize};
+use crate::read::history::{self, HistoryPart, PartSize};
 use crate::read::kv;
+use crate::schema::number::to_db;
+use crate::{SqliteProvider, deletion_slices};
 
 impl SqliteProvider {
     /// Reads from one snapshot, all of which is durable when this returns.
@@ -53,6 +54,9 @@ impl SqliteProvider {
                     Some(execution_id) => execution_id,
                     None => history::current_execution(conn, &instance)?,
                 };
+                if deletion_slices::hides(conn, &instance, Some(to_db(execution_id)))? {
+                    return Ok((execution_id, HistoryPart::default()));
+                }
                 let size = PartSize::OF_A_READ;
                 let part = history::part_after(conn, &instance, execution_id, after, size)?;
                 Ok((execution_id, part))

@@ -7,10 +7,10 @@ use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{During, JobError};
-use crate::limits;
 use crate::read::inspect;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{stored_integer, stored_text};
+use crate::{deletion_slices, limits};
 
 /// Consecutive events of an execution.
 #[derive(Debug, Default)]
@@ -128,12 +128,16 @@ pub(crate) fn current_execution(conn: &Connection, instance: &str) -> Result<u64
         .flatten();
     match stored {
         Some(execution_id) => Ok(from_db(execution_id)),
+        None if deletion_slices::hides(conn, instance, None)? => Ok(INITIAL_EXECUTION_ID),
         None => Ok(last_execution(conn, instance)?.unwrap_or(INITIAL_EXECUTION_ID)),
     }
 }
 
 /// The state of the latest execution, from its last events.
 pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutcome, JobError> {
+    if deletion_slices::hides(conn, instance, None)? {
+        return Ok(InstanceOutcome::NotFound);
+    }
     let execution_id = current_execution(conn, instance)?;
     // Only cancellations follow a terminal event. While the status is running, the newest events
     // are enough: they hold a terminal one only if it was seeded without its status.
@@ -171,6 +175,9 @@ pub(crate) fn status(conn: &Connection, instance: &str) -> Result<InstanceStatus
 
 /// The start event of the latest execution.
 pub(crate) fn start_event(conn: &Connection, instance: &str) -> Result<Option<Event>, JobError> {
+    if deletion_slices::hides(conn, instance, None)? {
+        return Ok(None);
+    }
     let execution_id = current_execution(conn, instance)?;
     start_event_of(conn, instance, execution_id)
 }

@@ -46,7 +46,9 @@ pub(crate) fn instances_by_status(
 pub(crate) fn executions(conn: &Connection, instance: &str) -> Result<Vec<u64>, JobError> {
     Ok(conn
         .prepare_cached(
-            "SELECT execution_id FROM executions WHERE instance_id = ?1 ORDER BY execution_id",
+            "SELECT execution_id FROM executions WHERE instance_id = ?1 AND NOT EXISTS (
+                 SELECT 1 FROM deletions d WHERE d.instance_id = ?1 AND d.execution_id IS NULL)
+             ORDER BY execution_id",
         )?
         .query_map([instance], |row| row.get(0).map(from_db))?
         .collect::<Result<_, _>>()?)
@@ -132,7 +134,8 @@ pub(crate) fn execution_info(
     conn.prepare_cached(
         "SELECT status, output, started_at, completed_at,
              (SELECT count(*) FROM history WHERE instance_id = ?1 AND execution_id = ?2)
-         FROM executions WHERE instance_id = ?1 AND execution_id = ?2",
+         FROM executions WHERE instance_id = ?1 AND execution_id = ?2 AND NOT EXISTS (
+             SELECT 1 FROM deletions d WHERE d.instance_id = ?1 AND d.execution_id IS NULL)",
     )?
     .query_row(params![instance, to_db(execution_id)], |row| {
         Ok(ExecutionInfo {

@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 21] = [
+const MIGRATIONS: [Migration; 22] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -40,6 +40,7 @@ const MIGRATIONS: [Migration; 21] = [
     migration!("0019_refuse_predecessors"),
     migration!("0020_bounded_turns"),
     migration!("0021_vouched_leases"),
+    migration!("0022_deletions_in_slices"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

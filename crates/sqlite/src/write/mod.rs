@@ -5,4 +5,5 @@ pub(crate) mod flush;
 mod flush_tests;
 pub(crate) mod job;
 pub(crate) mod round;
+pub(crate) mod slices;
 pub(crate) mod writer;

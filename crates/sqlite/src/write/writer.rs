@@ -196,18 +196,22 @@ impl Writer {
         WaitGuard { waiting: Arc::clone(&self.waiting) }
     }
 
+    /// Sends a job. A closed channel drops it and with it its reply, which the caller sees.
+    pub(crate) fn send(&self, job: Box<dyn Job>) {
+        drop(self.commands.send(Command::Run(job)));
+    }
+
     fn submit<T: Send + 'static>(&self, mut job: TypedJob<T>) -> Response<T> {
         let (reply, response) = oneshot::channel();
         job.reply = Some(reply);
-        // A closed channel drops the job and with it the reply, which the caller sees.
-        drop(self.commands.send(Command::Run(Box::new(job))));
+        self.send(Box::new(job));
         response
     }
 }
 
 type Response<T> = oneshot::Receiver<Result<T, ProviderError>>;
 
-fn closed(operation: &'static str) -> ProviderError {
+pub(crate) fn closed(operation: &'static str) -> ProviderError {
     ProviderError::permanent(operation, SqliteError::Closed.to_string())
         .with_kind(ProviderErrorKind::Unavailable)
 }

@@ -17,6 +17,7 @@ mod parked;
 mod plans;
 mod processes;
 mod sessions;
+mod slices;
 mod statement_count;
 mod support;
 mod trouble;
