@@ -87,7 +87,7 @@ pub struct WarmCacheOptions {
     pub enabled: bool,
     /// Largest number of executions.
     pub instances_max: usize,
-    /// Largest size of their histories together, in bytes.
+    /// Largest size together, in bytes: their state, and what their code has received.
     pub bytes_max: usize,
 }
 
