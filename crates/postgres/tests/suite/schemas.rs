@@ -130,11 +130,17 @@ async fn a_role_that_may_only_use_the_tables_can_work() {
 #[tokio::test]
 async fn a_schema_from_before_the_function_versions_is_migrated() {
     let store = Store::live();
-    drop(store.node().await);
     let sql = store.sql().await;
-    sql.run("DROP TABLE $.duroxide_functions; DROP TABLE $.notification_channel").await;
-    sql.run("DROP INDEX $.idx_orch_start").await;
-    sql.run("DELETE FROM $.duroxide_migrations WHERE version > 7").await;
+    sql.run("CREATE SCHEMA $").await;
+    let tables = include_str!("../../migrations/0001_tables.sql");
+    sql.run_as_is(&tables.replace("{schema}", &store.schema)).await;
+    sql.run(
+        "CREATE TABLE $.duroxide_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,
+             applied_at TIMESTAMPTZ NOT NULL DEFAULT now());
+         INSERT INTO $.duroxide_migrations (version, name)
+             SELECT n, 'step' FROM generate_series(1, 7) n",
+    )
+    .await;
     let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");
     let node = store.node().await;

@@ -182,17 +182,14 @@ async fn a_right_that_is_revoked_for_a_while_fails_nothing() {
     let sql = admin.sql().await;
     let role = format!("{}_worker", admin.schema);
     sql.run(&format!(
-        "CREATE ROLE {role} LOGIN;
+        "CREATE ROLE {role} LOGIN PASSWORD '{role}';
          GRANT USAGE ON SCHEMA $ TO {role};
          GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA $ TO {role};
          GRANT USAGE ON ALL SEQUENCES IN SCHEMA $ TO {role};
          GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA $ TO {role}"
     ))
     .await;
-    let (scheme, rest) = admin.url.split_once("://").unwrap();
-    let (_user, place) = rest.rsplit_once('@').unwrap();
-    let url = format!("{scheme}://{role}@{place}");
-    let store = Store { url, schema: admin.schema.clone(), clock: None };
+    let store = Store { url: admin.url_of(&role), schema: admin.schema.clone(), clock: None };
     let node = running(&store).await;
     node.gate.send_replace(true);
     for table in ["worker_queue", "history", "orchestrator_queue"] {
