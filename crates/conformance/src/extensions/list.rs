@@ -70,6 +70,7 @@ macro_rules! __extensions {
             listings_are_newest_first needs(management);
             times_are_real_milliseconds needs(management);
             queue_depths_count_every_row needs(management);
+            gauges_count_what_runs_and_waits needs(management);
             totals_are_exact needs(management);
             a_watch_sees_what_makes_turns_fetchable needs(watching);
             a_watch_sees_what_makes_work_fetchable needs(watching);

@@ -106,3 +106,22 @@ pub async fn totals_are_exact<F: ProviderFactory + ?Sized>(factory: &F) {
     let by_status = (totals.running_instances, totals.completed_instances, totals.failed_instances);
     assert_eq!(by_status, (1, 1, 1));
 }
+
+/// Gauges count running instances, not ended ones, and every message once: as ready, delayed or
+/// parked.
+pub async fn gauges_count_what_runs_and_waits<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("running").await;
+    store.send(start_item("done")).await;
+    let turn = store.turn_of("done").await;
+    let ending = commit(&turn, vec![started("done", 1)]).with_metadata(ended("Completed", "out"));
+    store.ack(ending).await.must("a commit that completes an instance");
+    store.send(signal("running", "1")).await;
+    store.send_after(signal("running", "hidden"), store.lease() * 4).await;
+    store.send_work(activity("running", 2)).await;
+    let gauges = store.admin().read_gauges().await.must("reading gauges");
+    assert_eq!((gauges.running_instances, gauges.activities), (1, 1));
+    assert!(gauges.ready_messages >= 1, "one message is visible");
+    let messages = gauges.ready_messages + gauges.delayed_messages + gauges.parked_messages;
+    assert_eq!(messages, 2);
+}

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, SystemMetrics, UNPINNED_VERSION,
-    WaitingWork, WaitingWorkQuery,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,
+    UNPINNED_VERSION, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -80,6 +80,14 @@ impl ProviderAdmin for FaultyProvider {
             return Ok(QueueDepths::default());
         }
         self.inner.get_queue_depths().await
+    }
+
+    async fn read_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        let mut gauges = self.inner.read_gauges().await?;
+        if self.has(Fault::GaugesOfAll) {
+            gauges.running_instances = self.inner.get_system_metrics().await?.total_instances;
+        }
+        Ok(gauges)
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {

@@ -97,6 +97,7 @@ faults! {
     InfoInvented: "an unknown instance has info",
     OutputLost: "the output of an execution is not stored",
     DepthsZero: "queue depths are always zero",
+    GaugesOfAll: "gauges count ended instances as running",
     MetricsZero: "system metrics are always zero",
     MetricsContinued: "an instance between two executions is not counted as running",
     LatestAlwaysFirst: "the latest execution is always the first",

@@ -18,6 +18,8 @@ pub struct MetricsProvider {
     incompatible_abandoned: Count,
     orchestrator_queue_depth: AtomicU64,
     worker_queue_depth: AtomicU64,
+    delayed_messages: AtomicU64,
+    parked_messages: AtomicU64,
     active_orchestrations: AtomicI64,
     store_in_trouble: AtomicBool,
 }
@@ -346,7 +348,8 @@ impl MetricsProvider {
 
 /// Gauges.
 impl MetricsProvider {
-    /// Sets the depths of the two queues.
+    /// Sets the depths of the two queues: messages that are ready for an orchestration, and
+    /// activities.
     pub fn update_queue_depths(&self, orchestrator: u64, worker: u64) {
         self.orchestrator_queue_depth.store(orchestrator, Ordering::Relaxed);
         self.worker_queue_depth.store(worker, Ordering::Relaxed);
@@ -359,6 +362,23 @@ impl MetricsProvider {
         (
             self.orchestrator_queue_depth.load(Ordering::Relaxed),
             self.worker_queue_depth.load(Ordering::Relaxed),
+        )
+    }
+
+    /// Sets the numbers of messages that are not ready: those that become visible later, such as
+    /// timers, and those that wait for an instance that does not exist.
+    pub fn update_waiting_messages(&self, delayed: u64, parked: u64) {
+        self.delayed_messages.store(delayed, Ordering::Relaxed);
+        self.parked_messages.store(parked, Ordering::Relaxed);
+        gauge!("duroxide_orchestrator_queue_delayed").set(delayed as f64);
+        gauge!("duroxide_orchestrator_queue_parked").set(parked as f64);
+    }
+
+    /// The last numbers of delayed and of parked messages.
+    pub fn get_waiting_messages(&self) -> (u64, u64) {
+        (
+            self.delayed_messages.load(Ordering::Relaxed),
+            self.parked_messages.load(Ordering::Relaxed),
         )
     }
 

@@ -126,6 +126,7 @@ fn every_other_metric_has_its_promised_name() {
         metrics.record_worker_dispatcher_items_fetched(1);
         metrics.record_worker_dispatcher_execution_duration(1);
         metrics.update_queue_depths(1, 1);
+        metrics.update_waiting_messages(1, 1);
         metrics.increment_active_orchestrations();
     });
     for name in [
@@ -146,6 +147,8 @@ fn every_other_metric_has_its_promised_name() {
         "duroxide_worker_dispatcher_items_fetched{}",
         "duroxide_worker_dispatcher_execution_duration_ms{}",
         "duroxide_orchestrator_queue_depth{}",
+        "duroxide_orchestrator_queue_delayed{}",
+        "duroxide_orchestrator_queue_parked{}",
         "duroxide_worker_queue_depth{}",
         "duroxide_active_orchestrations{}",
     ] {
@@ -158,6 +161,8 @@ fn a_gauge_returns_its_last_value() {
     let metrics = MetricsProvider::default();
     metrics.update_queue_depths(4, 9);
     assert_eq!(metrics.get_queue_depths(), (4, 9));
+    metrics.update_waiting_messages(2, 3);
+    assert_eq!(metrics.get_waiting_messages(), (2, 3));
     metrics.set_active_orchestrations(5);
     metrics.increment_active_orchestrations();
     metrics.decrement_active_orchestrations();

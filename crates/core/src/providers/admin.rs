@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -58,6 +58,22 @@ pub trait ProviderAdmin: Any + Send + Sync {
 
     /// Messages waiting in the queues.
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError>;
+
+    /// What the gauges of every node show. Nodes call it at an interval while they work, so that it
+    /// must not read what has ended, and may stop to count at a limit. The default reads totals.
+    async fn read_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.read_gauges().await;
+        }
+        let running_instances = self.get_system_metrics().await?.running_instances;
+        let depths = self.get_queue_depths().await?;
+        Ok(StoreGauges {
+            running_instances,
+            ready_messages: depths.orchestrator_queue as u64,
+            activities: depths.worker_queue as u64,
+            ..StoreGauges::default()
+        })
+    }
 
     /// Direct children; empty if the instance is unknown.
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError>;

@@ -68,6 +68,22 @@ pub struct QueueDepths {
     pub timer_queue: usize,
 }
 
+/// What the gauges of a node show of its store.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StoreGauges {
+    /// Instances whose current execution runs.
+    pub running_instances: u64,
+    /// Messages for orchestrations that are visible now.
+    pub ready_messages: u64,
+    /// Messages that become visible later, such as timers.
+    pub delayed_messages: u64,
+    /// Messages that wait for an instance that does not exist.
+    pub parked_messages: u64,
+    /// Activities, running or not.
+    pub activities: u64,
+}
+
 /// Selects instances; all given conditions must hold.
 #[derive(Debug, Clone, Default)]
 pub struct InstanceFilter {

@@ -42,7 +42,7 @@ pub use items::{
 };
 pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
-    PruneOptions, PruneResult, QueueDepths, SystemMetrics,
+    PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,
 };
 pub use progress::ActivityProgress;
 pub use provider::Provider;

@@ -96,7 +96,7 @@ impl Runtime {
         let activities = Arc::new(Activities::new(Arc::clone(&node), turns.known_starts()));
         let fast_path = Arc::new(FastPath::new(Arc::clone(&turns), Arc::clone(&activities)));
         log_start(&turns);
-        gauges::start(&node).await;
+        gauges::start(&node);
         dispatchers::orchestration::start(&fast_path);
         dispatchers::worker::start(&activities, &fast_path);
         dispatchers::worker::start_sweeping(&activities, &fast_path);

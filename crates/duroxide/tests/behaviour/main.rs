@@ -22,6 +22,7 @@ mod events;
 mod faults;
 mod faulty;
 mod files;
+mod gauges;
 mod innocent;
 mod kv;
 mod late_leases;
