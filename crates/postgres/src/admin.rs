@@ -7,7 +7,7 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::error::During;
@@ -65,6 +65,10 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
         inspect::queue_depths(self.store()).await.during("get_queue_depths")
+    }
+
+    async fn read_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        inspect::gauges(self.store()).await.during("read_gauges")
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {

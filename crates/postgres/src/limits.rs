@@ -190,3 +190,6 @@ pub(crate) const REQUESTS_PER_READ_MAX: usize = 128;
 /// Connections for fetches and reads that opening a database warms up: a node always uses one for
 /// turns, one for activities and one for reads of instances, and often one more.
 pub(crate) const WARM_READERS: usize = 4;
+
+/// Rows that a gauge counts: its node reads it while others work. More are not in its value.
+pub(crate) const GAUGE_ROWS_MAX: i64 = 100_000;

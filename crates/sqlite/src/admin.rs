@@ -7,7 +7,7 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::queues::waiting_work;
@@ -72,6 +72,11 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
         self.read_with("get_queue_depths", inspect::queue_depths).await
+    }
+
+    async fn read_gauges(&self) -> Result<StoreGauges, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        self.read_with("read_gauges", move |conn| inspect::gauges(conn, now)).await
     }
 
     async fn list_children(&self, instance_id: &str) -> Result<Vec<String>, ProviderError> {

@@ -32,6 +32,18 @@ pub(crate) const IDLE_POLL_FACTOR: u32 = 25;
 /// Rounds of one fetch job that found only messages of unknown instances, before other jobs run.
 pub(crate) const FETCH_ROUNDS_MAX: usize = 64;
 
+/// Messages of leased instances that one round of a fetch takes off the list: each is a write.
+pub(crate) const UNLISTED_PER_ROUND_MAX: usize = 256;
+
+/// Routes of ready messages that a fetch distinguishes: pins are versions, of which few are in use.
+pub(crate) const ROUTES_MAX: usize = 1024;
+
+/// Activities that one fetch job moves to another lane: each is a write that other jobs wait for.
+pub(crate) const MOVED_PER_FETCH_MAX: u32 = 512;
+
+/// Activities of sessions that a fetch reads at a time: as many as it moves at most, or fewer.
+pub(crate) const SESSION_ACTIVITIES_PER_READ: u32 = 64;
+
 /// Turns that one fetch job leases: the history of each is read while other jobs wait.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 
@@ -108,3 +120,6 @@ pub(crate) const LEASE_RECHECK_MIN: Duration = Duration::from_millis(200);
 
 /// Checks for other processes that rely on the time stamp of the log, between two that ask SQLite.
 pub(crate) const STAMP_CHECKS_MAX: u32 = 40;
+
+/// Rows that a gauge counts: its node reads it while others work. More are not in its value.
+pub(crate) const GAUGE_ROWS_MAX: u32 = 100_000;

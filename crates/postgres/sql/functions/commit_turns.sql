@@ -259,6 +259,16 @@ BEGIN
                     coalesce(excluded.duroxide_version, executions.duroxide_version),
                 duroxide_version_key =
                     coalesce(excluded.duroxide_version_key, executions.duroxide_version_key);
+            -- Rare: a new execution whose pin differs from that of the one before.
+            IF 1 < ANY (t_execution) THEN
+                INSERT INTO {schema}.repinned (instance_id)
+                SELECT t.instance_id FROM unnest(t_instance, t_execution, t_pin_key) WITH ORDINALITY
+                    AS t (instance_id, execution_id, pin_key, turn)
+                WHERE (v_all OR t.turn = ANY (v_live)) AND t.pin_key <> (
+                    SELECT e.duroxide_version_key FROM {schema}.executions e
+                    WHERE e.instance_id = t.instance_id AND e.execution_id < t.execution_id
+                    ORDER BY e.execution_id DESC LIMIT 1);
+            END IF;
         END IF;
         IF cardinality(e_turn) > 0 OR v_warm_up THEN
             INSERT INTO {schema}.history
@@ -280,9 +290,10 @@ BEGIN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
                     execution_id, activity_id, session_id, route, lock_token, locked_until,
-                    attempt_count, start_by)
+                    attempt_count, lane, start_by)
                 SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
                     w.route, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER,
+                    (w.session_id IS NOT NULL)::INTEGER,
                     -- A leased activity counts as started, which satisfies its limit.
                     CASE WHEN w.token IS NULL THEN v_now + w.start_limit END
                 FROM unnest(w_turn, w_instance, w_execution, w_activity, w_session, w_route,
@@ -337,6 +348,10 @@ BEGIN
                 WHERE q.instance_id = t_instance[v.turn] AND q.visible_at <= v_now
                     AND NOT q.parked
                 LIMIT 1) = 1;
+            IF o_ready IS NOT NULL THEN
+                PERFORM {schema}.list_next_messages{v}(array_agg(t_instance[r.turn]))
+                FROM unnest(o_ready) AS r (turn);
+            END IF;
         END IF;
     END IF;
 

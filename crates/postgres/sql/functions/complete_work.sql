@@ -32,14 +32,16 @@ BEGIN
     IF cardinality(o_ended) = cardinality(f_id) THEN
         IF cardinality(m_work) > 0 THEN
             INSERT INTO {schema}.orchestrator_queue
-                (instance_id, work_item, visible_at, created_at, kind)
-            SELECT m.instance_id, m.item, v_now, v_now, m.kind
+                (instance_id, work_item, visible_at, created_at, kind, pin)
+            SELECT m.instance_id, m.item, v_now, v_now, m.kind,
+                {schema}.message_pin{v}(v_now, m.instance_id)
             FROM unnest(m_instance, m_item, m_kind) AS m (instance_id, item, kind);
         END IF;
     ELSE
         INSERT INTO {schema}.orchestrator_queue
-            (instance_id, work_item, visible_at, created_at, kind)
-        SELECT m.instance_id, m.item, v_now, v_now, m.kind
+            (instance_id, work_item, visible_at, created_at, kind, pin)
+        SELECT m.instance_id, m.item, v_now, v_now, m.kind,
+            {schema}.message_pin{v}(v_now, m.instance_id)
         FROM unnest(m_work, m_instance, m_item, m_kind) AS m (work, instance_id, item, kind)
         WHERE m.work = ANY (o_ended);
         IF TRUE = ANY (f_again) THEN

@@ -9,8 +9,9 @@ DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
 BEGIN
     INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id, execution_id,
-        activity_id, session_id, route)
-    SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.route
+        activity_id, session_id, route, lane)
+    SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id, w.route,
+        (w.session_id IS NOT NULL)::INTEGER
     FROM unnest(w_instance, w_execution, w_activity, w_session, w_route, w_item)
         AS w (instance_id, execution_id, activity_id, session_id, route, item);
     o_now := v_now;

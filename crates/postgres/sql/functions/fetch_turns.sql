@@ -54,10 +54,13 @@ DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_chosen TEXT[];
     v_left TEXT[] := '{}';
+    v_pins BYTEA[];
     v_found INTEGER := 0;
     v_locked INTEGER;
     v_due BIGINT;
     v_unfinished BOOLEAN := TRUE;
+    -- More may be ready than the last round has read.
+    v_more BOOLEAN;
     v_row RECORD;
 BEGIN
     -- Another round is needed only if messages were set aside that came before others. Each holds
@@ -97,32 +100,13 @@ BEGIN
                 END IF;
             END IF;
         END IF;
-        FOR v_row IN
-            SELECT q.instance_id, q.visible_at, i.warm_node FROM {schema}.orchestrator_queue q
-            LEFT JOIN {schema}.instances i ON i.instance_id = q.instance_id
-            LEFT JOIN {schema}.executions e
-                ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-            WHERE NOT q.parked AND q.visible_at <= v_now
-                AND NOT EXISTS (
-                    SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = q.instance_id)
-                AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
-                    SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-                    WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
-            ORDER BY q.visible_at, q.id
-        LOOP
-            EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
-            CONTINUE WHEN v_row.instance_id = ANY (v_chosen) OR v_row.instance_id = ANY (v_left);
-            IF v_row.warm_node <> p_node AND v_row.visible_at + p_grace > v_now THEN
-                v_due := least(v_due, v_row.visible_at + p_grace);
-                v_left := v_left || v_row.instance_id;
-            ELSIF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
-                v_chosen := v_chosen || v_row.instance_id;
-            ELSE
-                v_left := v_left || v_row.instance_id;
-            END IF;
-        END LOOP;
+        SELECT v_chosen || c.o_chosen, c.o_left, c.o_pins, least(v_due, c.o_due),
+            c.o_unfinished
+        INTO v_chosen, v_left, v_pins, v_due, v_more
+        FROM {schema}.choose_turns{v}(v_now, p_turns_max - v_found - cardinality(v_chosen), p_from,
+            p_to, p_node, p_grace, v_left || v_chosen) AS c;
         IF cardinality(v_chosen) = 0 AND p_turns_max > 0 THEN
-            v_unfinished := FALSE;
+            v_unfinished := v_more;
             EXIT;
         END IF;
         -- A lease need not survive a crash of the server: its holder fetches again.
@@ -233,7 +217,7 @@ BEGIN
         GET DIAGNOSTICS v_locked = ROW_COUNT;
         v_found := v_found + v_locked;
         IF v_locked = cardinality(v_chosen) THEN
-            v_unfinished := FALSE;
+            v_unfinished := v_more;
             EXIT;
         END IF;
         SELECT o_aside_instances || coalesce(array_agg(a.o_instance), '{}'),
@@ -255,8 +239,11 @@ BEGIN
     END LOOP;
     IF v_found < p_turns_max OR p_turns_max = 0 THEN
         SELECT least(v_due, min(d.due)) INTO v_due FROM (
-            (SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
-             WHERE NOT q.parked AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
+            SELECT n.due FROM unnest(v_pins) AS p (pin)
+            CROSS JOIN LATERAL (
+                SELECT q.visible_at AS due FROM {schema}.orchestrator_queue q
+                WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at > v_now
+                ORDER BY q.visible_at LIMIT 1) AS n
             UNION ALL
             (SELECT l.locked_until FROM {schema}.instance_locks l
              WHERE l.locked_until > v_now ORDER BY l.locked_until LIMIT 1)

@@ -1,6 +1,7 @@
 -- Leases one activity for each slot, in order. `s_owner` is null for a slot that takes no sessions;
 -- `p_routes` is null for a worker that takes every tag. The last row has no slot: it carries the
--- server's time and the time of the next poll. Without slots it warms up: its statements run on no
+-- server's time and the time of the next poll, which is now if it stopped before it had checked
+-- everything. Without slots it warms up: its statements run on no
 -- rows, which makes their plans.
 CREATE OR REPLACE FUNCTION {schema}.fetch_work{v}(
     p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[]
@@ -21,47 +22,34 @@ DECLARE
     v_ids BIGINT[] := '{}';
     v_places INTEGER[] := '{}';
     v_claims BOOLEAN[] := '{}';
-    v_id BIGINT;
-    v_claim BOOLEAN;
     v_due BIGINT;
 BEGIN
-    IF EXISTS (SELECT 1 FROM {schema}.worker_queue q WHERE q.locked_until <= v_now) THEN
-        PERFORM {schema}.release_expired_work{v}(v_now);
+    -- Each part is one probe of an index.
+    IF EXISTS (SELECT 1 FROM {schema}.worker_queue q WHERE q.locked_until <= v_now)
+        OR EXISTS (
+            SELECT 1 FROM {schema}.worker_queue q
+            WHERE q.visible_at > 0 AND q.visible_at <= v_now)
+        OR EXISTS (
+            SELECT 1 FROM {schema}.sessions s WHERE NOT s.expired AND s.locked_until <= v_now)
+    THEN
+        IF {schema}.release_due_work{v}(v_now) THEN
+            v_due := v_now;
+        END IF;
     END IF;
     IF v_routes IS NULL THEN
         v_routes := {schema}.ready_routes{v}();
     END IF;
     IF EXISTS (SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id IS NOT NULL) THEN
-        FOR v_slot IN 1..v_slots LOOP
-            SELECT w.o_id, w.o_claimed INTO v_id, v_claim FROM {schema}.claim_for_slot{v}(
-                v_now, v_routes, s_owner[v_slot], s_lock_for[v_slot], v_ids) AS w;
-            IF v_id IS NOT NULL THEN
-                v_ids := v_ids || v_id;
-                v_places := v_places || v_slot;
-                v_claims := v_claims || v_claim;
-            END IF;
-        END LOOP;
+        SELECT c.o_ids, c.o_places, c.o_claims, least(v_due, c.o_due)
+        INTO v_ids, v_places, v_claims, v_due
+        FROM {schema}.choose_session_work{v}(v_now, v_routes, s_owner, s_lock_for) AS c;
     ELSIF cardinality(v_routes) = 1 THEN
         SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_ids FROM (
             SELECT q.id FROM {schema}.worker_queue q
-            WHERE q.locked_until IS NULL AND q.route = v_routes[1] AND q.visible_at <= v_now
-                AND q.session_id IS NULL
+            WHERE q.locked_until IS NULL AND q.route = v_routes[1] AND q.lane = 0
             ORDER BY q.id LIMIT v_slots FOR UPDATE SKIP LOCKED) AS c;
     ELSE
-        -- Chooses first and locks then: other workers would skip a row that this call locks and
-        -- does not lease.
-        SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_ids FROM (
-            SELECT o.id FROM unnest(v_routes) AS r (route)
-            CROSS JOIN LATERAL (
-                SELECT q.id FROM {schema}.worker_queue q
-                WHERE q.locked_until IS NULL AND q.route = r.route AND q.visible_at <= v_now
-                    AND q.session_id IS NULL
-                ORDER BY q.id LIMIT v_slots) AS o
-            ORDER BY o.id LIMIT v_slots) AS c;
-        SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_ids FROM (
-            SELECT q.id FROM {schema}.worker_queue q
-            WHERE q.id = ANY (v_ids) AND q.locked_until IS NULL AND q.visible_at <= v_now
-            ORDER BY q.id FOR UPDATE SKIP LOCKED) AS c;
+        v_ids := {schema}.choose_plain_work{v}(v_routes, v_slots);
     END IF;
     IF cardinality(v_ids) > 0 OR v_slots = 0 THEN
         -- A lease need not survive a crash of the server: its holder fetches again.
@@ -79,7 +67,7 @@ BEGIN
             q.session_id, coalesce(v_claims[t.place], FALSE), NULL::BIGINT, q.progress,
             CASE WHEN NOT q.starting THEN q.start_by - q.created_at END, NULL::BIGINT;
     ELSE
-        SELECT min(d.due) INTO v_due FROM (
+        SELECT least(v_due, min(d.due)) INTO v_due FROM (
             (SELECT q.visible_at AS due FROM {schema}.worker_queue q
              WHERE q.visible_at > 0 AND q.visible_at > v_now ORDER BY q.visible_at LIMIT 1)
             UNION ALL
@@ -88,7 +76,7 @@ BEGIN
              ORDER BY q.locked_until LIMIT 1)
             UNION ALL
             (SELECT s.locked_until FROM {schema}.sessions s
-             WHERE s.locked_until > v_now ORDER BY s.locked_until LIMIT 1)
+             WHERE NOT s.expired AND s.locked_until > v_now ORDER BY s.locked_until LIMIT 1)
         ) AS d;
     END IF;
     o_slot := NULL;

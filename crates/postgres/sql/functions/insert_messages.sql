@@ -7,6 +7,10 @@ LANGUAGE plpgsql AS $body$
 DECLARE
     v_starts TEXT[];
 BEGIN
+    IF cardinality(m_instance) = 0 THEN
+        -- Makes the plans.
+        PERFORM {schema}.message_pin{v}(p_now, '');
+    END IF;
     IF {KIND_START} = ALL (m_kind) THEN
         v_starts := m_instance;
     ELSIF {KIND_START} = ANY (m_kind) THEN
@@ -18,8 +22,14 @@ BEGIN
         -- call sees the parked messages.
         PERFORM {schema}.lock_starts{v}(v_starts);
     END IF;
-    INSERT INTO {schema}.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
-    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind
+    INSERT INTO {schema}.orchestrator_queue
+        (instance_id, work_item, visible_at, created_at, kind, pin)
+    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind,
+        -- What becomes visible later is always listed, and so is a start.
+        CASE WHEN m.kind = {KIND_START} THEN '\x'
+            WHEN m.visible_at > p_now THEN coalesce(
+                {schema}.message_pin{v}(p_now, m.instance_id), '\x')
+            ELSE {schema}.message_pin{v}(p_now, m.instance_id) END
     FROM unnest(m_instance, m_item, m_visible_at, m_kind)
         AS m (instance_id, work_item, visible_at, kind);
     IF v_starts IS NOT NULL THEN

@@ -15,7 +15,7 @@ BEGIN
     RETURNING q.session_id INTO v_session;
     o_renewed := FOUND;
     IF v_session IS NOT NULL AND p_expired THEN
-        UPDATE {schema}.sessions s SET last_activity_at = v_now,
+        UPDATE {schema}.sessions s SET last_activity_at = v_now, expired = FALSE,
             locked_until = CASE WHEN s.locked_until > v_now
                 THEN s.locked_until ELSE v_now + p_extend_for END
         WHERE s.session_id = v_session;

@@ -105,10 +105,20 @@ pub(crate) async fn abandon(
                  UPDATE {schema}.orchestrator_queue q
                  SET visible_at = coalesce(
                          coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
-                     attempt_count = q.attempt_count + $5::INTEGER
+                     attempt_count = q.attempt_count + $5::INTEGER,
+                     pin = coalesce(q.pin, '\\x')
                  FROM released
                  WHERE q.instance_id = $2 AND q.id = ANY (released.message_ids)
                      AND ($4::BIGINT IS NOT NULL OR $5::INTEGER <> 0)
+             ), listed AS (
+                 -- While those are hidden, the first of the later arrivals is listed.
+                 UPDATE {schema}.orchestrator_queue q SET pin = '\\x'
+                 FROM released
+                 WHERE $4::BIGINT IS NOT NULL AND q.instance_id = $2 AND q.id = (
+                     SELECT b.id FROM {schema}.orchestrator_queue b
+                     WHERE b.instance_id = $2 AND b.pin IS NULL
+                         AND b.id <> ALL (released.message_ids)
+                     ORDER BY b.id LIMIT 1)
              )
              SELECT 1 FROM released",
             &[

@@ -144,6 +144,9 @@ pub(crate) async fn fetch_work(
             let work = batch.work.into_iter().filter_map(decode_work);
             return Ok(work.map(|work| work.with_leased_at(leased_at)).collect());
         }
+        if batch.unfinished {
+            continue;
+        }
         // A commit announces no activity that it leases itself. If the holder of such a lease dies,
         // only a poll finds the activity: re-check after one lease.
         let lease = fetch.lock_timeout.max(limits::LEASE_POLL_INTERVAL_MIN);

@@ -16,11 +16,12 @@ pub(crate) struct NewClaim {
     pub(crate) claimed_at: i64,
 }
 
-/// Releases a claim, unless the owner has used the session since.
+/// Releases a claim, unless the owner has used the session since. The lease ends as if it had
+/// expired: the next fetch moves what was left to the owner.
 pub(crate) async fn release(store: &Store, claim: &NewClaim) -> Result<(), JobError> {
     let rows = store
         .query(
-            "DELETE FROM {schema}.sessions s
+            "UPDATE {schema}.sessions s SET locked_until = 0
              WHERE s.session_id = $1 AND s.worker_id = $2 AND s.last_activity_at = $4
                  AND NOT EXISTS (
                  SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id = $1
@@ -50,7 +51,7 @@ pub(crate) async fn renew(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              live AS (
                  SELECT s.session_id, c.now FROM {schema}.sessions s, clock c
-                 WHERE s.worker_id = ANY ($2) AND s.locked_until > c.now
+                 WHERE s.worker_id = ANY ($2) AND s.locked_until > c.now AND NOT s.expired
                      AND s.last_activity_at > c.now - $4
                  ORDER BY s.session_id FOR UPDATE OF s
              ),
@@ -70,9 +71,12 @@ pub(crate) async fn cleanup(store: &Store) -> Result<usize, JobError> {
     let rows = store
         .query(
             "WITH removed AS (
-                 DELETE FROM {schema}.sessions s
-                 WHERE s.locked_until <= coalesce($1, {schema}.now_ms()) AND NOT EXISTS (
-                     SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id = s.session_id)
+                 DELETE FROM {schema}.sessions d WHERE d.session_id IN (
+                     SELECT s.session_id FROM {schema}.sessions s
+                     WHERE s.locked_until <= coalesce($1, {schema}.now_ms()) AND NOT EXISTS (
+                         SELECT 1 FROM {schema}.worker_queue q
+                         WHERE q.session_id = s.session_id)
+                     ORDER BY s.session_id FOR UPDATE OF s SKIP LOCKED)
                  RETURNING 1
              )
              SELECT count(*) AS sessions FROM removed",

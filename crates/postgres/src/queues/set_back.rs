@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use crate::error::JobError;
 use crate::notify::change::Changes;
+use crate::schema::call::Argument;
+use crate::schema::number::count_from_db;
 use crate::store::Store;
 
 /// Makes such messages visible whenever the clock was set back, until the task is aborted.
@@ -38,12 +40,8 @@ pub(crate) async fn repair(store: Arc<Store>) {
     }
 }
 
-/// Other messages have a time that was asked for, which stays.
 async fn make_visible(store: &Store) -> Result<usize, JobError> {
-    let sql = "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now)
-         UPDATE {schema}.orchestrator_queue q SET visible_at = c.now, created_at = c.now
-         FROM clock c
-         WHERE NOT q.parked AND q.visible_at > c.now AND q.visible_at = q.created_at
-         RETURNING 1";
-    Ok(store.query(sql, &[&store.now()]).await?.len())
+    let arguments: [Argument<'_>; 1] = [("p_now", &store.now())];
+    let rows = store.call_repeatable("correct_future_messages", &arguments).await?;
+    Ok(rows.first().map_or(0, |row| count_from_db(row.get("o_count"))))
 }

@@ -171,6 +171,8 @@ pub(crate) struct WorkBatch {
     pub(crate) work: Vec<RawWork>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
+    /// The call stopped before it had checked every activity.
+    pub(crate) unfinished: bool,
 }
 
 /// A leased activity that is not decoded yet.
@@ -237,7 +239,9 @@ fn read_batch(
     let summary = rows.iter().find(|row| row.get::<_, Option<i32>>("o_slot").is_none());
     let now = summary.map_or(0, |row| row.get("o_now"));
     store.observe_server_time(requested, now);
-    batch.next_due = summary.and_then(|row| row.get::<_, Option<i64>>("o_due")).map(from_db);
+    let due = summary.and_then(|row| row.get::<_, Option<i64>>("o_due"));
+    batch.next_due = due.map(from_db);
+    batch.unfinished = due.is_some_and(|due| due <= now);
     for row in rows {
         let Some(slot) = row.get::<_, Option<i32>>("o_slot") else { continue };
         let slot = usize::try_from(slot).unwrap_or_default();
@@ -416,6 +420,8 @@ async fn release(
             "UPDATE {schema}.worker_queue
              SET lock_token = NULL, locked_until = NULL,
                  visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, visible_at),
+                 lane = CASE WHEN $4 IS NOT NULL OR visible_at > 0 THEN 2
+                     ELSE (session_id IS NOT NULL)::INTEGER END,
                  attempt_count = greatest(attempt_count - $5::INTEGER, 0),
                  start_by = CASE WHEN NOT starting OR $6 THEN start_by END,
                  starting = FALSE

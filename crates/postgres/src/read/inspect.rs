@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::{decode_start_event, message_variant};
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
-    UNPINNED_VERSION,
+    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, StoreGauges,
+    SystemMetrics, UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use tokio_postgres::Row;
@@ -168,6 +168,34 @@ pub(crate) async fn queue_depths(store: &Store) -> Result<QueueDepths, JobError>
         worker_queue: number("activities"),
         timer_queue: 0,
     })
+}
+
+/// What the gauges of a node show. Each part reads a limited number of rows.
+pub(crate) async fn gauges(store: &Store) -> Result<StoreGauges, JobError> {
+    let sql = "SELECT (SELECT count(*) FROM (
+                 SELECT 1 FROM {schema}.executions WHERE status = 'Running' LIMIT $2) AS r
+             ) AS running,
+             (SELECT count(*) FROM (
+                 SELECT 1 FROM {schema}.orchestrator_queue WHERE parked LIMIT $2) AS p
+             ) AS parked,
+             (SELECT count(*) FROM (SELECT 1 FROM {schema}.worker_queue LIMIT $2) AS w
+             ) AS activities,
+             count(*) FILTER (WHERE NOT m.parked AND m.visible_at <= m.now) AS ready,
+             count(*) FILTER (WHERE NOT m.parked AND m.visible_at > m.now) AS delayed
+         FROM (
+             SELECT q.parked, q.visible_at, c.now
+             FROM (SELECT coalesce($1, {schema}.now_ms()) AS now) AS c,
+                 {schema}.orchestrator_queue q
+             LIMIT $2) AS m";
+    let rows = store.query(sql, &[&store.now(), &limits::GAUGE_ROWS_MAX]).await?;
+    let number = |column: &str| rows.first().map_or(0, |row| from_db(row.get(column)));
+    let mut gauges = StoreGauges::default();
+    gauges.running_instances = number("running");
+    gauges.ready_messages = number("ready");
+    gauges.delayed_messages = number("delayed");
+    gauges.parked_messages = number("parked");
+    gauges.activities = number("activities");
+    Ok(gauges)
 }
 
 /// Running instances by the version that their current execution is pinned to.

@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 11] = [
+const MIGRATIONS: [Migration; 14] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -39,6 +39,9 @@ const MIGRATIONS: [Migration; 11] = [
     migration!("0009_starts_of_instances"),
     migration!("0010_notification_channel"),
     migration!("0011_vouched_leases"),
+    migration!("0012_lanes_of_activities"),
+    migration!("0013_pins_of_ready_messages"),
+    migration!("0014_running_executions"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

@@ -1,9 +1,11 @@
 //! What the conformance suite cannot show: servers that go away, many nodes, schemas, TLS, clocks.
 
+mod backlog;
 mod bounds;
 mod clocks;
 mod command;
 mod direct;
+mod gauges;
 mod idle;
 mod in_flight;
 mod locked;

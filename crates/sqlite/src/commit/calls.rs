@@ -47,7 +47,7 @@ pub(crate) async fn append_events(
     let instance = instance.to_owned();
     let append = move |tx: &mut Tx<'_>| {
         events::append(tx, &instance, execution_id, &new_events)?;
-        orchestrator_queue::unpark(tx.conn, &instance)?;
+        orchestrator_queue::unpark(tx, &instance)?;
         tx.changes.orchestrator_queue();
         tx.changes.instance(instance.clone());
         Ok(())

@@ -9,7 +9,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::commit::turn_commit::{self, EncodedCommit};
 use crate::error::JobError;
-use crate::queues::work_lock;
+use crate::queues::{ready_messages, work_lock};
 use crate::schema::number::{from_db, to_db};
 use crate::write::writer::Tx;
 
@@ -46,10 +46,14 @@ pub(crate) fn commit_direct_turn(
         work_lock::complete(tx, token, None)?;
     }
     // Rare: the current execution is stored already, as the mark shows.
-    if turn.commit.starts_or_pins(turn.mark.execution_id) {
+    let starts_or_pins = turn.commit.starts_or_pins(turn.mark.execution_id);
+    if starts_or_pins {
         turn_commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
+    if starts_or_pins {
+        ready_messages::reroute(tx.conn, &turn.instance)?;
+    }
     turn_commit::record_change(tx, turn.instance.clone(), &turn.commit)?;
     Ok(Some(
         CommittedTurn::default().with_incarnation(Some(turn.mark.incarnation)).with_leased(leased),

@@ -15,6 +15,7 @@ use crate::commit::{events, kv_changes as kv};
 use crate::error::JobError;
 use crate::fetch::{messages, turn_lock};
 use crate::queues::orchestrator_queue::{self, NewMessage};
+use crate::queues::ready_messages;
 use crate::queues::worker_queue::{self, NewWork};
 use crate::read::inspect;
 use crate::schema::number::{from_db, to_db};
@@ -78,21 +79,22 @@ pub(crate) fn commit_turn(
     messages::delete(tx.conn, &commit.lock_token, &lock)?;
     let instance = lock.instance;
     turn_lock::remove(tx.conn, &commit.lock_token)?;
-    let incarnation = match stored_instance(tx, &instance)? {
-        Some((incarnation, execution_id)) => {
-            if commit.starts_or_pins(execution_id) {
-                create_execution(tx, &instance, commit)?;
-            }
-            Some(incarnation)
-        }
-        None => {
-            let incarnation = create_instance(tx, &instance, commit)?;
-            create_execution(tx, &instance, commit)?;
-            incarnation
-        }
+    let stored = stored_instance(tx, &instance)?;
+    let incarnation = match stored {
+        Some((incarnation, _)) => Some(incarnation),
+        None => create_instance(tx, &instance, commit)?,
     };
+    let starts_or_pins = stored.is_none_or(|(_, current)| commit.starts_or_pins(current));
+    if starts_or_pins {
+        create_execution(tx, &instance, commit)?;
+    }
     let leased = apply(tx, &instance, commit)?;
-    let more_waits = has_ready_messages(tx, &instance)?;
+    // Messages that arrived under the lease: no dispatcher could fetch them until now.
+    let next = ready_messages::list_first(tx, &instance)?;
+    if starts_or_pins && next.is_some() {
+        ready_messages::reroute(tx.conn, &instance)?;
+    }
+    let more_waits = next.is_some_and(|visible_at| visible_at <= tx.now);
     if more_waits {
         tx.changes.orchestrator_queue();
     }
@@ -162,7 +164,7 @@ pub(crate) fn apply(
 
 /// Stores the instance when a commit names it for the first time.
 fn create_instance(
-    tx: &Tx<'_>,
+    tx: &mut Tx<'_>,
     instance: &str,
     commit: &EncodedCommit,
 ) -> Result<Option<u64>, JobError> {
@@ -190,7 +192,7 @@ fn create_instance(
             metadata.parent_instance_id,
             incarnation
         ])?;
-    orchestrator_queue::unpark(tx.conn, instance)?;
+    orchestrator_queue::unpark(tx, instance)?;
     Ok(Some(from_db(incarnation)))
 }
 
@@ -282,15 +284,4 @@ fn write_pin(
             to_db(pin.patch)
         ])?;
     Ok(())
-}
-
-/// Whether messages arrived under the lease, which no dispatcher could fetch until now.
-fn has_ready_messages(tx: &Tx<'_>, instance: &str) -> Result<bool, JobError> {
-    Ok(tx
-        .conn
-        .prepare_cached(
-            "SELECT 1 FROM orchestrator_queue
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0 LIMIT 1",
-        )?
-        .exists(params![instance, tx.now])?)
 }

@@ -108,7 +108,8 @@ pub(crate) fn tag(
     // A statement of its own is cheaper than one that returns what it changed.
     tx.conn
         .prepare_cached(
-            "UPDATE orchestrator_queue SET lock_token = ?4, attempt_count = attempt_count + 1
+            "UPDATE orchestrator_queue
+             SET lock_token = ?4, attempt_count = attempt_count + 1, route = NULL
              WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0
                  AND (visible_at < ?2 OR id <= ?3)",
         )?
@@ -116,7 +117,8 @@ pub(crate) fn tag(
     if let Some(start) = part.start_id {
         tx.conn
             .prepare_cached(
-                "UPDATE orchestrator_queue SET lock_token = ?2, attempt_count = attempt_count + 1
+                "UPDATE orchestrator_queue
+                 SET lock_token = ?2, attempt_count = attempt_count + 1, route = NULL
                  WHERE id = ?1",
             )?
             .execute(params![start, token])?;
@@ -129,7 +131,7 @@ pub(crate) fn delete(conn: &Connection, token: &str, lock: &TurnLock) -> Result<
     let part = lock.part;
     conn.prepare_cached(
         "DELETE FROM orchestrator_queue
-         WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?4
+         WHERE instance_id = ?1 AND parked = 0 AND visible_at <= ?2 AND lock_token = ?4
              AND (visible_at < ?2 OR id <= ?3)",
     )?
     .execute(params![lock.instance, part.last_visible_at, part.last_id, token])?;
@@ -155,7 +157,7 @@ pub(crate) fn release(
              SET lock_token = NULL,
                  visible_at = coalesce(?5, visible_at),
                  attempt_count = max(attempt_count - ?6, 0)
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token = ?4
+             WHERE instance_id = ?1 AND parked = 0 AND visible_at <= ?2 AND lock_token = ?4
                  AND (visible_at < ?2 OR id <= ?3)",
         )?
         .execute(params![
@@ -242,7 +244,7 @@ fn untag(tx: &Tx<'_>, instance: &str) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
             "UPDATE orchestrator_queue SET lock_token = NULL
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND lock_token IS NOT NULL",
+             WHERE instance_id = ?1 AND parked = 0 AND visible_at <= ?2 AND lock_token IS NOT NULL",
         )?
         .execute(params![instance, tx.now])?;
     Ok(())

@@ -1,6 +1,7 @@
 //! Fetching turns: choosing instances, leasing them and waiting for the first.
 
 pub(crate) mod calls;
+pub(crate) mod candidates;
 pub(crate) mod messages;
 pub(crate) mod turn_lock;
 pub(crate) mod turns;

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::fetch::messages::{self, QueuePart};
+use crate::queues::ready_messages;
 use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
 
@@ -140,6 +141,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
     let lock = find(tx.conn, token)?.ok_or_else(unknown_token)?;
     messages::release(tx, token, &lock, release)?;
     remove(tx.conn, token)?;
+    ready_messages::list_first(tx, &lock.instance)?;
     tx.changes.orchestrator_queue();
     Ok(())
 }

@@ -1,26 +1,23 @@
-//! Choosing instances and leasing their turns.
+//! Leasing turns.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::StartedOrchestration;
-use duroxide_core::providers::{
-    DeferredHistory, DispatcherCapabilityFilter, FetchFilter, HistoryMark, KnownHistory, KvEntry,
-};
+use duroxide_core::providers::{DeferredHistory, FetchFilter, HistoryMark, KnownHistory, KvEntry};
 use rusqlite::{Connection, OptionalExtension};
-use semver::Version;
 use uuid::Uuid;
 
 use crate::error::JobError;
+use crate::fetch::candidates::Candidates;
 use crate::fetch::messages::{self, TurnMessages};
 use crate::fetch::turn_lock::{self, Release};
 use crate::queues::orchestrator_queue;
 use crate::read::history::{self, HistoryPart, PartSize};
 use crate::read::kv;
 use crate::schema::number::from_db;
-use crate::schema::stored_text::{stored_id, stored_integer};
 use crate::write::writer::Tx;
 use crate::{deletion_slices, limits};
 
@@ -80,18 +77,17 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
     let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
     let leased_at = Instant::now();
     let mut turns = Vec::new();
-    let mut seen = HashSet::new();
+    let mut candidates = Candidates::new(tx.conn, request.filter.replays.as_ref())?;
     let mut unfinished = true;
     let mut room = Room::default();
     for _ in 0..limits::FETCH_ROUNDS_MAX {
         let wanted = if room.is_left() { turns_max - turns.len() } else { 0 };
-        let instances =
-            if wanted == 0 { Vec::new() } else { candidates(tx, request, wanted, &mut seen)? };
-        if instances.is_empty() {
+        let found = candidates.next(tx, wanted)?;
+        if found.instances.is_empty() && !found.unfinished {
             unfinished = false;
             break;
         }
-        for instance in instances {
+        for instance in found.instances {
             if !room.is_left() {
                 break;
             }
@@ -100,7 +96,7 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
             turns.extend(turn);
         }
     }
-    let next_due = if turns.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    let next_due = if turns.is_empty() { candidates.next_due(tx)? } else { None };
     Ok(TurnBatch { turns, next_due, unfinished, leased_at })
 }
 
@@ -137,81 +133,6 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &TurnBatch) -> Result<(), JobError> {
         }
     }
     Ok(())
-}
-
-/// Instances that can be locked now: those whose lease has expired come first, then the others by
-/// time of visibility.
-fn candidates(
-    tx: &Tx<'_>,
-    request: &TurnRequest,
-    wanted: usize,
-    seen: &mut HashSet<String>,
-) -> Result<Vec<String>, JobError> {
-    let mut found = Vec::new();
-    let mut unreadable = Vec::new();
-    for sql in [EXPIRED_SQL, READY_SQL] {
-        let mut statement = tx.conn.prepare_cached(sql)?;
-        let mut rows = statement.query([tx.now])?;
-        while found.len() < wanted
-            && let Some(row) = rows.next()?
-        {
-            let Ok(instance) = row.get_ref(0)?.as_str() else {
-                unreadable.push(row.get(1)?);
-                continue;
-            };
-            if seen.contains(instance) {
-                continue;
-            }
-            seen.insert(instance.to_owned());
-            if fits(tx.conn, instance, request.filter.replays.as_ref())? {
-                found.push(instance.to_owned());
-            }
-        }
-    }
-    for message in unreadable {
-        orchestrator_queue::park_unreadable(tx, message)?;
-    }
-    Ok(found)
-}
-
-// Tagged messages are not in the index of ready ones; they are found through their lease.
-pub(crate) const EXPIRED_SQL: &str =
-    "SELECT l.instance_id, 0 FROM instance_locks l INDEXED BY idx_locks_until
-     WHERE l.locked_until <= ?1 AND EXISTS (
-         SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
-         WHERE q.instance_id = l.instance_id AND q.visible_at <= ?1 AND q.parked = 0)
-     ORDER BY l.locked_until, l.instance_id";
-
-pub(crate) const READY_SQL: &str =
-    "SELECT q.instance_id, q.id FROM orchestrator_queue q INDEXED BY idx_orch_ready
-     WHERE q.lock_token IS NULL AND q.parked = 0 AND q.visible_at <= ?1 AND NOT EXISTS (
-         SELECT 1 FROM instance_locks l
-         WHERE l.instance_id = q.instance_id AND l.locked_until > ?1)
-     ORDER BY q.visible_at, q.id";
-
-/// Whether the pin of the current execution fits. Decided before anything is locked or decoded.
-fn fits(
-    conn: &Connection,
-    instance: &str,
-    filter: Option<&DispatcherCapabilityFilter>,
-) -> Result<bool, JobError> {
-    let Some(filter) = filter else { return Ok(true) };
-    if filter.supported_duroxide_versions.is_empty() {
-        return Ok(false);
-    }
-    // A pin that is not text counts as none, so that the instance can continue.
-    let pin: Option<String> = conn
-        .prepare_cached(
-            "SELECT e.duroxide_version FROM instances i
-             JOIN executions e
-                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-             WHERE i.instance_id = ?1",
-        )?
-        .query_row([instance], |row| stored_id(row, 0))
-        .optional()?
-        .flatten();
-    // Pins are written from parsed versions, so a provider never wrote one that cannot be parsed.
-    Ok(pin.and_then(|pin| Version::parse(&pin).ok()).is_none_or(|pin| filter.is_compatible(&pin)))
 }
 
 /// Locks an instance and reads what its turn needs.
@@ -382,17 +303,3 @@ fn identity_from_message(text: &str) -> Option<Identity> {
     let started = StartedOrchestration::from_message(&message)?;
     Some(Identity::not_stored(started, INITIAL_EXECUTION_ID))
 }
-
-/// The next time at which a message becomes visible or a lease expires.
-fn next_due(conn: &Connection, now: i64) -> Result<Option<u64>, JobError> {
-    let due: Option<i64> =
-        conn.prepare_cached(NEXT_DUE_SQL)?.query_row([now], |row| stored_integer(row, 0))?;
-    Ok(due.map(from_db))
-}
-
-pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
-     SELECT min(visible_at) AS due FROM orchestrator_queue INDEXED BY idx_orch_ready
-         WHERE lock_token IS NULL AND parked = 0 AND visible_at > ?1
-     UNION ALL
-     SELECT min(locked_until) FROM instance_locks INDEXED BY idx_locks_until
-         WHERE locked_until > ?1)";

@@ -88,7 +88,7 @@ pub(crate) async fn fetch_work(
             return Ok(work);
         }
         // What cannot be decoded stays leased; others may be fetchable behind it.
-        if has_leased {
+        if has_leased || batch.unfinished {
             continue;
         }
         // A commit that leases its own activities notifies no worker: it leaves nothing to fetch.

@@ -1,11 +1,14 @@
 //! The orchestrator queue, the worker queue and what belongs to queued activities.
 
 pub(crate) mod calls;
+pub(crate) mod due_work;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
+pub(crate) mod ready_messages;
 pub(crate) mod sessions;
 pub(crate) mod start_limits;
 pub(crate) mod waiting_work;
+pub(crate) mod work_choice;
 pub(crate) mod work_lock;
 pub(crate) mod worker_queue;
 pub(crate) mod workers;

@@ -5,6 +5,7 @@ use duroxide_core::providers::kit::EncodedMessage;
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
+use crate::queues::ready_messages;
 use crate::schema::number::to_db;
 use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
@@ -56,7 +57,8 @@ impl NewMessage {
     }
 }
 
-/// Adds a message. A start makes the parked messages of its instance fetchable.
+/// Adds a message, and lists it as ready unless an earlier one of its instance is in the queue. A
+/// start makes the parked messages of its instance fetchable.
 pub(crate) fn insert(
     tx: &mut Tx<'_>,
     message: &NewMessage,
@@ -65,28 +67,37 @@ pub(crate) fn insert(
     tx.conn
         .prepare_cached(
             "INSERT INTO orchestrator_queue
-                 (instance_id, work_item, visible_at, created_at, start_rank)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
+                 (instance_id, work_item, visible_at, created_at, start_rank, route)
+             VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN EXISTS (
+                 SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
+                 WHERE q.instance_id = ?1 AND q.parked = 0 AND q.visible_at <= ?3)
+             THEN NULL ELSE coalesce((
+                 SELECT iif(typeof(duroxide_version) = 'text', duroxide_version, '')
+                 FROM executions WHERE instance_id = ?1
+                 ORDER BY execution_id DESC LIMIT 1), '') END)",
         )?
         .execute(params![message.instance, message.text, visible_at, tx.now, message.start_rank])?;
     if message.start_rank > 0 {
-        unpark(tx.conn, &message.instance)?;
+        unpark(tx, &message.instance)?;
     }
     tx.changes.orchestrator_queue();
     Ok(())
 }
 
 /// Makes the parked messages of an instance fetchable.
-pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<(), JobError> {
+pub(crate) fn unpark(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
     // A read is much cheaper than an update that changes nothing, and hardly any message is parked.
-    let has_parked = conn
+    let has_parked = tx
+        .conn
         .prepare_cached("SELECT 1 FROM orchestrator_queue WHERE instance_id = ?1 AND parked = 1")?
         .exists([instance])?;
     if has_parked {
-        conn.prepare_cached(
-            "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
-        )?
-        .execute([instance])?;
+        tx.conn
+            .prepare_cached(
+                "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
+            )?
+            .execute([instance])?;
+        ready_messages::list_first(tx, instance)?;
     }
     Ok(())
 }
@@ -99,7 +110,7 @@ pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError>
         "the instance id of a message cannot be read; parking the message"
     );
     tx.conn
-        .prepare_cached("UPDATE orchestrator_queue SET parked = 1 WHERE id = ?1")?
+        .prepare_cached("UPDATE orchestrator_queue SET parked = 1, route = NULL WHERE id = ?1")?
         .execute([message])?;
     Ok(())
 }
@@ -107,6 +118,13 @@ pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError>
 /// Drops or parks the visible messages of an instance that does not exist and is not about to
 /// start, so that the next fetch does not find them again.
 pub(crate) fn set_aside(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
+    set_visible_aside(tx, instance)?;
+    // Others that are not visible yet may have stood behind these.
+    ready_messages::list_first(tx, instance)?;
+    Ok(())
+}
+
+fn set_visible_aside(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
     if let Some(start_visible_at) = hidden_start(tx.conn, instance, tx.now)? {
         // The start was released with a delay; the messages become visible together with it.
         update_visible(tx, instance, start_visible_at, 0)?;
@@ -155,7 +173,8 @@ fn update_visible(
     Ok(tx
         .conn
         .prepare_cached(
-            "UPDATE orchestrator_queue SET parked = ?4, visible_at = ?3, lock_token = NULL
+            "UPDATE orchestrator_queue
+             SET parked = ?4, visible_at = ?3, lock_token = NULL, route = NULL
              WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
         )?
         .execute(params![instance, tx.now, visible_at, parked])?)

@@ -6,6 +6,7 @@ use duroxide_core::providers::SessionFetchConfig;
 use rusqlite::params;
 
 use crate::error::JobError;
+use crate::queues::due_work;
 use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
 
@@ -34,7 +35,7 @@ pub(crate) fn claim(
             "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at)
              VALUES (?1, ?2, ?3, ?4)
              ON CONFLICT (session_id) DO UPDATE
-             SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4",
+             SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4, expired = 0",
         )?
         .execute(params![session_id, owner.owner_id, until, tx.now])?;
     let owner_id = owner.owner_id.clone();
@@ -53,9 +54,21 @@ pub(crate) fn release(tx: &mut Tx<'_>, claim: &NewClaim) -> Result<(), JobError>
         )?
         .execute(params![claim.session_id, claim.owner_id, claim.claimed_at, tx.now])?;
     if released > 0 {
+        due_work::release_session(tx, &claim.session_id, usize::MAX)?;
         tx.changes.worker_queue();
     }
     Ok(())
+}
+
+/// Whether a worker owns a session. One that was released as expired has no owner, even if the
+/// clock is set back: nothing would release its activities again.
+pub(crate) fn is_owned(tx: &Tx<'_>, session_id: &str) -> Result<bool, JobError> {
+    Ok(tx
+        .conn
+        .prepare_cached(
+            "SELECT 1 FROM sessions WHERE session_id = ?1 AND locked_until > ?2 AND expired = 0",
+        )?
+        .exists(params![session_id, tx.now])?)
 }
 
 /// Records that a session is in use, while its lease is live.
@@ -73,7 +86,7 @@ pub(crate) fn touch(tx: &Tx<'_>, session_id: &str) -> Result<(), JobError> {
 pub(crate) fn reclaim(tx: &Tx<'_>, session_id: &str, until: i64) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
-            "UPDATE sessions SET last_activity_at = ?2,
+            "UPDATE sessions SET last_activity_at = ?2, expired = 0,
                  locked_until = CASE WHEN locked_until > ?2 THEN locked_until ELSE ?3 END
              WHERE session_id = ?1",
         )?
@@ -94,7 +107,8 @@ pub(crate) fn renew(
             .conn
             .prepare_cached(
                 "UPDATE sessions SET locked_until = ?3
-                 WHERE worker_id = ?1 AND locked_until > ?2 AND last_activity_at > ?4",
+                 WHERE worker_id = ?1 AND locked_until > ?2 AND last_activity_at > ?4
+                     AND expired = 0",
             )?
             .execute(params![
                 owner,
@@ -111,7 +125,7 @@ pub(crate) fn cleanup(tx: &mut Tx<'_>) -> Result<usize, JobError> {
     Ok(tx
         .conn
         .prepare_cached(
-            "DELETE FROM sessions WHERE locked_until <= ?1 AND NOT EXISTS (
+            "DELETE FROM sessions WHERE expired IN (0, 1) AND locked_until <= ?1 AND NOT EXISTS (
                  SELECT 1 FROM worker_queue q WHERE q.session_id = sessions.session_id)",
         )?
         .execute([tx.now])?)

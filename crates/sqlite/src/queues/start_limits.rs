@@ -36,12 +36,12 @@ pub(crate) fn fetch_overdue(
         .enumerate()
         .map(|(slot, id)| worker_queue::lease(tx, &request, slot, id))
         .collect::<Result<Vec<_>, _>>()?;
-    Ok(WorkBatch { work, next_due: None, leased_at: Instant::now() })
+    Ok(WorkBatch { work, next_due: None, unfinished: false, leased_at: Instant::now() })
 }
 
 pub(crate) const OVERDUE_SQL: &str = "SELECT id FROM worker_queue INDEXED BY idx_worker_start_by
      WHERE start_by IS NOT NULL AND starting = 0 AND start_by <= ?1
-         AND (lock_token IS NULL OR locked_until <= ?1)
+         AND (locked_until IS NULL OR locked_until <= ?1)
      ORDER BY start_by LIMIT ?2";
 
 /// When something is overdue: now, at the end of the next limit, or when the lease of an activity

@@ -37,6 +37,20 @@ pub(crate) fn tags(
     Ok(tags.into_iter().take(limit).collect())
 }
 
+/// All tags of activities that no worker has leased.
+pub(crate) fn ready_tags(conn: &Connection) -> Result<Vec<Option<String>>, JobError> {
+    let mut tags = Vec::new();
+    if conn.prepare_cached(WAITING_UNTAGGED_SQL)?.exists([])? {
+        tags.push(None);
+    }
+    let mut next = first_tag(conn)?;
+    while let Some(tag) = next {
+        next = tag_after(conn, &tag)?;
+        tags.push(Some(tag));
+    }
+    Ok(tags)
+}
+
 fn first_tag(conn: &Connection) -> Result<Option<String>, JobError> {
     Ok(conn.prepare_cached(FIRST_TAG_SQL)?.query_row([], |row| row.get(0)).optional()?.flatten())
 }
@@ -50,20 +64,20 @@ fn expired_tags(conn: &Connection, now: u64) -> Result<BTreeSet<Option<String>>,
     Ok(conn
         .prepare_cached(
             "SELECT tag FROM worker_queue INDEXED BY idx_worker_lease
-             WHERE lock_token IS NOT NULL AND locked_until <= ?1",
+             WHERE locked_until IS NOT NULL AND locked_until <= ?1",
         )?
         .query_map([to_db(now)], |row| row.get(0))?
         .collect::<Result<_, _>>()?)
 }
 
 const WAITING_UNTAGGED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_ready
-     WHERE lock_token IS NULL AND tag IS NULL LIMIT 1";
+     WHERE locked_until IS NULL AND tag IS NULL LIMIT 1";
 
 const FIRST_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_ready
-     WHERE lock_token IS NULL AND tag >= '' ORDER BY tag LIMIT 1";
+     WHERE locked_until IS NULL AND tag >= '' ORDER BY tag LIMIT 1";
 
 const NEXT_TAG_SQL: &str = "SELECT tag FROM worker_queue INDEXED BY idx_worker_ready
-     WHERE lock_token IS NULL AND tag > ?1 ORDER BY tag LIMIT 1";
+     WHERE locked_until IS NULL AND tag > ?1 ORDER BY tag LIMIT 1";
 
 /// Activities of one tag that no worker has leased, oldest first.
 pub(crate) fn work(
@@ -72,12 +86,16 @@ pub(crate) fn work(
     query: &WaitingWorkQuery,
 ) -> Result<Vec<WaitingWork>, JobError> {
     let (tag, after) = (query.tag.as_deref(), to_db(number_behind(query.after.as_ref())?));
+    let mut found: Vec<(u64, WaitingWork)> = Vec::new();
     let mut ready = conn.prepare_cached(WAITING_WORK_SQL)?;
-    let ready = ready.query_map(params![tag, after, query.limit], |row| waiting(row, tag))?;
+    for lane in LANES {
+        let given = params![tag, after, query.limit, lane];
+        let ready = ready.query_map(given, |row| waiting(row, tag))?;
+        found.extend(ready.collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
+    }
     let mut expired = conn.prepare_cached(EXPIRED_WORK_SQL)?;
     let expired = expired.query_map(params![tag, after, to_db(now)], |row| waiting(row, tag))?;
-    let found = ready.chain(expired).collect::<Result<Vec<_>, _>>()?;
-    let mut found: Vec<(u64, WaitingWork)> = found.into_iter().flatten().collect();
+    found.extend(expired.collect::<Result<Vec<_>, _>>()?.into_iter().flatten());
     found.sort_unstable_by_key(|(number, _)| *number);
     found.truncate(query.limit as usize);
     Ok(found.into_iter().map(|(_, work)| work).collect())
@@ -87,14 +105,17 @@ const WAITING_WORK_SQL: &str =
     "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
          CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
      FROM worker_queue INDEXED BY idx_worker_ready
-     WHERE lock_token IS NULL AND tag IS ?1 AND id > ?2 ORDER BY id LIMIT ?3";
+     WHERE locked_until IS NULL AND tag IS ?1 AND lane = ?4 AND id > ?2 ORDER BY id LIMIT ?3";
+
+/// The lanes of the index, which sorts by lane before age.
+const LANES: [i64; 3] = [0, 1, 2];
 
 // Neither sorted nor limited: expired leases are few.
 const EXPIRED_WORK_SQL: &str =
     "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
          CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
      FROM worker_queue INDEXED BY idx_worker_lease
-     WHERE lock_token IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
+     WHERE locked_until IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
 
 /// One row and its number in the queue; `None` if its columns are damaged.
 fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<(u64, WaitingWork)>> {

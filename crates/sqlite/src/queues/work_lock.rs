@@ -143,6 +143,8 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
             "UPDATE worker_queue
              SET lock_token = NULL, locked_until = NULL,
                  visible_at = coalesce(?3, visible_at),
+                 lane = CASE WHEN coalesce(?3, visible_at) > 0 THEN 2
+                     ELSE session_id IS NOT NULL END,
                  attempt_count = max(attempt_count - ?4, 0),
                  start_by = CASE starting WHEN 0 THEN start_by END, starting = 0
              WHERE id = ?1 AND lock_token = ?2",

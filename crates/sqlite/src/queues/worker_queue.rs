@@ -4,15 +4,16 @@ use std::time::Instant;
 
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
-    LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, WorkItem, WorkSlot,
+    LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem,
+    WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::JobError;
 use crate::fetch::turn_lock::Release;
 use crate::queues::sessions::{self, NewClaim};
-use crate::queues::work_lock;
+use crate::queues::work_choice::WorkChoice;
+use crate::queues::{due_work, work_lock};
 use crate::schema::number::{from_db, millis_to_db, to_db};
 use crate::schema::stored_text::{stored_attempts, stored_id, stored_integer, stored_text};
 use crate::write::writer::Tx;
@@ -99,11 +100,16 @@ fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobE
 
 /// Adds an activity, visible at once.
 pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
+    let lane = match &work.session_id {
+        None => LANE_ANY,
+        Some(session_id) if sessions::is_owned(tx, session_id)? => LANE_NONE,
+        Some(_) => LANE_SESSIONS,
+    };
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
-                 activity_id, session_id, tag, start_by)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                 activity_id, session_id, tag, start_by, lane)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
         )?
         .execute(params![
             work.text,
@@ -113,7 +119,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
             to_db(work.activity.activity_id),
             work.session_id,
             work.tag,
-            work.start_limit.map(|limit| tx.now.saturating_add(limit))
+            work.start_limit.map(|limit| tx.now.saturating_add(limit)),
+            lane
         ])?;
     tx.changes.worker_queue();
     if work.start_limit.is_some() {
@@ -121,6 +128,13 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
     }
     Ok(())
 }
+
+/// Any worker that serves the tag may claim the activity.
+const LANE_ANY: i64 = 0;
+/// Such a worker may claim it if it runs sessions.
+const LANE_SESSIONS: i64 = 1;
+/// Only the owner of its session may claim it, or no worker before its delay is over.
+const LANE_NONE: i64 = 2;
 
 /// Removes an activity, running or not. A worker that runs it is notified.
 pub(crate) fn cancel(
@@ -158,6 +172,8 @@ pub(crate) struct WorkBatch {
     pub(crate) work: Vec<RawWork>,
     /// When something may become fetchable although nothing changes.
     pub(crate) next_due: Option<u64>,
+    /// The job stopped before it had checked every activity.
+    pub(crate) unfinished: bool,
     /// When the leases began.
     pub(crate) leased_at: Instant,
 }
@@ -182,31 +198,26 @@ pub(crate) struct RawWork {
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
     let leased_at = Instant::now();
-    // A lease of length zero has expired when the next slot is filled.
-    let work = if request.lock_for <= 0 || has_sessions(tx.conn)? || has_expired(tx)? {
-        lease_one_by_one(tx, request)?
-    } else {
-        let ids = oldest_ready(tx, &request.tag_filter, None, request.slots.len())?;
-        let leased = ids.into_iter().enumerate().map(|(slot, id)| lease(tx, request, slot, id));
-        leased.collect::<Result<_, _>>()?
-    };
-    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
-    Ok(WorkBatch { work, next_due, leased_at })
-}
-
-/// The claim of a session decides what the next slot may lease.
-fn lease_one_by_one(tx: &Tx<'_>, request: &WorkRequest) -> Result<Vec<RawWork>, JobError> {
+    let mut due = due_work::release(tx)?;
+    let mut choice = WorkChoice::new(tx, &request.tag_filter, request.slots.len())?;
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
-        let session = wish.session.as_ref();
-        match oldest_eligible(tx, &request.tag_filter, session)? {
+        // A lease of length zero has expired when the next slot is filled.
+        if request.lock_for <= 0 && slot > 0 {
+            due = due_work::release(tx)?;
+            choice = WorkChoice::new(tx, &request.tag_filter, request.slots.len())?;
+        }
+        let chosen = if due.has_sessions { choice.take(tx, wish)? } else { choice.take_plain() };
+        match chosen {
             Some(id) => work.push(lease(tx, request, slot, id)?),
             // What one slot may not lease, another may lease only if it belongs to a session.
-            None if !has_sessions(tx.conn)? => break,
+            None if !due.has_sessions => break,
             None => {}
         }
     }
-    Ok(work)
+    let next_due = if work.is_empty() { next_due(tx.conn, tx.now)? } else { None };
+    let unfinished = due.unfinished || choice.is_unfinished();
+    Ok(WorkBatch { work, next_due, unfinished, leased_at })
 }
 
 /// Releases activities whose fetch was dropped, as if they had not been fetched.
@@ -224,128 +235,6 @@ pub(crate) fn undo(tx: &mut Tx<'_>, batch: &WorkBatch) -> Result<(), JobError> {
     }
     Ok(())
 }
-
-/// Whether any activity belongs to a session.
-fn has_sessions(conn: &Connection) -> Result<bool, JobError> {
-    Ok(conn.prepare_cached(HAS_SESSIONS_SQL)?.exists([])?)
-}
-
-pub(crate) const HAS_SESSIONS_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_session
-     WHERE session_id IS NOT NULL LIMIT 1";
-
-/// Whether the lease of any activity has expired.
-fn has_expired(tx: &Tx<'_>) -> Result<bool, JobError> {
-    Ok(tx.conn.prepare_cached(HAS_EXPIRED_SQL)?.exists([tx.now])?)
-}
-
-pub(crate) const HAS_EXPIRED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_lease
-     WHERE lock_token IS NOT NULL AND locked_until <= ?1 LIMIT 1";
-
-fn oldest_eligible(
-    tx: &Tx<'_>,
-    filter: &TagFilter,
-    session: Option<&SessionFetchConfig>,
-) -> Result<Option<i64>, JobError> {
-    let owner = session.map(|session| session.owner_id.as_str());
-    let ready = oldest_ready(tx, filter, owner, 1)?;
-    Ok(ready.into_iter().chain(oldest_expired(tx, filter, owner)?).min())
-}
-
-/// The tags that a filter names; `None` for all of them.
-fn tags_of(filter: &TagFilter) -> Option<Vec<Option<&str>>> {
-    Some(match filter {
-        TagFilter::Any => return None,
-        TagFilter::None => Vec::new(),
-        TagFilter::DefaultOnly => vec![None],
-        TagFilter::Tags(tags) => tags.iter().map(|tag| Some(tag.as_str())).collect(),
-        TagFilter::DefaultAnd(tags) => {
-            std::iter::once(None).chain(tags.iter().map(|tag| Some(tag.as_str()))).collect()
-        }
-    })
-}
-
-/// Activities without a lease, the oldest first.
-fn oldest_ready(
-    tx: &Tx<'_>,
-    filter: &TagFilter,
-    owner: Option<&str>,
-    wanted: usize,
-) -> Result<Vec<i64>, JobError> {
-    let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
-    let Some(tags) = tags_of(filter) else {
-        let mut statement = tx.conn.prepare_cached(READY_ANY_SQL)?;
-        let ids = statement.query_map(params![tx.now, owner, limit], |row| row.get(0))?;
-        return Ok(ids.collect::<Result<_, _>>()?);
-    };
-    let mut oldest = Vec::new();
-    let mut statement = tx.conn.prepare_cached(READY_SQL)?;
-    for tag in &tags {
-        let ids = statement.query_map(params![tx.now, owner, tag, limit], |row| row.get(0))?;
-        oldest.extend(ids.collect::<Result<Vec<i64>, _>>()?);
-    }
-    oldest.sort_unstable();
-    oldest.truncate(wanted);
-    Ok(oldest)
-}
-
-/// The oldest activity whose lease has expired.
-fn oldest_expired(
-    tx: &Tx<'_>,
-    filter: &TagFilter,
-    owner: Option<&str>,
-) -> Result<Option<i64>, JobError> {
-    let Some(tags) = tags_of(filter) else {
-        let mut statement = tx.conn.prepare_cached(EXPIRED_ANY_SQL)?;
-        return Ok(statement.query_row(params![tx.now, owner], |row| row.get(0))?);
-    };
-    let mut oldest = None;
-    let mut statement = tx.conn.prepare_cached(EXPIRED_SQL)?;
-    for tag in &tags {
-        let id: Option<i64> = statement.query_row(params![tx.now, owner, tag], |row| row.get(0))?;
-        oldest = oldest.into_iter().chain(id).min();
-    }
-    Ok(oldest)
-}
-
-/// Session rule: no session, or one that no other owner holds if the caller runs sessions at all.
-macro_rules! session_rule {
-    () => {
-        "(q.session_id IS NULL OR (?2 IS NOT NULL AND NOT EXISTS (
-             SELECT 1 FROM sessions s WHERE s.session_id = q.session_id
-                 AND s.locked_until > ?1 AND s.worker_id <> ?2)))"
-    };
-}
-
-// One tag at a time, so that a backlog of a tag that this worker does not serve costs nothing.
-pub(crate) const READY_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q INDEXED BY idx_worker_ready
-     WHERE q.lock_token IS NULL AND q.tag IS ?3 AND q.visible_at <= ?1 AND ",
-    session_rule!(),
-    " ORDER BY q.id LIMIT ?4"
-);
-
-// The oldest of all expired ones, not the one that expired first: a lease that was renewed does
-// not change the order of a session. Expired leases are few, so checking each is cheap.
-pub(crate) const EXPIRED_SQL: &str = concat!(
-    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND q.tag IS ?3 AND ",
-    session_rule!(),
-    " AND q.visible_at <= ?1"
-);
-
-pub(crate) const READY_ANY_SQL: &str = concat!(
-    "SELECT q.id FROM worker_queue q NOT INDEXED
-     WHERE q.id > 0 AND q.lock_token IS NULL AND q.visible_at <= ?1 AND ",
-    session_rule!(),
-    " ORDER BY q.id LIMIT ?3"
-);
-
-pub(crate) const EXPIRED_ANY_SQL: &str = concat!(
-    "SELECT min(q.id) FROM worker_queue q INDEXED BY idx_worker_lease
-     WHERE q.lock_token IS NOT NULL AND q.locked_until <= ?1 AND ",
-    session_rule!(),
-    " AND q.visible_at <= ?1"
-);
 
 /// Leases one activity. The lease counts as its start, unless its limit is over.
 pub(crate) fn lease(
@@ -423,7 +312,7 @@ pub(crate) const NEXT_DUE_SQL: &str = "SELECT min(due) FROM (
          WHERE visible_at > 0 AND visible_at > ?1
      UNION ALL
      SELECT min(locked_until) FROM worker_queue INDEXED BY idx_worker_lease
-         WHERE lock_token IS NOT NULL AND locked_until > ?1
+         WHERE locked_until IS NOT NULL AND locked_until > ?1
      UNION ALL
      SELECT min(locked_until) FROM sessions INDEXED BY idx_sessions_until
-         WHERE locked_until > ?1)";
+         WHERE expired = 0 AND locked_until > ?1)";

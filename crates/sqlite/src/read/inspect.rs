@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
-    UNPINNED_VERSION,
+    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, StoreGauges,
+    SystemMetrics, UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use rusqlite::types::ValueRef;
@@ -198,6 +198,35 @@ pub(crate) fn queue_depths(conn: &Connection) -> Result<QueueDepths, JobError> {
                 timer_queue: 0,
             })
         })?)
+}
+
+/// What the gauges of a node show. Each part reads a limited number of rows.
+pub(crate) fn gauges(conn: &Connection, now: u64) -> Result<StoreGauges, JobError> {
+    let mut gauges = StoreGauges::default();
+    conn.prepare_cached(
+        "SELECT
+             (SELECT count(*) FROM (
+                 SELECT 1 FROM executions INDEXED BY idx_executions_running
+                 WHERE status = 'Running' LIMIT ?2)),
+             (SELECT count(*) FROM (
+                 SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_parked
+                 WHERE parked = 1 LIMIT ?2)),
+             (SELECT count(*) FROM (SELECT 1 FROM worker_queue LIMIT ?2)),
+             coalesce(sum(parked = 0 AND visible_at <= ?1), 0),
+             coalesce(sum(parked = 0 AND visible_at > ?1), 0)
+         FROM (
+             SELECT parked, visible_at FROM orchestrator_queue INDEXED BY idx_orch_instance
+             LIMIT ?2)",
+    )?
+    .query_row(params![to_db(now), limits::GAUGE_ROWS_MAX], |row| {
+        gauges.running_instances = from_db(row.get(0)?);
+        gauges.parked_messages = from_db(row.get(1)?);
+        gauges.activities = from_db(row.get(2)?);
+        gauges.ready_messages = from_db(row.get(3)?);
+        gauges.delayed_messages = from_db(row.get(4)?);
+        Ok(())
+    })?;
+    Ok(gauges)
 }
 
 /// Running instances by the version that their current execution is pinned to.

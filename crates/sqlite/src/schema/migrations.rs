@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 22] = [
+const MIGRATIONS: [Migration; 25] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -41,6 +41,9 @@ const MIGRATIONS: [Migration; 22] = [
     migration!("0020_bounded_turns"),
     migration!("0021_vouched_leases"),
     migration!("0022_deletions_in_slices"),
+    migration!("0023_routes_of_ready_messages"),
+    migration!("0024_lanes_of_activities"),
+    migration!("0025_running_executions"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

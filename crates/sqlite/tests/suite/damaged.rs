@@ -78,9 +78,11 @@ async fn a_damaged_time_does_not_break_the_wait_of_a_fetch() {
     let provider = &*store.provider;
     provider.enqueue_for_orchestrator(start("a"), None).await.unwrap();
     provider.enqueue_for_worker(activity("a", 1)).await.unwrap();
-    for queue in ["orchestrator_queue", "worker_queue"] {
-        let sql = format!("UPDATE {queue} SET visible_at = x'ff00'");
-        assert_eq!(store.sql().execute(&sql, []).unwrap(), 1);
+    for damage in [
+        "UPDATE orchestrator_queue SET visible_at = x'ff00'",
+        "UPDATE worker_queue SET visible_at = x'ff00', lane = 2",
+    ] {
+        assert_eq!(store.sql().execute(damage, []).unwrap(), 1);
     }
     assert!(try_turn(provider).await.is_none());
     let work = provider.fetch_work_item(LEASE, NOW, None, &TagFilter::Any).await.unwrap();

@@ -1,11 +1,13 @@
 //! Behaviour of the SQLite provider, one module per subject.
 
+mod backlog;
 mod bounds;
 mod busy;
 mod capability;
 mod damaged;
 mod deletion;
 mod files;
+mod gauges;
 mod group_commit;
 mod kv;
 mod leases;

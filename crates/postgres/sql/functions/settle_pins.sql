@@ -1,0 +1,22 @@
+-- Corrects messages that were enqueued while the pin of their instance changed, once every
+-- transaction of that time has ended: then all of them are visible. A fetch finds out their pin.
+CREATE OR REPLACE FUNCTION {schema}.settle_pins{v}() RETURNS VOID
+LANGUAGE plpgsql AS $body$
+DECLARE
+    v_instance TEXT;
+BEGIN
+    FOR v_instance IN
+        DELETE FROM {schema}.repinned r
+        WHERE r.seen <= pg_snapshot_xmin(pg_current_snapshot()) AND r.ctid IN (
+            SELECT f.ctid FROM {schema}.repinned f LIMIT 64 FOR UPDATE SKIP LOCKED)
+        RETURNING r.instance_id
+    LOOP
+        UPDATE {schema}.orchestrator_queue q SET pin = '\x'
+        WHERE q.instance_id = v_instance AND q.pin <> '\x';
+    END LOOP;
+    UPDATE {schema}.repinned r SET seen = pg_snapshot_xmax(pg_current_snapshot())
+    WHERE r.ctid IN (
+        SELECT f.ctid FROM {schema}.repinned f WHERE f.seen IS NULL LIMIT 64
+        FOR UPDATE SKIP LOCKED);
+END
+$body$;

@@ -1,0 +1,26 @@
+//! What the gauges of a node show of the store.
+
+use std::time::Duration;
+
+use duroxide_core::providers::{Provider, ProviderAdmin};
+
+use crate::support::*;
+
+#[tokio::test]
+async fn ready_delayed_and_parked_messages_are_counted_apart() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    node.enqueue_for_orchestrator(signal("unknown", "x"), None).await.unwrap();
+    assert!(try_turn(&*node).await.is_none());
+    let later = Some(Duration::from_secs(60));
+    node.enqueue_for_orchestrator(signal("a", "x"), later).await.unwrap();
+    for data in ["y", "z"] {
+        node.enqueue_for_orchestrator(signal("a", data), None).await.unwrap();
+    }
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let gauges = node.read_gauges().await.unwrap();
+    assert_eq!((gauges.running_instances, gauges.activities), (1, 1));
+    let messages = (gauges.ready_messages, gauges.delayed_messages, gauges.parked_messages);
+    assert_eq!(messages, (2, 1, 1));
+}

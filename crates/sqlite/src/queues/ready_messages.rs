@@ -1,0 +1,73 @@
+//! Which messages the index of ready messages lists.
+//!
+//! The index lists a message by setting its route. It lists one for each instance without a lease:
+//! the first that becomes visible. The others stand behind it, so that a fetch reads one row for
+//! each instance, however many messages wait. Rules:
+//!
+//! 1. A message is listed when it arrives, unless an earlier one of its instance is in the queue.
+//! 2. A lease takes the messages of its turn off the list; its end lists the first of the rest.
+//! 3. A listed message of a leased instance does no harm: the next fetch takes it off the list.
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::JobError;
+use crate::schema::stored_text::stored_integer;
+use crate::write::writer::Tx;
+
+/// The route of an instance that is not pinned, or whose pin cannot be read.
+pub(crate) const UNPINNED: &str = "";
+
+/// Lists the first message of an instance without a lease; returns when it becomes visible.
+pub(crate) fn list_first(tx: &mut Tx<'_>, instance: &str) -> Result<Option<i64>, JobError> {
+    let first = tx
+        .conn
+        .prepare_cached(FIRST_SQL)?
+        .query_row([instance], |row| Ok((row.get(0)?, stored_integer(row, 1)?, row.get(2)?)))
+        .optional()?;
+    let Some((id, visible_at, is_listed)): Option<(i64, Option<i64>, bool)> = first else {
+        return Ok(None);
+    };
+    if !is_listed {
+        let route = route_of(tx.conn, instance)?;
+        tx.conn
+            .prepare_cached("UPDATE orchestrator_queue SET route = ?2 WHERE id = ?1")?
+            .execute(params![id, route])?;
+        // A fetch that waits does not know when it becomes visible.
+        tx.changes.orchestrator_queue();
+    }
+    Ok(visible_at)
+}
+
+pub(crate) const FIRST_SQL: &str = "SELECT id, visible_at, route IS NOT NULL
+     FROM orchestrator_queue INDEXED BY idx_orch_instance
+     WHERE instance_id = ?1 AND parked = 0 ORDER BY visible_at LIMIT 1";
+
+/// Moves what is listed of an instance to its current route, after its pin may have changed.
+pub(crate) fn reroute(conn: &Connection, instance: &str) -> Result<(), JobError> {
+    let route = route_of(conn, instance)?;
+    conn.prepare_cached(
+        "UPDATE orchestrator_queue SET route = ?2
+         WHERE instance_id = ?1 AND parked = 0 AND route IS NOT NULL AND route <> ?2",
+    )?
+    .execute(params![instance, route])?;
+    Ok(())
+}
+
+/// Takes a message off the list.
+pub(crate) fn unlist(conn: &Connection, message: i64) -> Result<(), JobError> {
+    conn.prepare_cached("UPDATE orchestrator_queue SET route = NULL WHERE id = ?1")?
+        .execute([message])?;
+    Ok(())
+}
+
+/// The route of an instance: the pin of its current execution, which is the last.
+pub(crate) fn route_of(conn: &Connection, instance: &str) -> Result<String, JobError> {
+    let route = conn
+        .prepare_cached(
+            "SELECT iif(typeof(duroxide_version) = 'text', duroxide_version, '')
+             FROM executions WHERE instance_id = ?1 ORDER BY execution_id DESC LIMIT 1",
+        )?
+        .query_row([instance], |row| row.get(0))
+        .optional()?;
+    Ok(route.unwrap_or_else(|| UNPINNED.to_owned()))
+}
