@@ -1,5 +1,6 @@
 //! Measures this project and runs the measurements of its peers.
 
+mod backlog;
 mod driver;
 #[path = "../../shared/duroxide_engine.rs"]
 mod duroxide_engine;

@@ -1,4 +1,4 @@
-//! Creates a store with many instances: `seed --kind finished --count N --folder F`.
+//! Creates a store with many instances or a backlog: `seed --kind finished --count N --folder F`.
 //!
 //! The engine runs one instance; SQL copies its rows under other ids.
 
@@ -9,6 +9,7 @@ use bench_harness::Job;
 use bench_harness::options::Options;
 use rusqlite::Connection;
 
+use crate::backlog::Backlog;
 use crate::template;
 
 /// Tables with the rows of a completed or waiting instance.
@@ -26,13 +27,20 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
     let count = i64::try_from(count).map_err(|error| error.to_string())?;
     let folder = options.required("--folder")?;
     options.done()?;
+    let backlog = Backlog::named(&kind);
     let job = match kind.as_str() {
         "finished" => Job::Chain { steps: 1 },
         "waiting" => Job::ChainThenWait { steps: 0 },
+        _ if backlog.is_some() => Job::ChainThenWait { steps: 0 },
         unknown => return Err(format!("unknown kind {unknown}")),
     };
     let path = template::run(Path::new(&folder), job)?;
-    let rows = copy(&path, count).map_err(|error| error.to_string())?;
+    let copies = backlog.map_or(count, |backlog| backlog.copies(count));
+    let mut rows = copy(&path, copies).map_err(|error| error.to_string())?;
+    if let Some(backlog) = backlog {
+        let conn = Connection::open(&path).map_err(|error| error.to_string())?;
+        rows += backlog.add(&conn, count).map_err(|error| error.to_string())?;
+    }
     Ok(format!("{rows} rows"))
 }
 
@@ -105,5 +113,21 @@ mod tests {
             )
             .unwrap();
         assert!(text.contains("seeded-00000002") && !text.contains(template::ID), "{text}");
+    }
+
+    #[test]
+    fn a_backlog_is_stored() {
+        for kind in ["foreign-pins", "leased-instance", "foreign-session", "parked"] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().to_str().unwrap();
+            let arguments = ["--kind", kind, "--count", "3", "--folder", path];
+            main(arguments.map(str::to_owned).to_vec()).unwrap();
+            let conn = Connection::open(folder.path().join("bench.db")).unwrap();
+            let count = |table: &str| -> i64 {
+                let sql = format!("SELECT count(*) FROM {table}");
+                conn.query_row(&sql, [], |row| row.get(0)).unwrap()
+            };
+            assert_eq!(count("orchestrator_queue") + count("worker_queue"), 3, "{kind}");
+        }
     }
 }

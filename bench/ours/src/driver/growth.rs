@@ -15,6 +15,13 @@ const HISTORY: &str = "history length";
 const WAITING: &str = "waiting instances";
 pub(crate) const FINISHED: &str = "finished instances";
 const NODES: &str = "nodes on one store";
+/// Backlogs that the node may not claim: the kind of the store, what grows, and how far.
+pub(crate) const BACKLOGS: [(&str, &str, &[u64]); 4] = [
+    ("foreign-pins", "instances pinned to another version", &[10, 1_000, 100_000]),
+    ("leased-instance", "messages of an instance leased elsewhere", &[10, 1_000, 100_000]),
+    ("foreign-session", "activities of a session owned elsewhere", &[10, 400, 4_000]),
+    ("parked", "parked messages", &[10, 1_000, 10_000]),
+];
 
 /// Workflows of five steps in one measurement, and measurements of each point.
 const WORKFLOWS: u64 = 500;
@@ -56,11 +63,15 @@ fn from_rows(
 
 fn measure(programs: &Programs, figures: &mut Figures) {
     let until = Instant::now() + TIME;
-    let parts = [
+    let mut parts = vec![
         seeded(programs, "finished", FINISHED, &[10, 10_000, 1_000_000], until),
         seeded(programs, "waiting", WAITING, &[10, 1_000, 100_000], until),
         nodes(programs, until),
     ];
+    let backlogs = BACKLOGS.iter();
+    parts.extend(
+        backlogs.map(|(kind, against, counts)| seeded(programs, kind, against, counts, until)),
+    );
     for part in parts {
         match part {
             Ok(growth) => figures.growth.push(growth),

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::figures::{Cell, Figures, Growth};
-use super::growth::FINISHED;
+use super::growth::{BACKLOGS, FINISHED};
 use super::plan::FLOOR_ROWS;
 use super::rounds::COUNTING;
 use super::stores::Store;
@@ -106,6 +106,10 @@ fn on_sqlite(figures: &Figures) -> Vec<Found> {
     let mut all = against_peers(figures, Store::Sqlite, SQLITE_PEERS);
     let name = "5-step with 1,000,000 finished / with ten".to_owned();
     all.push((name, Bound::AtMost(1.3), figures.growth(FINISHED).and_then(Growth::factor)));
+    for (_, against, counts) in BACKLOGS {
+        let name = format!("5-step behind {} {against} / behind ten", counts[counts.len() - 1]);
+        all.push((name, Bound::AtMost(2.0), figures.growth(against).and_then(Growth::factor)));
+    }
     for row in ["idle-0", "idle-100000"] {
         all.extend(idle(figures, row));
     }

@@ -46,8 +46,8 @@ impl Rows {
     /// Enqueues the start.
     pub(super) fn start(&self, conn: &Connection, id: &str) -> rusqlite::Result<()> {
         conn.prepare_cached(
-            "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at)
-             VALUES (?1, ?2, ?3, ?3)",
+            "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at, route)
+             VALUES (?1, ?2, ?3, ?3, '')",
         )?
         .execute(params![id, MESSAGE, NOW_MS])?;
         Ok(())
