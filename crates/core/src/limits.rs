@@ -15,6 +15,13 @@ pub const MAX_WORKER_TAGS: usize = 5;
 /// Length of a routing tag.
 pub const MAX_TAG_NAME_BYTES: usize = 256;
 
+/// Length of an instance id or a session id: stores find rows by them, and an index of PostgreSQL
+/// holds at most 2,704 bytes.
+pub const MAX_ID_BYTES: usize = 2048;
+
+/// Length of a key: stores find its value by the instance id and the key together.
+pub const MAX_KV_KEY_BYTES: usize = 512;
+
 /// Live keys of one instance: all of them are loaded with every cold turn.
 pub const MAX_KV_KEYS: usize = 150;
 
@@ -29,6 +36,9 @@ pub(crate) const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30
 
 /// An announcement is valid for this long. Two in a row may fail.
 pub(crate) const WORKER_ANNOUNCEMENT_LIFETIME: Duration = Duration::from_secs(90);
+
+/// Instances for which a bulk operation may fail in a row: then the store is in trouble.
+pub(crate) const BULK_ERRORS_MAX: usize = 3;
 
 /// Waiting activities read at once in the search for those that no node serves.
 pub(crate) const UNSERVED_SCAN_PAGE: u32 = 500;

@@ -160,9 +160,6 @@ pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 /// Instances that one bulk operation processes unless the caller sets a limit.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 
-/// Bulk operations that fail in a row: then the store is in trouble, and not an instance.
-pub(crate) const BULK_ERRORS_MAX: usize = 3;
-
 /// Instances that one transaction deletes: it holds a lock of each.
 pub(crate) const INSTANCES_PER_DELETION: usize = 256;
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
 };
@@ -153,13 +154,13 @@ pub(crate) async fn delete_bulk(
             match delete_if_finished(store, &root).await {
                 Ok(deleted) if deleted.instances_deleted > 0 => {
                     total += deleted;
-                    errors.in_a_row = 0;
+                    errors.succeeded();
                     page.limit -= 1;
                 }
                 Ok(_) => page.offset += 1,
                 Err(error) => {
                     page.offset += 1;
-                    errors.add(&root, error)?;
+                    errors.failed(&root, error)?;
                 }
             }
         }
@@ -180,9 +181,9 @@ pub(crate) async fn prune_bulk(
         match prune(store, &instance, options).await {
             Ok(pruned) => {
                 total += pruned;
-                errors.in_a_row = 0;
+                errors.succeeded();
             }
-            Err(error) => errors.add(&instance, error)?,
+            Err(error) => errors.failed(&instance, error)?,
         }
     }
     errors.unless(total.instances_processed > 0)?;
@@ -199,36 +200,6 @@ struct Page {
 impl Page {
     fn of(filter: &InstanceFilter) -> Self {
         Self { limit: i64::from(filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT)), offset: 0 }
-    }
-}
-
-/// What failed in a bulk operation, which goes on past single instances.
-#[derive(Debug, Default)]
-struct BulkErrors {
-    first: Option<JobError>,
-    in_a_row: usize,
-}
-
-impl BulkErrors {
-    /// Fails if so many failed in a row that the store itself is in trouble.
-    fn add(&mut self, instance_id: &str, error: JobError) -> Result<(), JobError> {
-        tracing::warn!(
-            target: "duroxide::providers::postgres",
-            instance_id,
-            %error,
-            "a bulk operation failed for an instance; passing over it"
-        );
-        self.in_a_row += 1;
-        if self.in_a_row >= limits::BULK_ERRORS_MAX {
-            return Err(error);
-        }
-        self.first.get_or_insert(error);
-        Ok(())
-    }
-
-    /// Fails if something failed, unless anything was done.
-    fn unless(self, is_done: bool) -> Result<(), JobError> {
-        self.first.filter(|_| !is_done).map_or(Ok(()), Err)
     }
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
+use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
@@ -14,7 +15,7 @@ use crate::queues::waiting_work;
 use crate::queues::workers;
 use crate::read::history;
 use crate::read::inspect;
-use crate::{SqliteProvider, retention};
+use crate::{SqliteProvider, limits, retention};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -123,16 +124,44 @@ impl ProviderAdmin for SqliteProvider {
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
         const OPERATION: &str = "delete_instance_bulk";
-        let roots = self
-            .read_with(OPERATION, move |conn| retention::deletable_roots(conn, &filter))
-            .await?;
+        let mut filter = filter;
+        let mut left = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
+        let (mut errors, mut passed_over) = (BulkErrors::default(), 0);
         let mut total = DeleteInstanceResult::default();
-        // One job for each root, so that turns can commit in between.
-        for root in roots {
-            total += self
-                .delete_in_slices(OPERATION, move |tx| retention::delete_if_finished(tx, &root))
+        while left > 0 {
+            filter.limit = Some(left);
+            let page = filter.clone();
+            let roots = self
+                .read_with(OPERATION, move |conn| {
+                    retention::deletable_roots(conn, &page, passed_over)
+                })
                 .await?;
+            if roots.is_empty() {
+                break;
+            }
+            // One job for each root, so that turns can commit in between.
+            for root in roots {
+                let doomed = root.clone();
+                let deleted = self
+                    .delete_in_slices(OPERATION, move |tx| {
+                        retention::delete_if_finished(tx, &doomed)
+                    })
+                    .await;
+                match deleted {
+                    Ok(deleted) if deleted.instances_deleted > 0 => {
+                        total += deleted;
+                        errors.succeeded();
+                        left -= 1;
+                    }
+                    Ok(_) => passed_over += 1,
+                    Err(error) => {
+                        passed_over += 1;
+                        errors.failed(&root, error)?;
+                    }
+                }
+            }
         }
+        errors.unless(total.instances_deleted > 0)?;
         Ok(total)
     }
 
@@ -153,10 +182,19 @@ impl ProviderAdmin for SqliteProvider {
         let instances = self
             .read_with(OPERATION, move |conn| retention::prunable_instances(conn, &filter))
             .await?;
+        let mut errors = BulkErrors::default();
         let mut total = PruneResult::default();
         for instance in instances {
-            total += self.prune_in_slices(OPERATION, instance, options.clone()).await?;
+            let pruned = self.prune_in_slices(OPERATION, instance.clone(), options.clone()).await;
+            match pruned {
+                Ok(pruned) => {
+                    total += pruned;
+                    errors.succeeded();
+                }
+                Err(error) => errors.failed(&instance, error)?,
+            }
         }
+        errors.unless(total.instances_processed > 0)?;
         Ok(total)
     }
 

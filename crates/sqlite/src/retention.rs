@@ -144,10 +144,12 @@ fn as_count(rows: usize) -> u64 {
 pub(crate) fn deletable_roots(
     conn: &Connection,
     filter: &InstanceFilter,
+    passed_over: u32,
 ) -> Result<Vec<String>, JobError> {
     select(
         conn,
         filter,
+        passed_over,
         concat!(
             "i.parent_instance_id IS NULL AND ",
             instance_status!(),
@@ -161,12 +163,13 @@ pub(crate) fn prunable_instances(
     conn: &Connection,
     filter: &InstanceFilter,
 ) -> Result<Vec<String>, JobError> {
-    select(conn, filter, "TRUE")
+    select(conn, filter, 0, "TRUE")
 }
 
 fn select(
     conn: &Connection,
     filter: &InstanceFilter,
+    passed_over: u32,
     condition: &str,
 ) -> Result<Vec<String>, JobError> {
     let limit = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
@@ -180,25 +183,27 @@ fn select(
         instance_status!()
     );
     let Some(ids) = &filter.instance_ids else {
-        let sql = format!("{from} ORDER BY i.created_at, i.rowid LIMIT ?2");
+        let sql = format!("{from} ORDER BY i.created_at, i.rowid LIMIT ?2 OFFSET ?3");
         return Ok(conn
             .prepare_cached(&sql)?
-            .query_map(params![before, limit], |row| row.get(0))?
+            .query_map(params![before, limit, passed_over], |row| row.get(0))?
             .collect::<Result<_, _>>()?);
     };
     let sql = format!("{from} AND i.instance_id = ?2");
     let mut statement = conn.prepare_cached(&sql)?;
     let mut selected = Vec::new();
     let mut seen = HashSet::new();
+    let rows = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
+    let last = rows(limit).saturating_add(rows(passed_over));
     for id in ids.iter().filter(|id| seen.insert(id.as_str())) {
-        if selected.len() >= usize::try_from(limit).unwrap_or(usize::MAX) {
+        if selected.len() >= last {
             break;
         }
         selected.extend(
             statement.query_row(params![before, id], |row| row.get::<_, String>(0)).optional()?,
         );
     }
-    Ok(selected)
+    Ok(selected.split_off(rows(passed_over).min(selected.len())))
 }
 
 /// Deletes a selected root with its tree, unless it was deleted since or one of its tree runs.

@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use duroxide_core::EventKind;
+use duroxide_core::limits::{MAX_ID_BYTES, MAX_KV_KEY_BYTES};
 use duroxide_core::providers::{ProviderError, ProviderErrorKind, TurnCommit};
 
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, activity, commit, completed, heard, signal, start_item, started,
+    End, Must, Store, activity, commit, completed, heard, signal, start_item, started,
 };
 
 const UNKNOWN_TOKEN: &str = "no-such-token";
@@ -161,4 +163,38 @@ pub async fn a_duplicate_event_is_a_conflict<F: ProviderFactory + ?Sized>(factor
         let refused = store.provider.append_with_execution("a", 1, events).await;
         must_be(ProviderErrorKind::Conflict, refused, "appending a duplicate event");
     }
+}
+
+/// The start of an instance whose id is too long to index fails as `TooLarge` and stores nothing.
+/// An id and a key of exactly the limits work, although they cannot be compressed.
+pub async fn an_id_that_is_too_long_is_too_large<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for bytes in [MAX_ID_BYTES + 1, 2800, 100_000] {
+        let start = start_item(&incompressible(bytes));
+        let refused = store.provider.enqueue_for_orchestrator(start, None).await;
+        must_be(ProviderErrorKind::TooLarge, refused, "starting an instance with a long id");
+    }
+    store.no_turn("a refused start stores nothing").await;
+    let (id, key) = (incompressible(MAX_ID_BYTES), incompressible(MAX_KV_KEY_BYTES));
+    store.create(&id).await;
+    let set = EventKind::KeyValueSet {
+        key: key.clone(),
+        value: "v".to_owned(),
+        last_updated_at_ms: store.now_ms(),
+    };
+    store.end_with(&id, End::Completed("done"), vec![set]).await;
+    let value = store.provider.get_kv_value(&id, &key).await;
+    assert_eq!(value.must("reading a value with a long key"), Some("v".to_owned()));
+}
+
+/// A text that no compression makes shorter.
+fn incompressible(bytes: usize) -> String {
+    let mut state: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mut next = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'0' + u8::try_from(state % 75).unwrap_or_default())
+    };
+    (0..bytes).map(|_| next()).collect()
 }

@@ -33,6 +33,7 @@ macro_rules! __extensions {
             a_completion_without_its_lease_is_a_lost_lease;
             a_renewal_of_lost_work_is_a_lost_lease;
             a_duplicate_event_is_a_conflict;
+            an_id_that_is_too_long_is_too_large;
             an_event_without_a_position_is_refused;
             history_is_ordered_by_position;
             a_renewed_turn_lease_counts_from_now;

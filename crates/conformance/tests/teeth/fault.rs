@@ -110,6 +110,7 @@ faults! {
     UnknownWithoutKind: "deleting an unknown instance fails without its kind",
     RunningWithoutKind: "deleting a running instance fails without its kind",
     ChildWithoutKind: "deleting a child fails without its kind",
+    TooLargeWithoutKind: "the start of an instance with a long id fails without its kind",
     LostCommitWithoutKind: "a commit without a live lease fails without its kind",
     LostTurnRenewalWithoutKind: "renewing a lost turn fails without its kind",
     LostWorkAckWithoutKind: "completing a lost activity fails without its kind",

@@ -25,6 +25,14 @@ impl FaultyProvider {
         self.without_kind(Fault::ChildWithoutKind, Kind::NotRoot, result)
     }
 
+    /// The result of adding a message with the fault applied.
+    pub(crate) fn faulty_enqueue_kind<T>(
+        &self,
+        result: Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        self.without_kind(Fault::TooLargeWithoutKind, Kind::TooLarge, result)
+    }
+
     /// The result of a call under a lease; the fault strips the kind of a lost lease.
     pub(crate) fn faulty_lease_kind<T>(
         &self,

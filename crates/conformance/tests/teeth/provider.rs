@@ -199,7 +199,7 @@ impl Provider for FaultyProvider {
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
         let delay = delay.filter(|_| !self.has(Fault::EnqueueDelayIgnored));
-        self.inner.enqueue_for_orchestrator(item, delay).await
+        self.faulty_enqueue_kind(self.inner.enqueue_for_orchestrator(item, delay).await)
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {

@@ -1,7 +1,10 @@
 //! Limits that a turn must keep.
 
 use super::execution::Execution;
-use crate::limits::{MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES, MAX_TAG_NAME_BYTES};
+use crate::limits::{
+    MAX_CUSTOM_STATUS_BYTES, MAX_ID_BYTES, MAX_KV_KEY_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES,
+    MAX_TAG_NAME_BYTES,
+};
 use crate::model::EventKind;
 
 impl Execution {
@@ -9,6 +12,7 @@ impl Execution {
     pub(super) fn broken_limit(&self) -> Option<String> {
         self.status_too_large()
             .or_else(|| self.tag_too_large())
+            .or_else(|| self.name_too_long())
             .or_else(|| self.value_too_large())
             .or_else(|| self.too_many_keys())
     }
@@ -37,6 +41,28 @@ impl Execution {
                      ({MAX_TAG_NAME_BYTES} bytes)",
                     tag.len()
                 )
+            })
+        })
+    }
+
+    /// A store could not index a longer name.
+    fn name_too_long(&self) -> Option<String> {
+        self.fresh.iter().find_map(|event| {
+            let kind = &event.kind;
+            let (what, name, limit) =
+                if let EventKind::ActivityScheduled { session_id: Some(session), .. } = kind {
+                    ("Session id", session, MAX_ID_BYTES)
+                } else if let EventKind::SubOrchestrationScheduled { instance, .. }
+                | EventKind::OrchestrationChained { instance, .. } = kind
+                {
+                    ("Instance id", instance, MAX_ID_BYTES)
+                } else if let EventKind::KeyValueSet { key, .. } = kind {
+                    ("KV key", key, MAX_KV_KEY_BYTES)
+                } else {
+                    return None;
+                };
+            (name.len() > limit).then(|| {
+                format!("{what} size ({} bytes) exceeds limit ({limit} bytes)", name.len())
             })
         })
     }

@@ -116,3 +116,22 @@ async fn pruning_never_deletes_the_current_execution() {
     assert_eq!(provider.list_executions("a").await.unwrap(), [5]);
     assert!(provider.prune_executions("unknown", PruneOptions::default()).await.is_err());
 }
+
+/// Roots that cannot be deleted once used up the limit of every call.
+#[tokio::test]
+async fn bulk_deletion_goes_on_past_a_root_that_cannot_be_deleted() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    for root in ["busy-1", "busy-2"] {
+        create_with(provider, root, ended("Completed")).await;
+        create_child(provider, &format!("{root}-child"), root, "Running").await;
+    }
+    for root in ["good-1", "good-2", "good-3"] {
+        create_with(provider, root, ended("Completed")).await;
+    }
+    let filter = InstanceFilter { limit: Some(2), ..InstanceFilter::default() };
+    for deleted in [2, 1, 0] {
+        let result = provider.delete_instance_bulk(filter.clone()).await.unwrap();
+        assert_eq!(result.instances_deleted, deleted);
+    }
+}

@@ -258,3 +258,18 @@ async fn queue_depths_count_every_waiting_row() {
     let depths = provider.get_queue_depths().await.unwrap();
     assert_eq!((depths.orchestrator_queue, depths.worker_queue, depths.timer_queue), (1, 1, 0));
 }
+
+#[tokio::test]
+async fn a_turn_starts_any_number_of_children() {
+    const CHILDREN: usize = 20_000;
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "parent").await;
+    provider.enqueue_for_orchestrator(signal("parent", "go"), None).await.unwrap();
+    let held = turn(provider).await;
+    let children = (0..CHILDREN).map(|number| start(&format!("child-{number}"))).collect();
+    let next = commit(&held.lock_token, vec![heard("parent", 2)]).with_outgoing_messages(children);
+    provider.store_turn(next).await.unwrap();
+    let queued = usize::try_from(store.count("SELECT count(*) FROM orchestrator_queue")).unwrap();
+    assert_eq!(queued, CHILDREN);
+}

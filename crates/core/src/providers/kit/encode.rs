@@ -1,6 +1,7 @@
 //! Values as the columns of a row.
 
 use super::RowError;
+use crate::limits::MAX_ID_BYTES;
 use crate::model::{Event, WorkItem};
 use crate::providers::WorkerAnnouncement;
 
@@ -72,7 +73,7 @@ impl<'a> EncodedMessage<'a> {
     /// Encodes a message; `None` for an activity, which belongs into the worker queue.
     ///
     /// # Errors
-    /// When the message has no stored form.
+    /// When the message has no stored form, or starts an instance whose id is too long.
     pub fn encode(item: &'a WorkItem) -> Result<Option<Self>, RowError> {
         let (due_ms, kind) = match item {
             WorkItem::ActivityExecute { .. } => return Ok(None),
@@ -89,6 +90,12 @@ impl<'a> EncodedMessage<'a> {
             | WorkItem::CancelInstance { .. } => (None, MessageKind::Other),
         };
         debug_assert_eq!(kind == MessageKind::Start, item.is_start());
+        // Only a new instance: those that an older version started continue.
+        if let WorkItem::StartOrchestration { instance, .. } = item
+            && instance.len() > MAX_ID_BYTES
+        {
+            return Err(RowError::IdTooLong(instance.len()));
+        }
         let text = serde_json::to_string(item).map_err(RowError::malformed)?;
         Ok(Some(Self { instance: item.target_instance(), text, due_ms, kind }))
     }

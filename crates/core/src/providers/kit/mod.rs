@@ -16,6 +16,7 @@
 //! - [`to_db`], [`from_db`], [`count_from_db`]: unsigned numbers in signed columns.
 //! - [`read_status_in_two_calls`]: a status whose parts are read separately.
 //! - [`cursor_at`], [`number_behind`]: cursors of a list that is ordered by one number.
+//! - [`BulkErrors`]: an operation on many instances that goes on past one that fails.
 //! - `+=` on [`DeleteInstanceResult`](super::DeleteInstanceResult) and
 //!   [`PruneResult`](super::PruneResult): totals of operations on many instances.
 //!
@@ -46,6 +47,7 @@
 //! }
 //! ```
 
+mod bulk;
 mod changes;
 mod cursor;
 mod decode;
@@ -58,6 +60,7 @@ mod started;
 mod status;
 mod totals;
 
+pub use bulk::BulkErrors;
 pub use changes::Changes;
 pub use cursor::{cursor_at, number_behind};
 pub use decode::{

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::limits::MAX_ID_BYTES;
 use crate::providers::{ListCursor, ProviderError, ProviderErrorKind};
 
 /// A value that cannot become a row, or a row that cannot become a value.
@@ -20,6 +21,9 @@ pub enum RowError {
     /// An activity completes with something else than a result or a failure.
     #[error("Invalid work item type: an activity ends in ActivityCompleted or ActivityFailed")]
     NotACompletion,
+    /// An instance is started under an id that stores could not index.
+    #[error("Instance id size ({0} bytes) exceeds limit ({MAX_ID_BYTES} bytes)")]
+    IdTooLong(usize),
     /// A value has no stored form, or a stored text is not the value that its column holds.
     #[error("Serialization error: {0}")]
     Malformed(#[source] Arc<serde_json::Error>),
@@ -44,6 +48,7 @@ impl RowError {
             | Self::NotAMessage
             | Self::NotAnActivity
             | Self::NotACompletion
+            | Self::IdTooLong(_)
             | Self::UnknownCursor(_) => error,
         }
     }
@@ -52,6 +57,7 @@ impl RowError {
     pub fn kind(&self) -> ProviderErrorKind {
         match self {
             Self::Malformed(_) | Self::UndecodableEvent(_) => ProviderErrorKind::Undecodable,
+            Self::IdTooLong(_) => ProviderErrorKind::TooLarge,
             Self::UnnumberedEvent
             | Self::NotAMessage
             | Self::NotAnActivity

@@ -1,7 +1,8 @@
 //! Custom status, key-value state and limits.
 
 use duroxide_core::runtime::limits::{
-    MAX_CUSTOM_STATUS_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES, MAX_TAG_NAME_BYTES,
+    MAX_CUSTOM_STATUS_BYTES, MAX_ID_BYTES, MAX_KV_KEY_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES,
+    MAX_TAG_NAME_BYTES,
 };
 
 fn over(input: &str) -> usize {
@@ -121,6 +122,22 @@ super::samples! {
     long_tag(ctx, input) {
         let tag = "t".repeat(MAX_TAG_NAME_BYTES + over(&input));
         ctx.schedule_activity("A", "1").with_tag(tag).await
+    }
+    long_name(ctx, input) {
+        let id = "i".repeat(MAX_ID_BYTES + 1);
+        match input.as_str() {
+            "key" => ctx.set_kv_value("k".repeat(MAX_KV_KEY_BYTES + 1), "v"),
+            "child" => std::mem::forget(ctx.schedule_sub_orchestration_with_id("C", id, "1")),
+            "other" => ctx.schedule_orchestration("Other", id, "1"),
+            _session => {
+                std::mem::forget(ctx.schedule_activity_on_session("A", "1", id));
+            }
+        }
+        Ok("over".to_owned())
+    }
+    long_names_allowed(ctx, _input) {
+        ctx.set_kv_value("k".repeat(MAX_KV_KEY_BYTES), "v");
+        ctx.schedule_activity("A", "1").await
     }
     long_value(ctx, input) {
         ctx.set_kv_value("k", "v".repeat(MAX_KV_VALUE_BYTES + over(&input)));
