@@ -20,12 +20,11 @@ async fn ids_with_the_reserved_marker_are_refused_with_advice() {
 }
 
 #[tokio::test]
-async fn any_id_without_the_reserved_marker_is_accepted() {
+async fn any_other_id_that_is_not_empty_is_accepted() {
     let files = TempStore::new();
     let node = TestNode::on(files.open().await).await;
     let long = "x".repeat(100_000);
-    let odd =
-        ["", " ", "a\0b", "a\0", "\u{1F980}\u{0}\u{202E}", "'; DROP TABLE history; --", &long];
+    let odd = [" ", "a\0b", "a\0", "\u{1F980}\u{0}\u{202E}", "'; DROP TABLE history; --", &long];
     for id in odd {
         let input = format!("input of {}", id.len());
         node.client.start_orchestration(id, "Wait", "").await.unwrap();
