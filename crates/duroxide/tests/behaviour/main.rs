@@ -8,6 +8,7 @@
 
 mod activities;
 mod blocking;
+mod bounds;
 mod builder;
 mod cancellation;
 mod cancellation_causes;
