@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::limits;
+use crate::queues::ready_messages;
 use crate::write::slices::Slice;
 use crate::write::writer::Tx;
 
@@ -188,6 +189,10 @@ impl Pending {
             "DELETE FROM deletions WHERE instance_id = ?1",
         ] {
             tx.conn.prepare_cached(sql)?.execute([&self.instance])?;
+        }
+        // Messages for the new instance stood behind those of the old one, or had its route.
+        if ready_messages::list_first(tx, &self.instance)?.is_some() {
+            ready_messages::reroute(tx.conn, &self.instance)?;
         }
         tx.changes.orchestrator_queue();
         Ok(())
