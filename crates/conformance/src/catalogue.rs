@@ -123,6 +123,9 @@ macro_rules! __ability {
     (direct_turns) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::DirectTurns)
     };
+    (lease_holders) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::LeaseHolders)
+    };
     (reclaiming) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Reclaiming)
     };

@@ -101,6 +101,10 @@ macro_rules! __test {
     ($test:tt needs [direct_turns $($n:ident)*] without $w:tt left [direct_turns $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend commits no direct turns" }
     };
+    ($test:tt needs [lease_holders $($n:ident)*] without $w:tt
+        left [lease_holders $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend knows no lease holders" }
+    };
     ($test:tt needs [reclaiming $($n:ident)*] without $w:tt left [reclaiming $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend cannot reclaim expired leases" }
     };

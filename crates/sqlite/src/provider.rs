@@ -1,7 +1,7 @@
 //! The storage contract over SQLite.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +9,10 @@ use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem, WorkSlot,
-    WorkerAnnouncement,
+    InstanceOutcome, InstanceStatus, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch,
+    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
+    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -39,6 +39,8 @@ pub struct SqliteProvider {
     clock: Arc<dyn Clock>,
     location: Location,
     busy_timeout: Duration,
+    /// Nodes of this process.
+    holders: LeaseHolders,
 }
 
 impl SqliteProvider {
@@ -93,7 +95,15 @@ impl SqliteProvider {
             // What a process that died has left.
             writer.start_slices("open", |tx, _| deletion_slices::sweep(tx));
         }
-        Ok(Self { writer, readers, hub, clock, location, busy_timeout })
+        Ok(Self {
+            writer,
+            readers,
+            hub,
+            clock,
+            location,
+            busy_timeout,
+            holders: LeaseHolders::default(),
+        })
     }
 
     /// Every table as text, for diagnosis.
@@ -122,6 +132,10 @@ impl SqliteProvider {
 
     pub(crate) fn hub(&self) -> &ChangeHub {
         &self.hub
+    }
+
+    pub(crate) fn holders(&self) -> &LeaseHolders {
+        &self.holders
     }
 
     pub(crate) fn clock_ref(&self) -> &dyn Clock {
@@ -349,6 +363,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
+            .with(ProviderCapability::LeaseHolders)
     }
 
     async fn commit_direct_turn(
@@ -377,6 +392,10 @@ impl Provider for SqliteProvider {
 
     async fn read_status(&self, instance: &str) -> Result<InstanceStatus, ProviderError> {
         self.read_instance("read_status", instance, history::status).await
+    }
+
+    fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
+        self.holders.add(holder);
     }
 
     async fn reclaim_orchestration_item_lock(

@@ -47,6 +47,8 @@ macro_rules! __extensions {
             expired_work_can_be_reclaimed needs(reclaiming);
             lost_work_cannot_be_reclaimed needs(reclaiming);
             reclaimed_work_keeps_its_session needs(reclaiming);
+            a_held_turn_is_extended_and_not_claimed needs(lease_holders);
+            held_work_is_extended_and_not_claimed needs(lease_holders);
             every_kind_of_message_comes_back_unchanged;
             a_turn_holds_all_visible_messages;
             a_delayed_message_is_hidden;

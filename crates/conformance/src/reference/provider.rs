@@ -1,7 +1,7 @@
 //! The provider: one mutex, one clock, and a hub that notifies waiters of changes.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +9,10 @@ use duroxide_core::clock::millis;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
-    InstanceOutcome, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
-    WorkSlot, WorkerAnnouncement,
+    InstanceOutcome, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch, Provider,
+    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
+    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -32,6 +32,7 @@ pub struct MemoryProvider {
     store: Mutex<Store>,
     clock: Arc<dyn Clock>,
     hub: ChangeHub,
+    holders: LeaseHolders,
 }
 
 impl Default for MemoryProvider {
@@ -43,7 +44,8 @@ impl Default for MemoryProvider {
 impl MemoryProvider {
     /// An empty store whose leases and delays use `clock`.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { store: Mutex::default(), clock, hub: ChangeHub::default() }
+        let (hub, holders) = (ChangeHub::default(), LeaseHolders::default());
+        Self { store: Mutex::default(), clock, hub, holders }
     }
 
     /// Makes every stored event of an instance unreadable, as a fault of the disk would.
@@ -98,6 +100,7 @@ impl MemoryProvider {
         };
         let poll = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
+            turn_lock::renew_held(&mut store, now, &self.holders, turns.lock_for);
             let found = fetch::fetch_turns(&mut store, now, &turns);
             Polled { found, next_due: fetch::next_due(&store, now) }
         };
@@ -115,6 +118,7 @@ impl MemoryProvider {
         };
         let poll = || {
             let (mut store, now) = (self.store(), self.clock.now_ms());
+            worker_queue::renew_held(&mut store, now, &self.holders, work.lock_for);
             let found = worker_queue::fetch_work(&mut store, now, &work);
             Polled { found, next_due: worker_queue::next_due(&store, now) }
         };
@@ -368,6 +372,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
+            .with(ProviderCapability::LeaseHolders)
     }
 
     async fn commit_direct_turn(
@@ -388,6 +393,10 @@ impl Provider for MemoryProvider {
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         Some(self.hub.watch(scope))
+    }
+
+    fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
+        self.holders.add(holder);
     }
 
     async fn reclaim_orchestration_item_lock(

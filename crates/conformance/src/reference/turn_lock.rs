@@ -5,7 +5,7 @@
 
 use super::refusal::Refusal;
 use super::store::{Store, TurnLock};
-use duroxide_core::providers::ProviderErrorKind;
+use duroxide_core::providers::{LeaseHolders, ProviderErrorKind};
 
 /// Whether the instance has a live lease.
 pub(crate) fn is_held(store: &Store, instance: &str, now: u64) -> bool {
@@ -53,6 +53,15 @@ pub(crate) fn reclaim(store: &mut Store, now: u64, token: &str, by: u64) -> Resu
         lock.until = now.saturating_add(by);
     }
     Ok(())
+}
+
+/// Extends the expired leases that live nodes of this process hold.
+pub(crate) fn renew_held(store: &mut Store, now: u64, holders: &LeaseHolders, by: u64) {
+    for lock in store.turn_locks.iter_mut().filter(|lock| lock.until <= now) {
+        if holders.hold(&lock.token) {
+            lock.until = now.saturating_add(by);
+        }
+    }
 }
 
 /// How a turn or an activity is abandoned.

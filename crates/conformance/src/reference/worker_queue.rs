@@ -5,8 +5,8 @@ use std::time::Duration;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::{EncodedActivity, decode_activity, to_db};
 use duroxide_core::providers::{
-    FetchedWork, LeasedWork, ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    FetchedWork, LeaseHolders, LeasedWork, ProviderErrorKind, ScheduledActivity,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 
 use super::orchestrator_queue::{self, NewMessage};
@@ -218,6 +218,16 @@ pub(crate) fn reclaim(store: &mut Store, now: u64, token: &str, by: u64) -> Resu
         sessions::reclaim(store, now, &session, until);
     }
     Ok(())
+}
+
+/// Extends the expired leases that live nodes of this process hold.
+pub(crate) fn renew_held(store: &mut Store, now: u64, holders: &LeaseHolders, by: u64) {
+    let locks = store.work.values().filter_map(|work| work.lock.as_ref());
+    let expired = locks.filter(|lock| lock.until <= now && holders.hold(&lock.token));
+    for token in expired.map(|lock| lock.token.clone()).collect::<Vec<_>>() {
+        // It is held, so that nothing can refuse it.
+        drop(reclaim(store, now, &token, by));
+    }
 }
 
 /// The number of an activity whose lease is live.

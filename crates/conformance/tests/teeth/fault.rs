@@ -63,6 +63,7 @@ faults! {
     WorkNotReclaimed: "an expired activity cannot be reclaimed",
     LostWorkReclaimed: "an activity that another worker holds can be reclaimed",
     ReclaimWithoutEffect: "reclaiming a lease does not extend it",
+    LeaseHoldersIgnored: "a fetch claims the work of a live node of its process",
     WorkOutOfOrder: "activities come newest first",
     WorkLeaseNeverExpires: "the lease of an activity never expires",
     WorkAttemptsNotCounted: "the attempt count of an activity is always one",

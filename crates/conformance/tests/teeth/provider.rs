@@ -1,7 +1,7 @@
 //! A correct provider that breaks one promise.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -10,9 +10,9 @@ use duroxide_core::providers::kit::read_status_in_two_calls;
 use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, WorkFetch,
-    WorkItem, WorkerAnnouncement,
+    InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
+    TurnFetch, WorkFetch, WorkItem, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -280,6 +280,12 @@ impl Provider for FaultyProvider {
             return Some(self.silent.watch(scope));
         }
         self.inner.watch(scope)
+    }
+
+    fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
+        if !self.has(Fault::LeaseHoldersIgnored) {
+            self.inner.add_lease_holder(holder);
+        }
     }
 
     async fn reclaim_orchestration_item_lock(

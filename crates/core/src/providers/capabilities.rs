@@ -29,6 +29,9 @@ pub enum ProviderCapability {
     /// [`Provider::reclaim_work_item_lock`](super::Provider::reclaim_work_item_lock) and the same
     /// for turns extend an expired lease that no other caller has claimed.
     Reclaiming,
+    /// [`Provider::add_lease_holder`](super::Provider::add_lease_holder): a fetch extends expired
+    /// leases that nodes of its process hold.
+    LeaseHolders,
 }
 
 impl ProviderCapability {
@@ -42,6 +45,7 @@ impl ProviderCapability {
         Self::WorkLeases,
         Self::DirectTurns,
         Self::Reclaiming,
+        Self::LeaseHolders,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -55,6 +59,7 @@ impl ProviderCapability {
             Self::WorkLeases => "work_leases",
             Self::DirectTurns => "direct_turns",
             Self::Reclaiming => "reclaiming",
+            Self::LeaseHolders => "lease_holders",
         }
     }
 

@@ -308,10 +308,13 @@ mod tests {
                 if name == hook {
                     continue;
                 }
-                let forwards =
-                    format!("if let Some(inner) = self.{hook}() {{ return inner.{name}(");
+                let forwards = [
+                    format!("if let Some(inner) = self.{hook}() {{ return inner.{name}("),
+                    format!("match self.{hook}() {{ Some(inner) => inner.{name}("),
+                ];
                 let text = body.split_whitespace().collect::<Vec<_>>().join(" ");
-                assert!(text.starts_with(&forwards), "{name} does not forward first: {text}");
+                let is_first = forwards.iter().any(|form| text.starts_with(form));
+                assert!(is_first, "{name} does not forward first: {text}");
                 defaults += 1;
             }
             defaults

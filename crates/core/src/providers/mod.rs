@@ -14,6 +14,7 @@ pub mod forward;
 pub mod instrumented;
 pub mod items;
 pub mod kit;
+mod lease_holder;
 pub mod management;
 pub mod progress;
 mod provider;
@@ -40,6 +41,7 @@ pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,
 };
+pub use lease_holder::{LeaseHolder, LeaseHolders};
 pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
     PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,

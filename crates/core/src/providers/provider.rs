@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -11,12 +11,16 @@ use super::kit::read_status_in_two_calls;
 use super::{
     ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, OrchestrationItem, OverdueFetch, ProviderAdmin, ProviderCapabilities,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, TurnState, WorkFetch, WorkerAnnouncement, defaults, turn_state,
+    InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, ProviderAdmin,
+    ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkerAnnouncement, defaults,
+    turn_state,
 };
 use crate::clock::{Clock, SystemClock};
 use crate::model::{Event, SystemStats, WorkItem};
+
+/// For signatures that fit a line.
+type Res<T> = Result<T, ProviderError>;
 
 /// Keeps history, the two queues, leases, sessions, key-value state and status.
 ///
@@ -295,10 +299,7 @@ pub trait Provider: Any + Send + Sync {
     ///   holds the instance, and none of its messages is visible: those come first.
     /// - A lost lease of a finished activity is a permanent error and changes nothing.
     /// - Otherwise like [`commit_turn`](Self::commit_turn).
-    async fn commit_direct_turn(
-        &self,
-        turn: Arc<DirectTurn>,
-    ) -> Result<Option<CommittedTurn>, ProviderError> {
+    async fn commit_direct_turn(&self, turn: Arc<DirectTurn>) -> Res<Option<CommittedTurn>> {
         match self.inner() {
             Some(inner) => inner.commit_direct_turn(turn).await,
             None => Ok(None),
@@ -338,11 +339,7 @@ pub trait Provider: Any + Send + Sync {
 
     /// Extends the lease of a turn from now, also an expired one, unless another caller has claimed
     /// the turn since; that is a lost lease. The default refuses an expired lease.
-    async fn reclaim_orchestration_item_lock(
-        &self,
-        token: &str,
-        extend_for: Duration,
-    ) -> Result<(), ProviderError> {
+    async fn reclaim_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
         if let Some(inner) = self.inner() {
             return inner.reclaim_orchestration_item_lock(token, extend_for).await;
         }
@@ -352,11 +349,7 @@ pub trait Provider: Any + Send + Sync {
     /// Extends the lease of an activity from now, also an expired one, unless another worker has
     /// claimed the activity since. Its session is in use again, unless another owner has claimed
     /// that since.
-    async fn reclaim_work_item_lock(
-        &self,
-        token: &str,
-        extend_for: Duration,
-    ) -> Result<(), ProviderError> {
+    async fn reclaim_work_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
         if let Some(inner) = self.inner() {
             return inner.reclaim_work_item_lock(token, extend_for).await;
         }
@@ -407,10 +400,7 @@ pub trait Provider: Any + Send + Sync {
     ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
     /// - A fetch of either kind that finds the limit expired is no start, but sets `overdue`.
     /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
-    async fn fetch_overdue_work(
-        &self,
-        request: OverdueFetch,
-    ) -> Result<Vec<FetchedWork>, ProviderError> {
+    async fn fetch_overdue_work(&self, request: OverdueFetch) -> Res<Vec<FetchedWork>> {
         match self.inner() {
             Some(inner) => inner.fetch_overdue_work(request).await,
             None => Ok(Vec::new()),
@@ -435,11 +425,7 @@ pub trait Provider: Any + Send + Sync {
     ///
     /// - Needs a live lease; a lost one is a permanent error and changes nothing.
     /// - Survives the expiry of the lease, and is removed with the activity.
-    async fn record_activity_progress(
-        &self,
-        token: &str,
-        progress: &str,
-    ) -> Result<(), ProviderError> {
+    async fn record_activity_progress(&self, token: &str, progress: &str) -> Res<()> {
         if let Some(inner) = self.inner() {
             return inner.record_activity_progress(token, progress).await;
         }
@@ -447,10 +433,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// The last reports of the unfinished activities of an instance, by execution and activity.
-    async fn read_activity_progress(
-        &self,
-        instance: &str,
-    ) -> Result<Vec<ActivityProgress>, ProviderError> {
+    async fn read_activity_progress(&self, instance: &str) -> Res<Vec<ActivityProgress>> {
         match self.inner() {
             Some(inner) => inner.read_activity_progress(instance).await,
             None => Ok(Vec::new()),
@@ -458,10 +441,7 @@ pub trait Provider: Any + Send + Sync {
     }
 
     /// Records that a node runs activities, until it expires or is withdrawn.
-    async fn announce_worker(
-        &self,
-        announcement: &WorkerAnnouncement,
-    ) -> Result<(), ProviderError> {
+    async fn announce_worker(&self, announcement: &WorkerAnnouncement) -> Res<()> {
         match self.inner() {
             Some(inner) => inner.announce_worker(announcement).await,
             None => Ok(()),
@@ -474,6 +454,15 @@ pub trait Provider: Any + Send + Sync {
             Some(inner) => inner.withdraw_worker(node_id).await,
             None => Ok(()),
         }
+    }
+
+    /// Adds a node of this process: a fetch extends the expired leases that it holds, and does not
+    /// claim their work.
+    fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
+        if let Some(inner) = self.inner() {
+            return inner.add_lease_holder(holder);
+        }
+        drop(holder);
     }
 
     /// Leaves the store in a state in which a copy of its files is complete.

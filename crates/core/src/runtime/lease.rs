@@ -18,7 +18,7 @@ use super::options::lease_renewal_interval;
 use super::storage_retry::log_unreleased;
 use super::tasks::AbortOnDrop;
 use crate::limits::{RETURNED_AT_ONCE_MAX, VOUCHED_AFTER};
-use crate::providers::{Provider, ProviderError, ProviderErrorKind};
+use crate::providers::{LeaseHolder, Provider, ProviderError, ProviderErrorKind};
 
 /// Longer than any node runs.
 const AGES: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -96,7 +96,7 @@ struct State {
     /// Leases that need no renewal yet, by the time of their first renewal and a unique number.
     written: BTreeMap<(Instant, u64), Arc<HeldLease>>,
     /// Leases that a task renews, by number.
-    renewed: HashMap<u64, AbortOnDrop>,
+    renewed: HashMap<u64, RenewedLease>,
     number_next: u64,
     /// When the task that watches wakes by itself; `None` while it waits for a notification.
     wakes_at: Option<Instant>,
@@ -123,14 +123,35 @@ impl List {
                 state.wakes_at = Some(due);
                 break;
             }
-            let task = first.remove().renew_in_task();
-            state.renewed.insert(number, task);
+            let renewed = first.remove().renew_in_task();
+            state.renewed.insert(number, renewed);
         }
         state.wakes_at
     }
 }
 
+impl LeaseHolder for List {
+    fn holds(&self, token: &str) -> bool {
+        let state = self.lock();
+        let renewed = state.renewed.values().map(|renewed| &renewed.held);
+        let mut held = state.written.values().chain(renewed);
+        // A lost lease is no longer renewed.
+        held.any(|held| held.token == token && !held.lost.is_cancelled())
+    }
+
+    fn holds_any(&self) -> bool {
+        let state = self.lock();
+        !state.written.is_empty() || !state.renewed.is_empty()
+    }
+}
+
 impl Leases {
+    /// These leases, as the store sees them.
+    pub(crate) fn holder(&self) -> Weak<dyn LeaseHolder> {
+        let list: Weak<List> = Arc::downgrade(&self.list);
+        list
+    }
+
     pub(crate) fn new(provider: Arc<dyn Provider>, background: Arc<Background>) -> Self {
         Self { list: Arc::default(), provider, background }
     }
@@ -228,6 +249,13 @@ async fn watch(list: Weak<List>, changed: Arc<Notify>) {
     }
 }
 
+/// A lease that a task renews.
+#[derive(Debug)]
+struct RenewedLease {
+    held: Arc<HeldLease>,
+    _task: AbortOnDrop,
+}
+
 /// A lease of this node in the store.
 struct HeldLease {
     provider: Arc<dyn Provider>,
@@ -248,16 +276,17 @@ impl std::fmt::Debug for HeldLease {
 
 impl HeldLease {
     /// Renews in a task of its own.
-    fn renew_in_task(self: Arc<Self>) -> AbortOnDrop {
-        let background = Arc::clone(&self.background);
-        background.spawn(async move {
+    fn renew_in_task(self: Arc<Self>) -> RenewedLease {
+        let held = Arc::clone(&self);
+        let task = held.background.spawn(async move {
             if Instant::now() < self.renewed_at {
                 self.vouch().await;
                 tokio::time::sleep_until(self.renewed_at.into()).await;
             }
             self.renew_until_lost().await;
             self.lost.cancel();
-        })
+        });
+        RenewedLease { held, _task: task }
     }
 
     /// States that the activity has not ended its node so far. Once for each lease, so a call

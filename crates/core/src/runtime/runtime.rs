@@ -79,8 +79,10 @@ impl Runtime {
         let trouble = Arc::clone(provider.trouble());
         let provider: Arc<dyn Provider> = Arc::new(provider);
         let background = Arc::new(Background::start());
+        let leases = Leases::new(Arc::clone(&provider), Arc::clone(&background));
+        provider.add_lease_holder(leases.holder());
         let node = Arc::new(Node {
-            leases: Leases::new(Arc::clone(&provider), Arc::clone(&background)),
+            leases,
             background,
             trouble,
             provider,

@@ -2,6 +2,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod candidates;
+pub(crate) mod held;
 pub(crate) mod messages;
 pub(crate) mod turn_lock;
 pub(crate) mod turns;

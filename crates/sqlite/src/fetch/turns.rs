@@ -6,12 +6,15 @@ use std::time::Instant;
 
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::StartedOrchestration;
-use duroxide_core::providers::{DeferredHistory, FetchFilter, HistoryMark, KnownHistory, KvEntry};
+use duroxide_core::providers::{
+    DeferredHistory, FetchFilter, HistoryMark, KnownHistory, KvEntry, LeaseHolders,
+};
 use rusqlite::{Connection, OptionalExtension};
 use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::fetch::candidates::Candidates;
+use crate::fetch::held;
 use crate::fetch::messages::{self, TurnMessages};
 use crate::fetch::turn_lock::{self, Release};
 use crate::queues::orchestrator_queue;
@@ -27,6 +30,8 @@ pub(crate) struct TurnRequest {
     pub(crate) lock_for: i64,
     pub(crate) filter: Arc<FetchFilter>,
     pub(crate) known: Option<Arc<dyn KnownHistory>>,
+    /// Nodes of this process, whose expired leases are extended.
+    pub(crate) holders: LeaseHolders,
     /// The caller reads long histories for itself.
     pub(crate) defers_histories: bool,
 }
@@ -76,6 +81,7 @@ impl Identity {
 pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<TurnBatch, JobError> {
     let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
     let leased_at = Instant::now();
+    held::renew_turns(tx, &request.holders, request.lock_for)?;
     let mut turns = Vec::new();
     let mut candidates = Candidates::new(tx.conn, request.filter.replays.as_ref())?;
     let mut unfinished = true;

@@ -36,6 +36,7 @@ pub(crate) async fn fetch_turns(
             lock_for: millis_to_db(fetch.lock_timeout),
             filter: filter.clone(),
             known: fetch.known.clone(),
+            holders: provider.holders().clone(),
             defers_histories: fetch.defers_histories,
         };
         let work = move |tx: &mut Tx<'_>| turns::fetch_turns(tx, &request);
@@ -77,6 +78,7 @@ pub(crate) async fn fetch_work(
             slots: fetch.slots.to_vec(),
             lock_for: millis_to_db(fetch.lock_timeout),
             tag_filter: fetch.filter.tags.clone(),
+            holders: provider.holders().clone(),
         };
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);
         let batch = provider.writer().lease_work(operation, work, worker_queue::undo).await?;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use duroxide_core::providers::TagFilter;
+use duroxide_core::providers::{LeaseHolders, TagFilter};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -29,8 +29,12 @@ pub(crate) fn fetch_overdue(
         .query_map(params![tx.now, work_max], |row| row.get(0))?
         .collect::<Result<_, _>>()?;
     // Without slots no session is claimed.
-    let request =
-        WorkRequest { slots: Vec::new(), lock_for: request.lock_for, tag_filter: TagFilter::Any };
+    let request = WorkRequest {
+        slots: Vec::new(),
+        lock_for: request.lock_for,
+        tag_filter: TagFilter::Any,
+        holders: LeaseHolders::default(),
+    };
     let work = ids
         .into_iter()
         .enumerate()

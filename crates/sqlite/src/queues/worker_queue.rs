@@ -4,12 +4,13 @@ use std::time::Instant;
 
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
-    LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem,
-    WorkSlot,
+    LeaseHolders, LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, TagFilter,
+    TurnCommit, WorkItem, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::JobError;
+use crate::fetch::held;
 use crate::fetch::turn_lock::Release;
 use crate::queues::sessions::{self, NewClaim};
 use crate::queues::work_choice::WorkChoice;
@@ -164,6 +165,8 @@ pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
     pub(crate) lock_for: i64,
     pub(crate) tag_filter: TagFilter,
+    /// Nodes of this process, whose expired leases are extended.
+    pub(crate) holders: LeaseHolders,
 }
 
 /// What a fetch found.
@@ -198,6 +201,7 @@ pub(crate) struct RawWork {
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
     let leased_at = Instant::now();
+    held::renew_work(tx, &request.holders, request.lock_for)?;
     let mut due = due_work::release(tx)?;
     let mut choice = WorkChoice::new(tx, &request.tag_filter, request.slots.len())?;
     let mut work = Vec::new();
