@@ -1,6 +1,6 @@
 //! Creating, checking and naming schemas.
 
-use duroxide_core::providers::Provider;
+use duroxide_core::providers::{Provider, TurnFetch};
 use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
 
 use crate::support::*;
@@ -127,25 +127,56 @@ async fn a_role_that_may_only_use_the_tables_can_work() {
     assert!(node.fetch_work_item(LEASE, NOW, None, &any).await.unwrap().is_some());
 }
 
-#[tokio::test]
-async fn a_schema_from_before_the_function_versions_is_migrated() {
+/// A schema of version 7, with a start that a node of that time enqueued.
+async fn version_7() -> Store {
     let store = Store::live();
     let sql = store.sql().await;
     sql.run("CREATE SCHEMA $").await;
-    let tables = include_str!("../../migrations/0001_tables.sql");
-    sql.run_as_is(&tables.replace("{schema}", &store.schema)).await;
-    sql.run(
-        "CREATE TABLE $.duroxide_migrations (version BIGINT PRIMARY KEY, name TEXT NOT NULL,
-             applied_at TIMESTAMPTZ NOT NULL DEFAULT now());
-         INSERT INTO $.duroxide_migrations (version, name)
-             SELECT n, 'step' FROM generate_series(1, 7) n",
-    )
-    .await;
+    let text = include_str!("../fixtures/schema_7.sql").replace("{schema}", &store.schema);
+    sql.run_as_is(&text).await;
+    enqueue_by_version_7(&sql, "old").await;
+    store
+}
+
+async fn enqueue_by_version_7(sql: &Sql, instance: &str) {
+    let item = serde_json::to_string(&start(instance)).unwrap();
+    let call =
+        "SELECT $.enqueue_messages(NULL, ARRAY['{instance}'], ARRAY['{item}'], ARRAY[0]::BIGINT[],
+        ARRAY[1]::SMALLINT[], ARRAY[NULL]::UUID[], ARRAY[NULL]::BIGINT[])";
+    sql.count(&call.replace("{instance}", instance).replace("{item}", &item)).await;
+}
+
+#[tokio::test]
+async fn a_schema_of_version_7_is_migrated() {
+    let store = version_7().await;
     let error = store.builder().with_migrations(Migrations::Verify).open().await.unwrap_err();
     assert!(matches!(error, PostgresError::OlderSchema { found: 7, .. }), "{error}");
     let node = store.node().await;
-    create(&*node, "a").await;
-    assert_eq!(node.read("a").await.unwrap().len(), 1);
+    let turns = node.fetch_orchestration_items(TurnFetch::new(1, LEASE)).await.unwrap();
+    assert_eq!(turns[0].item.instance, "old");
+    create(&*node, "new").await;
+    assert_eq!(node.read("new").await.unwrap().len(), 1);
+}
+
+/// The functions that a node of version 7 calls stay, and do what they did.
+#[tokio::test]
+async fn a_node_of_version_7_continues_after_the_migration() {
+    let store = version_7().await;
+    let node = store.node().await;
+    let sql = store.sql().await;
+    enqueue_by_version_7(&sql, "later").await;
+    let fetch_turns = "SELECT count(*) FROM $.fetch_turns(NULL, 10, 60000, NULL, NULL, 7, 0, 100)
+        WHERE o_instance IS NOT NULL";
+    assert_eq!(sql.count(fetch_turns).await, 2, "both starts");
+    let nothing = node.fetch_orchestration_items(TurnFetch::new(1, LEASE)).await.unwrap();
+    assert!(nothing.is_empty(), "the node of version 7 has leased them");
+    let item = serde_json::to_string(&activity("old", 2)).unwrap();
+    let enqueue_work = "SELECT $.enqueue_work(NULL, ARRAY['old'], ARRAY[1]::BIGINT[],
+        ARRAY[2]::BIGINT[], ARRAY[NULL]::TEXT[], ARRAY[''], ARRAY['{item}'])";
+    sql.count(&enqueue_work.replace("{item}", &item)).await;
+    let fetch_work = "SELECT count(*) FROM $.fetch_work(NULL, 60000, ARRAY[''],
+        ARRAY['worker'], ARRAY[60000]::BIGINT[]) WHERE o_item IS NOT NULL";
+    assert_eq!(sql.count(fetch_work).await, 1);
 }
 
 /// As if another build had installed its functions.
