@@ -108,7 +108,7 @@ pub enum PostgresError {
 }
 
 /// The cause of an error.
-type Source = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type Source = Box<dyn std::error::Error + Send + Sync>;
 
 impl PostgresError {
     /// A connection failed without an error of the driver.

@@ -51,7 +51,7 @@ impl Connections {
         config.ssl_mode(tls::driver_mode(location.tls.mode));
         let options = options(config.get_options().unwrap_or_default(), settings);
         config.options(options);
-        let dialer = Arc::new(Dialer::new(&location)?);
+        let dialer = Arc::new(Dialer::new(&location, settings.password.clone())?);
         let pool = make_pool(&dialer, settings, settings.connections)?;
         let writers = make_pool(&dialer, settings, settings.writers)?;
         let single_writers = make_pool(&dialer, settings, limits::SINGLE_WRITERS)?;

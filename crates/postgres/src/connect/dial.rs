@@ -18,6 +18,7 @@ use tokio_postgres::{AsyncMessage, Client, Config, Connection, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
+use crate::connect::password::PasswordSource;
 use crate::connect::tls;
 use crate::connect::url::{Location, SslMode};
 use crate::error::describe;
@@ -42,6 +43,8 @@ pub(crate) struct Dialer {
     hosts: Vec<HostAddress>,
     tls: Option<MakeRustlsConnect>,
     connect_within: Duration,
+    /// In place of the password in the configuration.
+    password: Option<PasswordSource>,
     /// The host to try first: the one that was reached last, so that a silent host in front of it
     /// delays one connection and not all.
     first: AtomicUsize,
@@ -57,7 +60,10 @@ impl std::fmt::Debug for Dialer {
 
 impl Dialer {
     /// Connects nothing yet.
-    pub(crate) fn new(location: &Location) -> Result<Self, PostgresError> {
+    pub(crate) fn new(
+        location: &Location,
+        password: Option<PasswordSource>,
+    ) -> Result<Self, PostgresError> {
         let tls = match location.tls.mode {
             SslMode::Disable => None,
             SslMode::Prefer | SslMode::Require | SslMode::VerifyCa | SslMode::VerifyFull => {
@@ -70,6 +76,7 @@ impl Dialer {
             hosts: HostAddress::all_of(config),
             tls,
             connect_within: *config.get_connect_timeout().unwrap_or(&limits::CONNECT_TIMEOUT),
+            password,
             first: AtomicUsize::new(0),
         })
     }
@@ -77,6 +84,20 @@ impl Dialer {
     /// Opens a connection to the first address that accepts one.
     pub(crate) async fn dial(&self) -> Result<Connected, ConnectError> {
         let mut failed = ConnectError::default();
+        let mut config = self.config.clone();
+        if let Some(source) = &self.password {
+            match timeout(self.connect_within, source.password()).await {
+                Ok(Ok(password)) => config.password(password),
+                Ok(Err(error)) => {
+                    failed.add("the source of the password", &error.to_string());
+                    return Err(failed);
+                }
+                Err(_) => {
+                    failed.add("the source of the password", "it takes too long");
+                    return Err(failed);
+                }
+            };
+        }
         for index in self.order() {
             let Some(host) = self.hosts.get(index) else { continue };
             let addresses = match timeout(self.connect_within, host.resolve()).await {
@@ -93,7 +114,7 @@ impl Dialer {
             for address in addresses {
                 let server = host.name(address);
                 // Boxed: it is large, and every call that may open a connection would contain it.
-                let connect = Box::pin(self.connect_to(host, address));
+                let connect = Box::pin(self.connect_to(config.clone(), host, address));
                 match timeout(self.connect_within, connect).await {
                     Ok(Ok((client, messages))) => {
                         self.first.store(index, Ordering::Relaxed);
@@ -125,10 +146,10 @@ impl Dialer {
 
     async fn connect_to(
         &self,
+        mut config: Config,
         host: &HostAddress,
         address: Option<IpAddr>,
     ) -> Result<(Client, Messages), tokio_postgres::Error> {
-        let mut config = self.config.clone();
         host.add_to(&mut config, address);
         match &self.tls {
             None => {

@@ -5,6 +5,7 @@ pub(crate) mod dial;
 pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod parameters;
+pub(crate) mod password;
 pub(crate) mod session;
 pub(crate) mod tls;
 pub(crate) mod url;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use duroxide_core::clock::Clock;
 
+use crate::connect::password::PasswordSource;
 use crate::connect::url::{self, SslMode};
 use crate::{PostgresError, PostgresProvider, limits};
 
@@ -33,6 +34,7 @@ pub(crate) struct Settings {
     pub(crate) greeting_interval: Duration,
     pub(crate) warm_grace: Duration,
     pub(crate) ssl_mode: Option<SslMode>,
+    pub(crate) password: Option<PasswordSource>,
     pub(crate) fast_path: bool,
 }
 
@@ -50,6 +52,7 @@ impl Default for Settings {
             greeting_interval: limits::GREETING_INTERVAL,
             warm_grace: limits::WARM_GRACE,
             ssl_mode: None,
+            password: None,
             fast_path: true,
         }
     }
@@ -158,6 +161,33 @@ impl PostgresProviderBuilder {
     #[must_use]
     pub fn with_warm_grace(mut self, grace: Duration) -> Self {
         self.settings.warm_grace = grace;
+        self
+    }
+
+    /// Asks for the password whenever a connection is opened, in place of the one in the URL: for
+    /// tokens that expire (Entra, RDS, Cloud SQL) and for secrets that are rotated. Open connections
+    /// stay open. A source that fails, or takes longer than connecting may, is trouble of the store:
+    /// calls are retried.
+    ///
+    /// ```no_run
+    /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }
+    /// # async fn open() -> Result<(), duroxide_pg::PostgresError> {
+    /// let provider = duroxide_pg::PostgresProvider::builder("postgres://app@db.example/orders")
+    ///     .with_password_source(token)
+    ///     .open()
+    ///     .await?;
+    /// # drop(provider);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_password_source<F, P, E>(mut self, source: F) -> Self
+    where
+        F: Fn() -> P + Send + Sync + 'static,
+        P: Future<Output = Result<String, E>> + Send + 'static,
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        self.settings.password = Some(PasswordSource::new(source));
         self
     }
 

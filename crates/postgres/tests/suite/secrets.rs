@@ -1,6 +1,7 @@
 //! The password of the database appears in nothing that this crate prints.
 
 use std::io::Write;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use duroxide_core::providers::Provider;
@@ -43,6 +44,11 @@ async fn nothing_that_is_printed_contains_the_password() {
         .with_max_level(tracing::Level::TRACE)
         .with_writer(move || writer.clone())
         .finish();
+    // With a single subscriber, a test on another thread that logs first, and has none, would
+    // silence the same line here.
+    let _second = tracing::Dispatch::new(
+        tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).finish(),
+    );
     let _logging = tracing::subscriber::set_default(subscriber);
     let mut server = Server::start(&Setup::default()).unwrap();
     let url = server.url();
@@ -81,4 +87,48 @@ async fn nothing_that_is_printed_contains_the_password() {
     let at = text.find(&password);
     assert_eq!(at.map(|at| text[at.saturating_sub(200)..at].to_owned()), None);
     assert!(text.contains("duroxide::providers::postgres"), "something was logged");
+}
+
+#[tokio::test]
+async fn each_new_connection_gets_the_password_of_the_moment() {
+    let store = Store::live();
+    let role = format!("r{}", store.schema);
+    let sql = store.sql().await;
+    sql.run(&format!("CREATE ROLE {role} LOGIN SUPERUSER PASSWORD 'first'")).await;
+    let (_, host) = store.url.rsplit_once('@').unwrap();
+    let current = Arc::new(Mutex::new("first".to_owned()));
+    let (source, asked) = (Arc::clone(&current), Arc::new(AtomicUsize::new(0)));
+    let counted = Arc::clone(&asked);
+    let node = PostgresProvider::builder(&format!("postgres://{role}@{host}"))
+        .with_schema(&store.schema)
+        .with_password_source(move || {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let password = source.lock().unwrap().clone();
+            async move { Ok::<_, std::io::Error>(password) }
+        })
+        .open()
+        .await
+        .unwrap();
+    create(&node, "a").await;
+    sql.run(&format!("ALTER ROLE {role} PASSWORD 'second'")).await;
+    *current.lock().unwrap() = "second".to_owned();
+    let before = asked.load(Ordering::SeqCst);
+    let ended = format!(
+        "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE usename = '{role}'"
+    );
+    assert!(sql.count(&ended).await > 0);
+    // Calls on connections that were ended report trouble that passes.
+    while let Err(error) = node.read("a").await {
+        assert!(error.is_retryable(), "{error}");
+    }
+    assert!(asked.load(Ordering::SeqCst) > before);
+}
+
+#[tokio::test]
+async fn a_failing_source_of_passwords_is_reported() {
+    let store = Store::live();
+    let failing = || async { Err::<String, _>(std::io::Error::other("the vault is sealed")) };
+    let builder = store.builder().with_password_source(failing);
+    let error = builder.open().await.unwrap_err();
+    assert!(error.to_string().contains("the vault is sealed"), "{error}");
 }
