@@ -95,8 +95,9 @@ pub(crate) const BACKGROUND_INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// otherwise hold its dispatcher slot for ever.
 pub(crate) const POLLS_PER_SETTLE_MAX: usize = 100_000;
 
-/// Event id of the failure that ends an instance whose history cannot be read.
-pub(crate) const UNREADABLE_HISTORY_EVENT_ID: u64 = 99_999;
+/// Event ids of the failure that ends an instance whose history cannot be read, in the order in
+/// which they are tried: that of 0.1.x, and one that no event of a longer history can have.
+pub(crate) const UNREADABLE_HISTORY_EVENT_IDS: [u64; 2] = [99_999, EVENTS_PER_EXECUTION_MAX + 1];
 
 /// Delay of a turn whose pin or history this node cannot use.
 pub(crate) const UNUSABLE_TURN_DELAY: Duration = Duration::from_secs(1);
@@ -199,8 +200,15 @@ pub const STEPS_IN_A_ROW_MAX: u32 = 16;
 /// How long a slot may continue like that.
 pub(crate) const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
 
+/// Bytes of a message id: it is part of a key in the store.
+pub(crate) const MESSAGE_ID_BYTES_MAX: usize = 256;
+
 /// Cancellations remembered for activities that were fetched but not yet started here.
 pub(crate) const CANCELLATIONS_REMEMBERED_MAX: usize = 4096;
+
+/// How long they are remembered: a fetched activity starts within milliseconds. For a later one,
+/// the first renewal of its lease shows that it was cancelled.
+pub(crate) const CANCELLATIONS_REMEMBERED_FOR: Duration = Duration::from_secs(5);
 
 /// Changes within this time lead to one check for lost leases. It is longer than an activity may
 /// wait for a slot, so that a cancellation between its lease and its registration is not missed.

@@ -4,6 +4,7 @@ use super::execution::Execution;
 use super::feed::{DROPPED_FUTURE, wake_all};
 use super::finish::Outbox;
 use crate::context::drops::DropKind;
+use crate::model::cancel_reason::{CancellingParent, by_parent};
 use crate::model::{EventKind, WorkItem, build_child_instance_id};
 
 const PARENT_DROPPED: &str = "parent dropped sub-orchestration future";
@@ -49,17 +50,25 @@ impl Execution {
         }
         let mut state = self.ctx.shared.state();
         state.drops.record(kind, schedule_id);
-        let wakers = state.cancel_subscription(kind, schedule_id);
+        let waker = state.cancel_subscription(kind, schedule_id);
         drop(state);
-        wake_all(wakers);
+        wake_all(waker);
     }
 
     /// A child that has already completed needs no cancellation.
     fn cancel_child(&self, schedule_id: u64, outbox: &mut Outbox) {
         if let Some(child) = self.ledger.child(schedule_id) {
-            let instance = build_child_instance_id(&self.ctx.shared.instance_id, child);
-            let reason = PARENT_DROPPED.to_owned();
-            outbox.child_cancels.push((schedule_id, WorkItem::CancelInstance { instance, reason }));
+            let cancel = self.child_cancel(schedule_id, child, PARENT_DROPPED);
+            outbox.child_cancels.push((schedule_id, cancel));
         }
+    }
+
+    /// The message that cancels a child. It names this call: an explicit id may belong to an
+    /// instance that is not its child.
+    pub(super) fn child_cancel(&self, schedule_id: u64, child: &str, reason: &str) -> WorkItem {
+        let parent = self.ctx.shared.instance_id.clone();
+        let instance = build_child_instance_id(&parent, child);
+        let sender = CancellingParent(parent, self.execution_id(), schedule_id);
+        WorkItem::CancelInstance { instance, reason: by_parent(reason, &sender) }
     }
 }

@@ -139,9 +139,9 @@ impl Execution {
         if reason == DROPPED_FUTURE {
             state.drops.record(kind, id);
         }
-        let wakers = state.cancel_subscription(kind, id);
+        let waker = state.cancel_subscription(kind, id);
         drop(state);
-        wake_all(wakers);
+        wake_all(waker);
     }
 }
 

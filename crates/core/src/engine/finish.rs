@@ -7,7 +7,7 @@ use super::execution::{End, Execution};
 use super::roles::Schedule;
 use super::turn::{Turn, TurnResult};
 use crate::limits::MAX_CARRY_FORWARD_EVENTS;
-use crate::model::{ErrorDetails, EventKind, WorkItem, build_child_instance_id};
+use crate::model::{ErrorDetails, EventKind, WorkItem};
 
 const SUBSCRIPTION_ENDED: &str = "orchestration_terminal";
 const PARENT_CANCELLED: &str = "parent canceled";
@@ -125,13 +125,9 @@ impl Execution {
 
     fn cancelled(&mut self, reason: String, inbox_end: u64) -> Turn {
         let mut outbox = Outbox::default();
-        let parent = &self.ctx.shared.instance_id;
-        let children = self.ledger.children_in_flight().into_iter().map(|(id, child)| {
-            let instance = build_child_instance_id(parent, child);
-            let reason = PARENT_CANCELLED.to_owned();
-            (id, WorkItem::CancelInstance { instance, reason })
-        });
-        outbox.child_cancels.extend(children);
+        for (id, child) in self.ledger.children_in_flight() {
+            outbox.child_cancels.push((id, self.child_cancel(id, child, PARENT_CANCELLED)));
+        }
         let details = ErrorDetails::cancelled(reason.as_str());
         let ending = Ending { result: TurnResult::Cancelled { reason }, ..Ending::failed(details) };
         self.end_with(ending, inbox_end, outbox)

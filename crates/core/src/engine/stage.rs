@@ -8,7 +8,7 @@ use super::execution::{End, Execution};
 use super::roles::Schedule;
 use super::waker::FOREIGN_WAKE_SIGNAL;
 use crate::model::event::BUILD_VERSION;
-use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
+use crate::model::{ErrorDetails, Event, EventKind, WorkItem, cancel_reason};
 
 /// An answer to a schedule.
 struct Answer {
@@ -42,6 +42,7 @@ impl Execution {
                 }
                 WorkItem::CancelInstance { reason, .. } => {
                     if !std::mem::replace(&mut cancelled, true) {
+                        let reason = cancel_reason::split(&reason).0.to_owned();
                         self.push(None, EventKind::OrchestrationCancelRequested { reason });
                     }
                 }

@@ -1,6 +1,7 @@
 //! The data that all layers share. Data only: no clock, no I/O, no async.
 
 pub mod action;
+pub(crate) mod cancel_reason;
 pub mod codec;
 pub mod either;
 pub mod error;

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::ErrorDetails;
+use super::{ErrorDetails, cancel_reason};
 
 /// A queue message. `ActivityExecute` goes to the worker queue, all others to the orchestrator
 /// queue. Names, keys and their order are a stored format.
@@ -115,7 +115,8 @@ pub enum WorkItem {
     CancelInstance {
         /// Target instance.
         instance: String,
-        /// Why.
+        /// Why. If a parent cancels its child, the name of the parent follows.
+        #[serde(flatten, with = "cancel_reason")]
         reason: String,
     },
     /// Start the next execution of an instance.

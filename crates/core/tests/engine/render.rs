@@ -96,6 +96,13 @@ pub(crate) fn event(event: &Event) -> String {
     format!("{} {text}", event.event_id).trim_end().to_owned()
 }
 
+/// A reason, with the call of the parent that sent it.
+fn cancellation(reason: &str) -> String {
+    let Some((text, sender)) = reason.split_once('\u{1f}') else { return reason.to_owned() };
+    let (parent, execution, id): (String, u64, u64) = serde_json::from_str(sender).unwrap();
+    format!("{text} by {parent}/{execution}/{id}")
+}
+
 fn routing(session_id: Option<&String>, tag: Option<&String>) -> String {
     let session = session_id.map(|id| format!(" session={id}")).unwrap_or_default();
     let tag = tag.map(|tag| format!(" tag={tag}")).unwrap_or_default();
@@ -109,7 +116,9 @@ fn message(message: &WorkItem) -> String {
         }
         WorkItem::TimerFired { id, fire_at_ms, .. } => format!("fired {id} @{fire_at_ms}"),
         WorkItem::StartOrchestration { .. } => start(message),
-        WorkItem::CancelInstance { instance, reason } => format!("cancel {instance}: {reason}"),
+        WorkItem::CancelInstance { instance, reason } => {
+            format!("cancel {instance}: {}", cancellation(reason))
+        }
         WorkItem::SubOrchCompleted { parent_instance, parent_execution_id, parent_id, result } => {
             format!("notify {parent_instance}/{parent_execution_id}/{parent_id} ok {result}")
         }

@@ -194,6 +194,65 @@ async fn a_child_with_an_undecodable_history_fails_its_parent() {
     node.stop().await;
 }
 
+/// The id of the failure event was taken, the refusal was dropped, and both waited for ever.
+#[tokio::test]
+async fn an_unreadable_long_history_fails_and_notifies_the_parent() {
+    let file = Database::new();
+    let (store, clock) = file.open().await;
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let registry = || orchestrations().register("Wait", waits).register("Call", calls_by_id);
+    let options = RuntimeOptions { max_attempts: 1, ..DEFAULT_MODE.options() };
+    let node = Node::on(&store, options.clone(), registry(), activities()).await;
+    node.start_instance("parent", "Call", "child").await;
+    node.wait_for_event("child", "ExternalSubscribed").await;
+    node.runtime.clone().shutdown(None).await;
+    file.execute(
+        "INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data,
+             created_at) VALUES ('child', 1, 99999, 'ExternalEvent', '{', 0)",
+    );
+    node.client.raise_event("child", "Go", "").await.unwrap();
+    let node = Node::on(&store, options, registry(), activities()).await;
+    eventually(|| faulty.calls(RELEASED) == 1).await;
+    clock.advance(Duration::from_secs(1));
+    let text = node.failure_text("parent").await;
+    assert!(text.contains("history deserialization failed"), "{text}");
+    let info = node.client.get_instance_info("child").await.unwrap();
+    assert_eq!(info.status, "Failed");
+    node.stop().await;
+}
+
+/// A parent that gave up its start of an existing id cancelled the instance that has it.
+#[tokio::test]
+async fn giving_up_a_child_does_not_cancel_an_unrelated_instance_of_its_id() {
+    async fn gives_up(ctx: OrchestrationContext, id: String) -> Result<String, String> {
+        drop(ctx.schedule_sub_orchestration_with_id("Wait", id, ""));
+        Ok("gave up".to_owned())
+    }
+    async fn gives_up_later(ctx: OrchestrationContext, id: String) -> Result<String, String> {
+        let child = ctx.schedule_sub_orchestration_with_id("Wait", id, "");
+        ctx.select2(child, ctx.schedule_timer(Duration::ZERO)).await;
+        ctx.schedule_wait("End").await;
+        Ok("gave up".to_owned())
+    }
+    let registry = orchestrations()
+        .register("GiveUp", gives_up)
+        .register("GiveUpLater", gives_up_later)
+        .register("Wait", waits);
+    let node = Node::start(DEFAULT_MODE, registry, activities()).await;
+    node.start_instance("shared", "Wait", "").await;
+    node.wait_for_event("shared", "ExternalSubscribed").await;
+    assert_eq!(node.run("now", "GiveUp", "shared").await, "gave up");
+    node.start_instance("later", "GiveUpLater", "shared").await;
+    node.wait_for_event("later", "ExternalSubscribed").await;
+    node.client.raise_event("later", "End", "").await.unwrap();
+    assert_eq!(node.output("later").await, "gave up");
+    node.wait_until_drained().await;
+    node.client.raise_event("shared", "Go", "alive").await.unwrap();
+    assert_eq!(node.output("shared").await, "alive");
+    node.stop().await;
+}
+
 #[tokio::test]
 async fn a_reserved_root_id_is_refused() {
     async fn detaches(ctx: OrchestrationContext, id: String) -> Result<String, String> {

@@ -2,8 +2,9 @@
 
 use tracing::warn;
 
-use super::instance_state::{Ended, InstanceState};
-use crate::model::WorkItem;
+use super::instance_state::InstanceState;
+use crate::model::cancel_reason::CancellingParent;
+use crate::model::{WorkItem, cancel_reason};
 use crate::runtime::start_facts::ParentCall;
 
 /// The messages of one turn, classified.
@@ -20,64 +21,61 @@ pub(super) struct Batch {
 impl Batch {
     /// Classifies the messages of `instance`.
     pub(super) fn classify(instance: &str, messages: Vec<WorkItem>, state: &InstanceState) -> Self {
-        let mut batch = Self::default();
-        // An existing instance can only be continued, and a continuation wins over any start.
         let exists = state.facts.is_some();
-        let continues =
-            messages.iter().any(|message| matches!(message, WorkItem::ContinueAsNew { .. }));
-        let mut own_parent = state.facts.as_ref().and_then(|facts| facts.parent.clone());
-        for message in messages {
-            let starts = match &message {
-                WorkItem::ContinueAsNew { .. } => batch.start.is_none(),
-                WorkItem::StartOrchestration { .. } => {
-                    batch.start.is_none() && !exists && !continues
+        let start_at = start_position(&messages, exists);
+        let known_parent = state.facts.as_ref().and_then(|facts| facts.parent.clone());
+        let own_parent = known_parent.or_else(|| messages.get(start_at?).and_then(parent_of));
+        let mut batch = Self::default();
+        for (position, message) in messages.into_iter().enumerate() {
+            // Sent before the instance existed.
+            let is_early = !exists && start_at.is_some_and(|start| position < start);
+            match &message {
+                WorkItem::ContinueAsNew { .. } | WorkItem::StartOrchestration { .. } => {
+                    match start_at == Some(position) {
+                        true => batch.start = Some(message),
+                        false => batch.refuse(instance, &message, own_parent.as_ref()),
+                    }
+                }
+                // A new instance takes what is lossless. A signal before its wait has no effect.
+                WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. } => {
+                    batch.inbox.push(message);
+                }
+                WorkItem::CancelInstance { reason, .. } => {
+                    let sender = cancel_reason::split(reason).1;
+                    match is_early || sender.is_some_and(|it| !is_call(own_parent.as_ref(), &it)) {
+                        true => {
+                            warn_ignored(instance, &message, "it is meant for another instance")
+                        }
+                        false => batch.inbox.push(message),
+                    }
                 }
                 WorkItem::ActivityExecute { .. }
                 | WorkItem::ActivityCompleted { .. }
                 | WorkItem::ActivityFailed { .. }
                 | WorkItem::TimerFired { .. }
-                | WorkItem::ExternalRaised { .. }
                 | WorkItem::SubOrchCompleted { .. }
-                | WorkItem::SubOrchFailed { .. }
-                | WorkItem::CancelInstance { .. }
-                | WorkItem::QueueMessage { .. } => {
-                    batch.inbox.push(message);
-                    continue;
-                }
-            };
-            if starts {
-                own_parent = own_parent.or_else(|| parent_of(&message));
-                batch.start = Some(message);
-            } else {
-                batch.refuse(instance, &message, own_parent.as_ref(), state);
+                | WorkItem::SubOrchFailed { .. } => match is_early {
+                    true => warn_ignored(instance, &message, "it is meant for another instance"),
+                    false => batch.inbox.push(message),
+                },
             }
         }
         batch.unpack_carried();
         batch
     }
 
-    /// A second start changes nothing. A parent that waits for it is notified of the collision.
-    fn refuse(
-        &mut self,
-        instance: &str,
-        message: &WorkItem,
-        own_parent: Option<&ParentCall>,
-        state: &InstanceState,
-    ) {
-        warn!(
-            target: "duroxide::runtime",
-            instance_id = instance,
-            "ignored a start for an existing instance"
-        );
+    /// A second start changes nothing. A parent that waits for it is notified of the collision. The
+    /// own parent is not: it sent the same start twice, and gets or has got the result.
+    fn refuse(&mut self, instance: &str, message: &WorkItem, own_parent: Option<&ParentCall>) {
+        warn_ignored(instance, message, "the instance exists");
         let Some(caller) = parent_of(message) else { return };
-        let finished = state.ended == Some(Ended::Finished);
         let is_redelivered = own_parent.is_some_and(|own| {
             own.instance == caller.instance
                 && own.id == caller.id
                 && own.execution_id.is_some()
                 && own.execution_id == caller.execution_id
         });
-        if finished || !is_redelivered {
+        if !is_redelivered {
             self.collisions.push(caller);
         }
     }
@@ -94,6 +92,37 @@ impl Batch {
         });
         self.inbox = carried.chain(std::mem::take(&mut self.inbox)).collect();
     }
+}
+
+/// The message that starts an execution. An existing instance can only be continued, and a
+/// continuation wins over any start.
+fn start_position(messages: &[WorkItem], exists: bool) -> Option<usize> {
+    let continuation =
+        messages.iter().position(|message| matches!(message, WorkItem::ContinueAsNew { .. }));
+    continuation.or_else(|| {
+        let is_start = |message: &WorkItem| matches!(message, WorkItem::StartOrchestration { .. });
+        messages.iter().position(is_start).filter(|_| !exists)
+    })
+}
+
+/// Whether the parent that sent a cancellation waits for this instance.
+fn is_call(own_parent: Option<&ParentCall>, sender: &CancellingParent) -> bool {
+    let CancellingParent(instance, execution_id, id) = sender;
+    own_parent.is_some_and(|own| {
+        own.instance == *instance
+            && own.id == *id
+            && own.execution_id.is_none_or(|own| own == *execution_id)
+    })
+}
+
+fn warn_ignored(instance: &str, message: &WorkItem, why: &str) {
+    warn!(
+        target: "duroxide::runtime",
+        instance_id = instance,
+        work_item = message.variant_name(),
+        why,
+        "ignored a message"
+    );
 }
 
 /// The parent that waits for a start.
@@ -114,5 +143,98 @@ pub(super) fn parent_of(message: &WorkItem) -> Option<ParentCall> {
         | WorkItem::SubOrchFailed { .. }
         | WorkItem::CancelInstance { .. }
         | WorkItem::QueueMessage { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::instance_state::Ended;
+    use super::*;
+    use crate::runtime::start_facts::StartFacts;
+
+    fn call(instance: &str) -> ParentCall {
+        ParentCall { instance: instance.to_owned(), id: 2, execution_id: Some(1) }
+    }
+
+    fn start(parent: Option<ParentCall>) -> WorkItem {
+        WorkItem::StartOrchestration {
+            instance: "i".to_owned(),
+            orchestration: "O".to_owned(),
+            input: String::new(),
+            version: None,
+            parent_instance: parent.as_ref().map(|parent| parent.instance.clone()),
+            parent_id: parent.as_ref().map(|parent| parent.id),
+            parent_execution_id: parent.and_then(|parent| parent.execution_id),
+            execution_id: 1,
+        }
+    }
+
+    fn cancel(parent: Option<&str>) -> WorkItem {
+        let sender = parent.map(|parent| CancellingParent(parent.to_owned(), 1, 2));
+        let reason = sender
+            .map_or_else(|| "why".to_owned(), |sender| cancel_reason::by_parent("why", &sender));
+        WorkItem::CancelInstance { instance: "i".to_owned(), reason }
+    }
+
+    fn state(parent: Option<ParentCall>, ended: Option<Ended>) -> InstanceState {
+        let facts = StartFacts {
+            name: "O".to_owned(),
+            version: String::new(),
+            parent,
+            pin: String::new(),
+            started_at_ms: 0,
+        };
+        InstanceState { facts: Some(Arc::new(facts)), ended }
+    }
+
+    /// The parent was notified of a failure although it had or would get the result.
+    #[test]
+    fn a_redelivered_child_start_is_no_collision_even_if_the_child_has_finished() {
+        for ended in [None, Some(Ended::Finished), Some(Ended::ContinuedAsNew)] {
+            let state = state(Some(call("p")), ended);
+            let batch = Batch::classify("i", vec![start(Some(call("p")))], &state);
+            assert_eq!(batch, Batch::default());
+            let batch = Batch::classify("i", vec![start(Some(call("other")))], &state);
+            assert_eq!(batch.collisions, [call("other")]);
+        }
+    }
+
+    #[test]
+    fn a_cancellation_by_a_parent_counts_only_for_its_own_child() {
+        for (own, sender, counts) in [
+            (Some("p"), Some("p"), true),
+            (Some("p"), Some("q"), false),
+            (None, Some("p"), false),
+            (Some("p"), None, true),
+            (None, None, true),
+        ] {
+            let expected = Vec::from_iter(counts.then(|| cancel(sender)));
+            let running = state(own.map(call), None);
+            assert_eq!(Batch::classify("i", vec![cancel(sender)], &running).inbox, expected);
+            let both = vec![start(own.map(call)), cancel(sender)];
+            let batch = Batch::classify("i", both, &InstanceState::default());
+            assert_eq!(batch.inbox, expected, "in the batch of the start");
+        }
+    }
+
+    #[test]
+    fn what_was_sent_before_the_start_does_not_harm_the_new_instance() {
+        let instance = "i".to_owned();
+        let fired = WorkItem::TimerFired {
+            instance: "i".to_owned(),
+            execution_id: 1,
+            id: 2,
+            fire_at_ms: 3,
+        };
+        let name = "q".to_owned();
+        let queued = WorkItem::QueueMessage { instance, name, data: String::new() };
+        let early = vec![cancel(None), fired.clone(), queued.clone(), start(None)];
+        let batch = Batch::classify("i", early.clone(), &InstanceState::default());
+        assert_eq!((batch.start, batch.inbox), (Some(start(None)), vec![queued.clone()]));
+        let late = early.into_iter().rev().collect();
+        let batch = Batch::classify("i", late, &InstanceState::default());
+        assert_eq!(batch.inbox, vec![queued, fired, cancel(None)]);
     }
 }

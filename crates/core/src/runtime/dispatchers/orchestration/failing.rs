@@ -8,6 +8,7 @@ use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
 use crate::runtime::start_facts::StartFacts;
 
 /// A failure to be recorded.
+#[derive(Clone)]
 pub(super) struct Failing {
     pub(super) execution_id: u64,
     /// A start event to be recorded before it, if there is none yet.

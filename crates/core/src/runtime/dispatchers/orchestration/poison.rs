@@ -7,14 +7,15 @@ use tracing::error;
 
 use super::failing::{Failing, event, failing_turn, parent_of_facts};
 use super::instance_state::Ended;
-use super::parent::find_for_unreadable;
+use super::parent::{failure_notice, find_for_unreadable};
 use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
 use super::{commit, run};
-use crate::limits::UNREADABLE_HISTORY_EVENT_ID;
+use crate::limits::UNREADABLE_HISTORY_EVENT_IDS;
 use crate::model::{
     ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason,
 };
+use crate::providers::ProviderError;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::turns::{TurnSummary, report};
 
@@ -44,7 +45,7 @@ pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
     };
     let parent = parent_of_facts(&turn, &facts).await;
     let failing = Failing { execution_id, start, event_id, details, parent };
-    commit_poison(turn, &facts, failing).await;
+    commit_poison(turn, &facts, failing, &[]).await;
 }
 
 /// Why this node never ran the messages, if it is the node's lack of code.
@@ -114,12 +115,18 @@ pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
         pin: String::new(),
         started_at_ms: turn.now_ms,
     };
-    let event_id = UNREADABLE_HISTORY_EVENT_ID;
+    let [event_id, other_ids @ ..] = UNREADABLE_HISTORY_EVENT_IDS;
     let failing = Failing { execution_id, start: None, event_id, details, parent };
-    commit_poison(turn, &facts, failing).await;
+    commit_poison(turn, &facts, failing, &other_ids).await;
 }
 
-async fn commit_poison(turn: LeasedTurn<'_>, facts: &StartFacts, failing: Failing) {
+/// Commits a failure. If the store refuses the id of its event, the event takes one of `other_ids`.
+async fn commit_poison(
+    turn: LeasedTurn<'_>,
+    facts: &StartFacts,
+    failing: Failing,
+    other_ids: &[u64],
+) {
     error!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance,
@@ -129,18 +136,44 @@ async fn commit_poison(turn: LeasedTurn<'_>, facts: &StartFacts, failing: Failin
         error = failing.details.display_message(),
         "the messages of an instance were fetched too often; failing the instance"
     );
+    let mut event_ids = [failing.event_id].into_iter().chain(other_ids.iter().copied()).peekable();
+    while let Some(event_id) = event_ids.next() {
+        let numbered = Failing { event_id, ..failing.clone() };
+        match try_commit(&turn, facts, numbered).await {
+            Ok(()) => return,
+            Err(error) if error.is_store_trouble() => {
+                return commit::release_uncommitted(&turn, &error).await;
+            }
+            Err(_taken) if event_ids.peek().is_some() => {}
+            Err(error) => {
+                error!(
+                    target: "duroxide::runtime",
+                    instance_id = %turn.item.instance,
+                    execution_id = failing.execution_id,
+                    %error,
+                    "the store refused the failure of an instance; dropping its messages"
+                );
+            }
+        }
+    }
+    // If the messages stayed, they would be fetched for ever. The parent gets the failure anyway.
+    let Failing { parent, details, .. } = failing;
+    let notices = parent.map(|parent| failure_notice(parent, details)).into_iter().collect();
+    commit::drain(turn, notices).await;
+}
+
+async fn try_commit(
+    turn: &LeasedTurn<'_>,
+    facts: &StartFacts,
+    failing: Failing,
+) -> Result<(), ProviderError> {
     let execution_id = failing.execution_id;
-    let decided = failing_turn(&turn, failing).await;
+    let decided = failing_turn(turn, failing).await;
     let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
-    let mut commit = commit::assemble(&turn, facts, execution_id, decided);
+    let mut commit = commit::assemble(turn, facts, execution_id, decided);
     // A start event that exists only to record a failure pins no version.
     commit.metadata.pinned_duroxide_version = None;
-    match commit::submit(&turn, Arc::new(commit)).await {
-        Ok(_committed) => {
-            report(&turn.report_context(), &summary);
-        }
-        Err(error) if error.is_store_trouble() => commit::release_uncommitted(&turn, &error).await,
-        // The failure cannot be recorded. If the messages stayed, they would be fetched for ever.
-        Err(_refused) => commit::drain(turn, Vec::new()).await,
-    }
+    commit::submit(turn, Arc::new(commit)).await?;
+    report(&turn.report_context(), &summary);
+    Ok(())
 }
