@@ -192,8 +192,8 @@ impl Drop for CallHandle {
             return;
         }
         let woken = self.shared.state().abandon(self.token);
-        // The wakers run after the lock is released, because a waker may lock the state.
-        for waker in woken {
+        // The waker runs after the lock is released, because it may lock the state.
+        if let Some(waker) = woken {
             waker.wake();
         }
     }

@@ -15,11 +15,13 @@ pub(crate) struct Join<F: Future> {
     unfinished: usize,
     woken: Arc<Woken>,
     poll_all: bool,
+    /// Children before this one have finished or can never be woken.
+    first_wakeable: usize,
 }
 
 struct Child<F: Future> {
     stage: Stage<F>,
-    waker: Waker,
+    waker: Arc<ChildWaker>,
 }
 
 enum Stage<F: Future> {
@@ -76,10 +78,10 @@ impl<F: Future> Join<F> {
             .enumerate()
             .map(|(index, future)| Child {
                 stage: Stage::Running(Box::pin(future)),
-                waker: Waker::from(Arc::new(ChildWaker { index, woken: Arc::clone(&woken) })),
+                waker: Arc::new(ChildWaker { index, woken: Arc::clone(&woken) }),
             })
             .collect();
-        Self { unfinished: children.len(), children, woken, poll_all }
+        Self { unfinished: children.len(), children, woken, poll_all, first_wakeable: 0 }
     }
 
     /// The next child to poll, at or after `from`.
@@ -93,10 +95,30 @@ impl<F: Future> Join<F> {
         Some(index)
     }
 
+    /// Keeps the waker of the caller only while a child can use it. The engine concludes from a
+    /// waker that is held that a wake-up may come.
+    fn forget_unusable_parent(&mut self) {
+        let mut woken = self.woken.lock();
+        if self.poll_all || !woken.children.is_empty() {
+            return;
+        }
+        // A child that is pending and has given its waker to nothing stays so: the position only
+        // grows, and all polls together visit each child once.
+        while let Some(child) = self.children.get(self.first_wakeable) {
+            let is_running = matches!(child.stage, Stage::Running(_));
+            if is_running && Arc::strong_count(&child.waker) > 1 {
+                return;
+            }
+            self.first_wakeable += 1;
+        }
+        woken.parent = None;
+    }
+
     fn poll_child(&mut self, index: usize) {
         let Some(child) = self.children.get_mut(index) else { return };
         let Stage::Running(future) = &mut child.stage else { return };
-        let mut cx = Context::from_waker(&child.waker);
+        let waker = Waker::from(Arc::clone(&child.waker));
+        let mut cx = Context::from_waker(&waker);
         if let Poll::Ready(value) = future.as_mut().poll(&mut cx) {
             child.stage = Stage::Finished(value);
             self.unfinished -= 1;
@@ -116,6 +138,7 @@ impl<F: Future> Future for Join<F> {
             from = index + 1;
         }
         if this.unfinished > 0 {
+            this.forget_unusable_parent();
             return Poll::Pending;
         }
         let finished =

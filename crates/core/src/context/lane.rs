@@ -5,6 +5,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::positions::Positions;
+
 /// A value that arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Arrival {
@@ -17,9 +19,9 @@ pub(crate) struct Arrival {
 /// Subscriptions and arrivals of one name.
 #[derive(Debug, Default)]
 pub(crate) struct Lane {
-    /// Number of subscriptions that count, including those that were read.
-    active: usize,
-    /// Unread subscriptions: schedule id to position. Positions grow with ids.
+    /// Subscriptions that count, including those that were read.
+    positions: Positions,
+    /// Unread subscriptions: schedule id to place. Places grow with ids.
     pending: BTreeMap<u64, usize>,
     /// Number of removed arrivals: those that no position can reach any more.
     trimmed: usize,
@@ -33,35 +35,41 @@ impl Lane {
         self.trimmed + self.arrivals.len()
     }
 
+    fn position(&self, id: u64) -> Option<usize> {
+        self.pending.get(&id).map(|place| self.positions.position(*place))
+    }
+
+    /// The unread subscription at a position.
+    fn pending_at(&self, position: usize) -> Option<u64> {
+        self.positions.id_at(position).filter(|id| self.pending.contains_key(id))
+    }
+
     /// Records a subscription.
     pub(crate) fn bind(&mut self, id: u64) {
-        self.pending.insert(id, self.active);
-        self.active += 1;
+        self.pending.insert(id, self.positions.push(id));
     }
 
     /// Whether a subscription waits for an arrival.
     pub(crate) fn has_open_position(&self) -> bool {
-        self.active > self.arrived()
+        self.positions.len() > self.arrived()
     }
 
     /// Adds an arrival. Returns the subscription that it completes.
     pub(crate) fn arrive(&mut self, sequence: u64, data: String) -> Option<u64> {
         let position = self.arrived();
         self.arrivals.push_back(Arrival { sequence, data, read: false });
-        self.pending.iter().find(|(_, at)| **at == position).map(|(id, _)| *id)
+        self.pending_at(position)
     }
 
     /// Whether the arrival of an unread subscription is here.
     pub(crate) fn has_arrival(&self, id: u64) -> bool {
-        self.pending.get(&id).is_some_and(|position| *position < self.arrived())
+        self.position(id).is_some_and(|position| position < self.arrived())
     }
 
     /// Reads the arrival of a subscription.
     pub(crate) fn take(&mut self, id: u64) -> Option<String> {
-        if !self.has_arrival(id) {
-            return None;
-        }
-        let position = self.pending.remove(&id)?;
+        let position = self.position(id).filter(|position| *position < self.arrived())?;
+        self.pending.remove(&id);
         // A position below `trimmed` cannot occur: trimming stops at the lowest pending one.
         let index = position.checked_sub(self.trimmed)?;
         let data = if index == 0 && self.floor() > position {
@@ -78,34 +86,33 @@ impl Lane {
     }
 
     /// Cancels a subscription; later ones move up. With `discard`, its arrival is removed, too.
-    /// Returns the subscriptions that this completes.
-    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
-        let Some(position) = self.pending.remove(&id) else { return Vec::new() };
-        let arrived_before = self.arrived();
-        if discard && position < arrived_before {
-            let index = position - self.trimmed;
-            self.arrivals.remove(index);
-        }
-        self.active -= 1;
-        let arrived = self.arrived();
-        let mut ready = Vec::new();
-        for (later, at) in self.pending.range_mut(id..) {
-            let had_arrival = *at < arrived_before;
-            *at -= 1;
-            if *at < arrived && !had_arrival {
-                ready.push(*later);
+    /// Returns the subscription that this completes.
+    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Option<u64> {
+        let position = self.position(id)?;
+        let has_arrival = position < self.arrived();
+        self.positions.remove(self.pending.remove(&id)?);
+        let completed = match has_arrival {
+            true if discard => {
+                self.arrivals.remove(position - self.trimmed);
+                None
             }
-        }
+            // The first one without an arrival moves to the last arrival.
+            true => self.pending_at(self.arrived() - 1),
+            false => None,
+        };
         self.trim();
-        ready
+        completed
     }
 
     /// The lowest position that a present or future subscription can read.
     fn floor(&self) -> usize {
-        self.pending.first_key_value().map_or(self.active, |(_, position)| *position)
+        let first = self.pending.first_key_value();
+        first.map_or(self.positions.len(), |(_, place)| self.positions.position(*place))
     }
 
     fn trim(&mut self) {
+        let first = self.pending.first_key_value().map(|(_, place)| *place);
+        self.positions.forget_before(first);
         let floor = self.floor();
         while self.trimmed < floor {
             let Some(arrival) = self.arrivals.pop_front() else { return };
@@ -118,7 +125,7 @@ impl Lane {
 
     /// Whether the lane holds nothing: a new lane behaves the same.
     pub(crate) fn is_idle(&self) -> bool {
-        self.active == self.trimmed
+        self.positions.len() == self.trimmed
             && self.pending.is_empty()
             && self.arrivals.is_empty()
             && self.skipped.is_empty()
@@ -131,7 +138,7 @@ impl Lane {
 
     /// Arrivals beyond the subscriptions that count, read or not.
     pub(crate) fn beyond_subscriptions(&self) -> impl Iterator<Item = &Arrival> {
-        self.arrivals.iter().skip(self.active.saturating_sub(self.trimmed))
+        self.arrivals.iter().skip(self.positions.len().saturating_sub(self.trimmed))
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -172,7 +179,7 @@ mod tests {
         lane.bind(3);
         arrive_all(&mut lane, &["a"]);
         assert!(!lane.has_arrival(3));
-        assert_eq!(lane.cancel(2, false), vec![3]);
+        assert_eq!(lane.cancel(2, false), Some(3));
         assert_eq!(lane.take(3).as_deref(), Some("a"));
     }
 
@@ -182,7 +189,7 @@ mod tests {
         lane.bind(2);
         lane.bind(3);
         arrive_all(&mut lane, &["a"]);
-        assert_eq!(lane.cancel(2, true), Vec::<u64>::new());
+        assert_eq!(lane.cancel(2, true), None);
         assert!(lane.has_open_position());
         assert_eq!(lane.arrive(9, "b".to_owned()), Some(3));
     }
@@ -265,7 +272,7 @@ mod tests {
                     }
                     _cancels => {
                         model.cancel(100 + id, step == 5);
-                        lane.cancel(100 + id, step == 5)
+                        Vec::from_iter(lane.cancel(100 + id, step == 5))
                     }
                 };
                 let mut new = model.ready();

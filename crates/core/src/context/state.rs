@@ -157,21 +157,21 @@ impl State {
         ready.and_then(|id| self.take_waker(id))
     }
 
-    /// Handles the drop of a future before it completed. Returns the wakers to call.
-    pub(crate) fn abandon(&mut self, token: u64) -> Vec<Waker> {
+    /// Handles the drop of a future before it completed. Returns the waker to call.
+    pub(crate) fn abandon(&mut self, token: u64) -> Option<Waker> {
         if self.closing {
-            return Vec::new();
+            return None;
         }
-        let Some(call) = self.calls.get_mut(token) else { return Vec::new() };
+        let call = self.calls.get_mut(token)?;
         let Some(schedule_id) = call.schedule_id else {
             call.abandoned = true;
             call.waker = None;
-            return Vec::new();
+            return None;
         };
-        let Some(call) = self.calls.remove(token) else { return Vec::new() };
+        let call = self.calls.remove(token)?;
         self.note_drop(&call.kind, schedule_id);
         if !self.rules.early_race {
-            return Vec::new();
+            return None;
         }
         self.release(&call.kind, schedule_id)
     }
@@ -182,26 +182,30 @@ impl State {
         }
     }
 
-    fn release(&mut self, kind: &ScheduleKind, schedule_id: u64) -> Vec<Waker> {
+    fn release(&mut self, kind: &ScheduleKind, schedule_id: u64) -> Option<Waker> {
         let ready = match kind {
             // The signal that belongs to this wait must not reach the next one.
             ScheduleKind::ExternalWait { .. } => self.waits.cancel(schedule_id, true),
             ScheduleKind::QueueDequeue { .. } => self.queues.cancel(schedule_id, false),
             ScheduleKind::Activity { .. }
             | ScheduleKind::Timer
-            | ScheduleKind::SubOrchestration { .. } => Vec::new(),
+            | ScheduleKind::SubOrchestration { .. } => None,
         };
-        ready.into_iter().filter_map(|id| self.take_waker(id)).collect()
+        ready.and_then(|id| self.take_waker(id))
     }
 
-    /// Cancels a subscription whose breadcrumb is in history. Returns the wakers to call.
-    pub(crate) fn cancel_subscription(&mut self, kind: DropKind, schedule_id: u64) -> Vec<Waker> {
+    /// Cancels a subscription whose breadcrumb is in history. Returns the waker to call.
+    pub(crate) fn cancel_subscription(
+        &mut self,
+        kind: DropKind,
+        schedule_id: u64,
+    ) -> Option<Waker> {
         let ready = match kind {
             DropKind::Wait => self.waits.cancel(schedule_id, self.rules.early_race),
             DropKind::Dequeue => self.queues.cancel(schedule_id, false),
-            DropKind::Activity | DropKind::SubOrchestration => Vec::new(),
+            DropKind::Activity | DropKind::SubOrchestration => None,
         };
-        ready.into_iter().filter_map(|id| self.take_waker(id)).collect()
+        ready.and_then(|id| self.take_waker(id))
     }
 
     fn take_waker(&mut self, schedule_id: u64) -> Option<Waker> {

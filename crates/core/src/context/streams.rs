@@ -42,12 +42,12 @@ impl Streams {
         Some(data)
     }
 
-    /// Cancels a subscription. Returns the subscriptions that this completes.
-    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Vec<u64> {
-        let Some(name) = self.names.remove(&id) else { return Vec::new() };
-        let ready = self.lanes.get_mut(&name).map(|lane| lane.cancel(id, discard));
+    /// Cancels a subscription. Returns the subscription that this completes.
+    pub(crate) fn cancel(&mut self, id: u64, discard: bool) -> Option<u64> {
+        let name = self.names.remove(&id)?;
+        let ready = self.lanes.get_mut(&name).and_then(|lane| lane.cancel(id, discard));
         self.forget_idle(&name);
-        ready.unwrap_or_default()
+        ready
     }
 
     /// Removes an idle lane. Names are often used once; a long execution must not keep them all.

@@ -212,3 +212,55 @@ fn eviction_cancels_nothing_and_is_not_a_foreign_wake() {
     assert_eq!(harness.turn(&["done 5 x", "child-done 4 y"]), "completed true y");
     assert_eq!(harness.foreign_wakes(), 0);
 }
+
+/// A join kept the waker of its caller even if no child could use it, so that the engine took it
+/// for a foreign wait.
+#[test]
+fn a_join_of_something_that_never_completes_waits_like_it() {
+    for nested in [false, true] {
+        let mut harness = Harness::new(move |ctx, _input| async move {
+            let never = || std::future::pending::<()>();
+            match nested {
+                false => drop(ctx.join(vec![never()]).await),
+                true => drop(ctx.join(vec![ctx.join(vec![never(), never()])]).await),
+            }
+            Ok(String::new())
+        });
+        assert_eq!(harness.turn(&["start"]), "waiting");
+        assert_eq!(harness.turn(&["signal Go"]), "waiting");
+        assert!(harness.turn(&["cancel enough"]).starts_with("cancelled"), "it can be cancelled");
+    }
+}
+
+#[test]
+fn a_join_still_reports_a_foreign_wait_of_a_child() {
+    let mut harness = Harness::new(|ctx, _input| async move {
+        let (_sender, receiver) = oneshot::channel::<()>();
+        let never = async { std::future::pending::<()>().await };
+        let foreign = async { receiver.await.unwrap_or_default() };
+        ctx.join2(ctx.join(vec![never]), ctx.join(vec![foreign])).await;
+        std::mem::forget(_sender);
+        Ok(String::new())
+    });
+    assert!(harness.turn(&["start"]).starts_with(NOT_DURABLE));
+}
+
+/// Every dropped wait moved all later ones of its name: 60,000 of them took seconds.
+#[test]
+fn dropping_many_waits_of_one_name_costs_no_more_for_each() {
+    const WAITS: usize = 60_000;
+    let mut harness = Harness::new(|ctx, _input| async move {
+        let waits: Vec<_> = (0..WAITS).map(|_| ctx.schedule_wait("Go")).collect();
+        ctx.schedule_activity("A", "").await?;
+        drop(waits);
+        ctx.schedule_wait("Go").await;
+        Ok("done".to_owned())
+    });
+    assert_eq!(harness.turn(&["start"]), "waiting");
+    let started = std::time::Instant::now();
+    assert_eq!(harness.turn(&[&format!("done {} x", WAITS + 2)]), "waiting");
+    let elapsed = started.elapsed();
+    assert_eq!(harness.turn(&["signal Go"]), "completed done");
+    // Before: 1.8 billion moves, more than ten seconds without optimization.
+    assert!(elapsed < Duration::from_secs(5), "{elapsed:?}");
+}

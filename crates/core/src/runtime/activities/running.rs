@@ -1,11 +1,12 @@
 //! Activities that run on this node, so that a cancellation reaches them at once.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::limits::CANCELLATIONS_REMEMBERED_MAX;
+use crate::limits::{CANCELLATIONS_REMEMBERED_FOR, CANCELLATIONS_REMEMBERED_MAX};
 use crate::providers::ScheduledActivityIdentifier;
 
 /// Running activities by what scheduled them.
@@ -20,7 +21,45 @@ struct Running {
     /// Distinguishes a redelivered activity from its earlier run, which may not have returned yet.
     run_next: u64,
     /// Cancelled before they were registered here; perhaps they are fetched but not yet started.
-    missed: VecDeque<ScheduledActivityIdentifier>,
+    missed: Missed,
+}
+
+/// Cancellations that are remembered for a while.
+#[derive(Debug, Default)]
+struct Missed {
+    /// When each was last cancelled.
+    at: HashMap<ScheduledActivityIdentifier, Instant>,
+    /// The same, in order of time. An entry is outdated if its activity was cancelled again or
+    /// registered since.
+    order: VecDeque<(Instant, ScheduledActivityIdentifier)>,
+}
+
+impl Missed {
+    fn remember(&mut self, id: &ScheduledActivityIdentifier, now: Instant) {
+        self.at.insert(id.clone(), now);
+        self.order.push_back((now, id.clone()));
+        self.forget(now);
+    }
+
+    /// Whether a cancellation is remembered; it is forgotten then.
+    fn take(&mut self, id: &ScheduledActivityIdentifier, now: Instant) -> bool {
+        self.forget(now);
+        self.at.remove(id).is_some()
+    }
+
+    fn forget(&mut self, now: Instant) {
+        while let Some((at, _)) = self.order.front() {
+            let is_old = now.duration_since(*at) > CANCELLATIONS_REMEMBERED_FOR;
+            if !is_old && self.order.len() <= CANCELLATIONS_REMEMBERED_MAX {
+                return;
+            }
+            if let Some((at, id)) = self.order.pop_front()
+                && self.at.get(&id) == Some(&at)
+            {
+                self.at.remove(&id);
+            }
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -59,11 +98,7 @@ impl RunningActivities {
         running.run_next += 1;
         let registered = Run { number: run, lock_token, unwanted: unwanted.clone() };
         running.runs.insert(id.clone(), registered);
-        let missed = running.missed.iter().position(|missed| *missed == id);
-        if let Some(position) = missed {
-            running.missed.remove(position);
-        }
-        let doubtful = missed.is_some();
+        let doubtful = running.missed.take(&id, Instant::now());
         Registered { id, run, unwanted, doubtful, shared: Arc::clone(&self.shared) }
     }
 
@@ -72,15 +107,13 @@ impl RunningActivities {
         if ids.is_empty() {
             return;
         }
+        let now = Instant::now();
         let mut running = self.lock();
         for id in ids {
             if let Some(run) = running.runs.get(id) {
                 run.unwanted.cancel();
             } else {
-                if running.missed.len() >= CANCELLATIONS_REMEMBERED_MAX {
-                    running.missed.pop_front();
-                }
-                running.missed.push_back(id.clone());
+                running.missed.remember(id, now);
             }
         }
     }
@@ -92,8 +125,9 @@ impl RunningActivities {
 
     /// Cancels the activities that hold these lost leases.
     pub(crate) fn cancel_lost(&self, lock_tokens: &[String]) {
+        let lost: HashSet<&String> = lock_tokens.iter().collect();
         for run in self.lock().runs.values() {
-            if lock_tokens.contains(&run.lock_token) {
+            if lost.contains(&run.lock_token) {
                 run.unwanted.cancel();
             }
         }
@@ -134,5 +168,19 @@ mod tests {
         running.cancel(&[id()]);
         assert!(running.register(id(), "lock".to_owned()).doubtful);
         assert!(!running.register(id(), "lock".to_owned()).doubtful);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn remembered_cancellations_expire_and_are_bounded() {
+        let running = RunningActivities::default();
+        let numbered = |activity_id| ScheduledActivityIdentifier { activity_id, ..id() };
+        let ids: Vec<_> = (0..2 * CANCELLATIONS_REMEMBERED_MAX as u64).map(numbered).collect();
+        running.cancel(&ids);
+        assert_eq!(running.lock().missed.order.len(), CANCELLATIONS_REMEMBERED_MAX);
+        assert_eq!(running.lock().missed.at.len(), CANCELLATIONS_REMEMBERED_MAX);
+        tokio::time::advance(2 * CANCELLATIONS_REMEMBERED_FOR).await;
+        assert!(!running.register(ids.last().unwrap().clone(), "lock".to_owned()).doubtful);
+        assert_eq!(running.lock().missed.order.len(), 0);
+        assert_eq!(running.lock().missed.at.len(), 0);
     }
 }

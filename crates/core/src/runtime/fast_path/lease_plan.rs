@@ -4,6 +4,7 @@
 //! enqueues the activities under a lease of this node, and the node starts them when the commit is
 //! durable, without a fetch. If the node dies, the leases expire and the queue redelivers.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio::time::Instant;
@@ -105,8 +106,10 @@ impl LeasePlan {
         };
         let has_limits = commit.activities.iter().any(|activity| activity.start_limit.is_some());
         let mut room = if has_limits { 0 } else { fast_path.prefetch.room() };
+        let cancelled: HashSet<u64> =
+            commit.cancelled_activities.iter().map(|gone| gone.activity_id).collect();
         for (index, ScheduledActivity { item, .. }) in commit.activities.iter().enumerate() {
-            if !runs_here(fast_path, commit, item) {
+            if !runs_here(fast_path, &cancelled, item) {
                 continue;
             }
             let place = match own.take() {
@@ -175,13 +178,12 @@ fn may_continue(fast_path: &FastPath, slot: &Slot, streak: Streak) -> bool {
     others_serve || !streak.is_over()
 }
 
-fn runs_here(fast_path: &FastPath, commit: &TurnCommit, item: &WorkItem) -> bool {
+fn runs_here(fast_path: &FastPath, cancelled: &HashSet<u64>, item: &WorkItem) -> bool {
     let WorkItem::ActivityExecute { id, name, session_id: None, tag, .. } = item else {
         return false;
     };
     let node = fast_path.node();
-    let cancelled = commit.cancelled_activities.iter().any(|gone| gone.activity_id == *id);
-    !cancelled
+    !cancelled.contains(id)
         && node.options.worker_tag_filter.matches(tag.as_deref())
         && node.handlers.activity(name).is_some()
 }
