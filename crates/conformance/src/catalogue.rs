@@ -129,6 +129,9 @@ macro_rules! __ability {
     (reclaiming) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Reclaiming)
     };
+    (message_ids) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
+    };
 }
 
 /// The function, or the wrapper that takes a factory.

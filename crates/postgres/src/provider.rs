@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
     ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
@@ -23,7 +23,7 @@ use crate::connect::options::PostgresProviderBuilder;
 use crate::error::During;
 use crate::fetch::turn_lock::Release;
 use crate::fetch::{calls as fetch, waiting};
-use crate::queues::{calls as queues, progress, sessions, worker_queue, workers};
+use crate::queues::{calls as queues, client_message, progress, sessions, worker_queue, workers};
 use crate::read::reader::Reader;
 use crate::read::{inspect, kv};
 use crate::schema::migrations;
@@ -234,6 +234,10 @@ impl Provider for PostgresProvider {
         queues::enqueue_message(self, &item, delay).await
     }
 
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        client_message::send(self, message).await
+    }
+
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
         Some(self)
     }
@@ -294,6 +298,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::WorkLeases)
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
+            .with(ProviderCapability::MessageIds)
     }
 
     async fn commit_direct_turn(

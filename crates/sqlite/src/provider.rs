@@ -11,6 +11,10 @@ use duroxide_core::providers::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch,
     Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery,
+    DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
+    FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider,
+    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
     WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
@@ -23,7 +27,7 @@ use crate::deletion_slices;
 use crate::fetch::calls as fetch;
 use crate::fetch::turn_lock::Release;
 use crate::fetch::waiting;
-use crate::queues::{calls as queues, progress, sessions, work_lock};
+use crate::queues::{calls as queues, client_message, progress, sessions, work_lock};
 use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
@@ -299,6 +303,10 @@ impl Provider for SqliteProvider {
         queues::enqueue_message(self, &item, delay).await
     }
 
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        client_message::send(self, message).await
+    }
+
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
         Some(self)
     }
@@ -364,6 +372,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
             .with(ProviderCapability::LeaseHolders)
+            .with(ProviderCapability::MessageIds)
     }
 
     async fn commit_direct_turn(

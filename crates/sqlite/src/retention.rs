@@ -130,6 +130,7 @@ fn delete_one(
     delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
     // Without its lease a turn in progress cannot recreate the instance.
     delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
+    delete("DELETE FROM message_ids WHERE instance_id = ?1")?;
     result.instances_deleted += delete("DELETE FROM instances WHERE instance_id = ?1")?;
     tx.changes.instance(instance.to_owned());
     tx.changes.work_locks();

@@ -63,7 +63,7 @@ pub async fn test_delete_removes_leases_and_parked_messages<F: ProviderFactory +
     assert_eq!(turn.attempt, 1);
 
     // A provider may park a message for an unknown id; once deleted it does not come back.
-    store.send(signal("ghost", "early")).await;
+    store.send(queued("ghost", "early")).await;
     store.no_turn("no start was enqueued").await;
     let parked = store.admin().list_parked_messages(10).await.must("listing parked messages");
     if !parked.is_empty() {

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, Waiting, activity, commit, completed, facts, heard, identified, signal, started,
-    timer,
+    Must, Store, Waiting, activity, commit, completed, facts, heard, identified, queued, signal,
+    started, timer,
 };
 
 /// After a refusal the activities are still leased, and their results go through the queue instead.
@@ -140,7 +140,7 @@ pub async fn a_visible_message_refuses_a_direct_turn<F: ProviderFactory + ?Sized
 pub async fn a_hidden_message_allows_a_direct_turn<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
     let waiting = store.waiting("a").await;
-    store.send(signal("ghost", "early")).await;
+    store.send(queued("ghost", "early")).await;
     store.no_turn("the message is parked").await;
     store.create("b").await;
     let due = store.now_ms() + u64::try_from(store.lease().as_millis()).expect("a short lease");

@@ -55,8 +55,12 @@ macro_rules! __extensions {
             the_orchestrator_queue_accepts_no_activity;
             the_worker_queue_accepts_no_message;
             messages_reach_their_instance;
+            a_message_id_has_one_effect needs(message_ids);
+            a_deleted_instance_forgets_its_message_ids needs(message_ids, management);
+            a_message_to_an_unknown_instance_is_reported needs(message_ids);
             an_unknown_instance_blocks_no_other;
             an_early_message_waits_for_its_instance;
+            a_useless_message_is_not_kept needs(management);
             an_early_message_waits_for_a_child;
             a_message_waits_for_a_hidden_start;
             parked_messages_are_listed needs(management);

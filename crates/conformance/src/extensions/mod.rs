@@ -4,6 +4,7 @@
 
 mod batches;
 mod changes;
+mod client_messages;
 mod closing;
 mod commits;
 mod direct_failures;
@@ -32,6 +33,7 @@ mod list;
 
 pub use batches::*;
 pub use changes::*;
+pub use client_messages::*;
 pub use closing::*;
 pub use commits::*;
 pub use direct_failures::*;

@@ -1,4 +1,4 @@
-//! Messages for unknown instances are parked and block no other instance.
+//! Messages for unknown instances wait or are dropped, and block no other instance.
 
 use duroxide_core::providers::{ParkedMessage, WorkItem};
 
@@ -27,11 +27,11 @@ pub async fn an_unknown_instance_blocks_no_other<F: ProviderFactory + ?Sized>(fa
     assert_eq!(store.turn_of("b").await.attempt, 1);
 }
 
-/// A message that arrives before its instance is delivered with the start, in order of arrival.
-/// Parking does not count as an attempt.
+/// A queue message that arrives before its instance is delivered with the start, in order of
+/// arrival. Parking does not count as an attempt.
 pub async fn an_early_message_waits_for_its_instance<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let early = vec![signal("a", "early"), completed("a", 9)];
+    let early = vec![queued("a", "early"), queued("a", "too")];
     for message in &early {
         store.send(message.clone()).await;
         store.no_turn("the instance does not exist").await;
@@ -44,11 +44,27 @@ pub async fn an_early_message_waits_for_its_instance<F: ProviderFactory + ?Sized
     assert_eq!(turn.item.orchestration_name, "TestOrch", "the name comes from the start");
 }
 
+/// Signals, cancellations and answers for an unknown instance reach no instance that is started
+/// later.
+pub async fn a_useless_message_is_not_kept<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let cancel = WorkItem::CancelInstance { instance: "a".into(), reason: "early".into() };
+    for message in [signal("a", "early"), cancel, completed("a", 9), queued("a", "kept")] {
+        store.send(message).await;
+    }
+    store.no_turn("the instance does not exist").await;
+    let found: Vec<_> = parked(&store, 10).await.into_iter().map(|found| found.kind).collect();
+    assert_eq!(found, ["QueueMessage"]);
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    assert_eq!(turn.item.messages, vec![queued("a", "kept"), start_item("a")]);
+}
+
 /// The same holds when the commit of another instance enqueues the start.
 pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;
-    let cancel = WorkItem::CancelInstance { instance: "child".into(), reason: "early".into() };
-    store.send(cancel.clone()).await;
+    let early = queued("child", "early");
+    store.send(early.clone()).await;
     store.no_turn("the child does not exist").await;
     store.send(start_item("parent")).await;
     let parent = store.turn_of("parent").await;
@@ -56,7 +72,7 @@ pub async fn an_early_message_waits_for_a_child<F: ProviderFactory + ?Sized>(fac
     let starting = commit(&parent, vec![started("parent", 1)])
         .with_messages(&parent.item.instance, vec![start.clone()]);
     store.ack(starting).await.must("a commit that starts a child");
-    assert_eq!(store.turn_of("child").await.item.messages, vec![cancel, start]);
+    assert_eq!(store.turn_of("child").await.item.messages, vec![early, start]);
 }
 
 /// Messages for a start that was abandoned with a delay wait until the start is visible.
@@ -83,14 +99,14 @@ pub async fn parked_messages_are_listed<F: ProviderFactory + ?Sized>(factory: &F
     let store = Store::open(factory).await;
     assert_eq!(parked(&store, 10).await, vec![]);
     let sent_from = store.now_ms();
-    store.send(signal("ghost", "1")).await;
+    store.send(queued("ghost", "1")).await;
     store.pass(store.lease()).await;
-    store.send(completed("other", 2)).await;
+    store.send(queued("other", "2")).await;
     store.no_turn("no instance can run").await;
     let listed = parked(&store, 10).await;
     let found: Vec<_> =
         listed.iter().map(|found| (found.instance_id.as_str(), found.kind.as_str())).collect();
-    assert_eq!(found, [("ghost", "ExternalRaised"), ("other", "ActivityCompleted")]);
+    assert_eq!(found, [("ghost", "QueueMessage"), ("other", "QueueMessage")]);
     assert!(listed[0].enqueued_at >= sent_from, "the time is the enqueue time in milliseconds");
     assert!(listed[1].enqueued_at > listed[0].enqueued_at, "each has its own time");
     assert!(listed[1].enqueued_at <= store.now_ms());

@@ -1,7 +1,8 @@
 //! Messages for orchestrations: enqueueing, and what happens to those of unknown instances.
 
-use duroxide_core::providers::WorkItem;
+use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
+use duroxide_core::providers::{ClientMessage, Delivery, MESSAGE_ID_WINDOW, WorkItem};
 
 use super::refusal::Refusal;
 use super::store::{Message, Store};
@@ -71,6 +72,31 @@ pub(crate) fn insert(store: &mut Store, now: u64, message: NewMessage, visible_a
     store.messages.insert(number, message);
 }
 
+/// Adds a message of a client. An id has one effect until it expires.
+pub(crate) fn send(
+    store: &mut Store,
+    now: u64,
+    message: &ClientMessage,
+) -> Result<Delivery, Refusal> {
+    let encoded = NewMessage::encode(&message.item)?;
+    let instance = encoded.instance.clone();
+    let mut queued = store.messages.values().filter(|queued| queued.instance == instance);
+    let is_starting = queued.any(|queued| decode(&queued.text).is_some_and(|item| item.is_start()));
+    if message.existing_only && !is_starting && !store.records.contains_key(&instance) {
+        return Ok(Delivery::NotFound);
+    }
+    store.message_ids.retain(|_, expires_at| *expires_at > now);
+    if let Some(id) = &message.id {
+        let expires_at = now.saturating_add(millis(MESSAGE_ID_WINDOW));
+        if store.message_ids.contains_key(&(instance.clone(), id.clone())) {
+            return Ok(Delivery::Repeated);
+        }
+        store.message_ids.insert((instance, id.clone()), expires_at);
+    }
+    insert(store, now, encoded, now);
+    Ok(Delivery::Enqueued)
+}
+
 /// Makes the parked messages of an instance fetchable.
 pub(crate) fn unpark(store: &mut Store, instance: &str) {
     for message in store.messages.values_mut().filter(|message| message.instance == instance) {
@@ -93,7 +119,8 @@ pub(crate) fn decode(text: &str) -> Option<WorkItem> {
 }
 
 /// Parks or drops messages of an unknown instance without a start, so that they block no other
-/// instance and fetches do not read them again. Nothing counts as an attempt.
+/// instance and fetches do not read them again. Nothing counts as an attempt. Queue messages are
+/// lossless and wait; any other message could only harm an instance that is started later.
 ///
 /// The rule reads the messages, not the kit's `MessageKind`, so that the differential test checks
 /// both.
@@ -104,18 +131,18 @@ pub(crate) fn park_or_drop(store: &mut Store, now: u64, instance: &str) {
         update_each(store, &numbers, |message| message.visible_at = visible_at);
         return;
     }
-    let only_queue_messages = numbers.iter().all(|number| {
+    let (waiting, useless): (Vec<u64>, Vec<u64>) = numbers.into_iter().partition(|number| {
         let item = decode(&store.messages[number].text);
-        matches!(item, Some(WorkItem::QueueMessage { .. }))
+        matches!(item, Some(WorkItem::QueueMessage { .. }) | None)
     });
-    if only_queue_messages {
-        // Queue messages are kept only for instances that exist.
-        tracing::warn!(instance, "Dropping orphan queue messages: the instance does not exist");
-        store.messages.retain(|number, _| !numbers.contains(number));
-        return;
-    }
-    tracing::warn!(instance, "parking messages for an instance that does not exist");
-    update_each(store, &numbers, |message| {
+    tracing::warn!(
+        instance,
+        parked = waiting.len(),
+        dropped = useless.len(),
+        "setting messages aside for an instance that does not exist"
+    );
+    store.messages.retain(|number, _| !useless.contains(number));
+    update_each(store, &waiting, |message| {
         message.parked = true;
         message.visible_at = now;
     });

@@ -13,6 +13,12 @@ use duroxide_core::providers::{
     ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
     WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, Clock, CommittedTurn,
+    Delivery, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
+    FetchedWork, InstanceOutcome, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -311,6 +317,10 @@ impl Provider for MemoryProvider {
         })
     }
 
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        self.change("send_message", |store, now| orchestrator_queue::send(store, now, &message))
+    }
+
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {
         Some(self)
     }
@@ -373,6 +383,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
             .with(ProviderCapability::LeaseHolders)
+            .with(ProviderCapability::MessageIds)
     }
 
     async fn commit_direct_turn(

@@ -87,6 +87,7 @@ fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
     let rows = store.messages.len() + store.work.len();
     store.messages.retain(|_, message| message.instance != id);
     store.work.retain(|_, work| work.instance != id);
+    store.message_ids.retain(|(instance, _), _| instance != id);
     let rows_left = store.messages.len() + store.work.len();
     result.queue_messages_deleted += inspect::count(rows - rows_left);
     // Without its lease a turn in progress cannot recreate the instance.

@@ -25,6 +25,8 @@ pub(crate) struct Store {
     pub(crate) work: BTreeMap<u64, Work>,
     /// Which owner runs the activities of which session.
     pub(crate) sessions: BTreeMap<String, Session>,
+    /// Instance and id of each message that was sent with one, and when it is forgotten.
+    pub(crate) message_ids: BTreeMap<(String, String), u64>,
     /// Nodes that announced themselves, by their names.
     pub(crate) workers: BTreeMap<String, LiveWorker>,
     numbers_used: u64,

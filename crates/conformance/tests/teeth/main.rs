@@ -8,6 +8,7 @@ mod kinds;
 mod leases;
 mod limits;
 mod memory;
+mod messages;
 mod provider;
 mod run;
 mod turns;

@@ -29,6 +29,10 @@ pub(crate) struct Noted {
     pub(crate) work: HashMap<String, ScheduledActivityIdentifier>,
     /// Activities that commits have leased.
     pub(crate) leased: Vec<WorkItem>,
+    /// Ids of messages that clients sent, with their instances.
+    pub(crate) message_ids: Vec<(String, String)>,
+    /// Cancellations for unknown instances.
+    pub(crate) useless: Vec<WorkItem>,
     /// Instances and marks of direct turns that were committed.
     pub(crate) direct: Vec<(String, HistoryMark)>,
     /// Whether the provider was closed.

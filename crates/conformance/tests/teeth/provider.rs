@@ -11,6 +11,9 @@ use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
+    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery,
+    DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
+    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
     ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
     TurnFetch, WorkFetch, WorkItem, WorkerAnnouncement,
 };
@@ -198,8 +201,15 @@ impl Provider for FaultyProvider {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError> {
+        if self.faulty_useless(&item).await? {
+            return Ok(());
+        }
         let delay = delay.filter(|_| !self.has(Fault::EnqueueDelayIgnored));
         self.faulty_enqueue_kind(self.inner.enqueue_for_orchestrator(item, delay).await)
+    }
+
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        self.faulty_send(message).await
     }
 
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {

@@ -1,5 +1,6 @@
 //! Asks: starts, signals, reads and mends instances through a provider.
 
+mod deliver;
 mod error;
 mod handle;
 mod inspect;

@@ -2,13 +2,15 @@
 
 use serde::Serialize;
 
+use super::deliver::refuse_event_name;
 use super::handle::encode;
 use super::{Client, ClientError};
-use crate::model::{WorkItem, syscall};
+use crate::model::WorkItem;
 
 impl Client {
     /// Raises a positional signal: it reaches the wait that stands for it, and is kept only as
-    /// long as the execution runs.
+    /// long as the execution runs. A signal for an unknown instance is dropped; to be notified of
+    /// that, or to repeat a signal safely, use [`deliver`](Self::deliver).
     ///
     /// # Examples
     ///
@@ -28,11 +30,7 @@ impl Client {
         data: impl Into<String>,
     ) -> Result<(), ClientError> {
         let name = event_name.into();
-        if name.starts_with(syscall::PREFIX) {
-            let message = format!(
-                "event name '{name}' uses the reserved prefix '{}'; choose another name",
-                syscall::PREFIX
-            );
+        if let Some(message) = refuse_event_name(&name) {
             return Err(ClientError::InvalidInput { message });
         }
         let (instance, data) = (instance.into(), data.into());
@@ -50,7 +48,8 @@ impl Client {
     }
 
     /// Puts a message into a queue of the instance. Messages are read in order, each once, and
-    /// unread ones move on when the instance continues as new.
+    /// unread ones move on when the instance continues as new. A message for an unknown instance
+    /// waits for it. To repeat a message safely, use [`deliver`](Self::deliver).
     ///
     /// # Examples
     ///
@@ -99,7 +98,9 @@ impl Client {
         self.enqueue_event(instance, event_name, data).await
     }
 
-    /// Asks an instance to end. It fails with `canceled: {reason}`, and so do its children.
+    /// Asks an instance to end. It fails with `canceled: {reason}`, and so do its children. A
+    /// request for an unknown instance is dropped; to be notified of that, use
+    /// [`deliver`](Self::deliver).
     ///
     /// # Examples
     ///

@@ -32,6 +32,8 @@ pub enum ProviderCapability {
     /// [`Provider::add_lease_holder`](super::Provider::add_lease_holder): a fetch extends expired
     /// leases that nodes of its process hold.
     LeaseHolders,
+    /// [`Provider::send_message`](super::Provider::send_message) remembers the ids of messages.
+    MessageIds,
 }
 
 impl ProviderCapability {
@@ -46,6 +48,7 @@ impl ProviderCapability {
         Self::DirectTurns,
         Self::Reclaiming,
         Self::LeaseHolders,
+        Self::MessageIds,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -60,6 +63,7 @@ impl ProviderCapability {
             Self::DirectTurns => "direct_turns",
             Self::Reclaiming => "reclaiming",
             Self::LeaseHolders => "lease_holders",
+            Self::MessageIds => "message_ids",
         }
     }
 

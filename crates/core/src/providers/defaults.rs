@@ -1,8 +1,8 @@
 //! What a provider does that implements only the methods of 0.1.x.
 
 use super::{
-    CommittedTurn, FetchedTurn, FetchedWork, InstanceOutcome, Provider, ProviderError, TurnCommit,
-    TurnFetch, WorkFetch,
+    ClientMessage, CommittedTurn, Delivery, FetchedTurn, FetchedWork, InstanceOutcome, Provider,
+    ProviderError, TurnCommit, TurnFetch, WorkFetch,
 };
 use crate::model::{Event, EventKind};
 
@@ -89,4 +89,19 @@ pub(super) fn refuse_progress(_token: &str, _progress: &str) -> Result<(), Provi
         "record_activity_progress",
         "this provider does not keep the progress of activities",
     ))
+}
+
+/// A message without an id; only an instance with a history exists.
+pub(super) async fn send_message<P: Provider + ?Sized>(
+    provider: &P,
+    message: ClientMessage,
+) -> Result<Delivery, ProviderError> {
+    if message.existing_only {
+        let outcome = provider.read_outcome(message.item.target_instance()).await?;
+        if matches!(outcome, InstanceOutcome::NotFound) {
+            return Ok(Delivery::NotFound);
+        }
+    }
+    provider.enqueue_for_orchestrator(message.item, None).await?;
+    Ok(Delivery::Enqueued)
 }

@@ -12,10 +12,10 @@ use tokio::time::Instant;
 
 use super::trouble::TroubleWatch;
 use super::{
-    CommittedTurn, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn,
-    FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
-    WorkFetch,
+    ClientMessage, CommittedTurn, Delivery, DirectTurn, DispatcherCapabilityFilter,
+    ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus,
+    OrchestrationItem, Provider, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
+    TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch,
 };
 use crate::model::{Event, SystemStats, WorkItem};
 use crate::observability::MetricsProvider;
@@ -239,6 +239,10 @@ impl Provider for InstrumentedProvider {
     ) -> Result<(), ProviderError> {
         let call = self.inner.enqueue_for_orchestrator(item, delay);
         self.measured("enqueue_orchestrator", call).await
+    }
+
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        self.measured("enqueue_orchestrator", self.inner.send_message(message)).await
     }
 
     async fn get_custom_status(

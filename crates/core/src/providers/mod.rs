@@ -16,6 +16,7 @@ pub mod items;
 pub mod kit;
 mod lease_holder;
 pub mod management;
+mod message;
 pub mod progress;
 mod provider;
 pub mod session;
@@ -46,6 +47,7 @@ pub use management::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, ParkedMessage,
     PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,
 };
+pub use message::{ClientMessage, Delivery, MESSAGE_ID_WINDOW};
 pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;

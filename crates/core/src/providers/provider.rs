@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::kit::read_status_in_two_calls;
 use super::{
-    ActivityProgress, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
+    ActivityProgress, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
     InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, ProviderAdmin,
     ProviderCapabilities, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig,
@@ -189,6 +189,19 @@ pub trait Provider: Any + Send + Sync {
         item: WorkItem,
         delay: Option<Duration>,
     ) -> Result<(), ProviderError>;
+
+    /// Enqueues a message of a client, visible at once.
+    ///
+    /// - The same id twice for one instance has one effect, at least within
+    ///   [`MESSAGE_ID_WINDOW`](super::MESSAGE_ID_WINDOW); deleting the instance forgets its ids.
+    /// - With `existing_only`, it is enqueued only if the instance exists or its start is queued.
+    /// - The default knows no ids and no queued starts.
+    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        if let Some(inner) = self.inner() {
+            return inner.send_message(message).await;
+        }
+        defaults::send_message(self, message).await
+    }
 
     /// The management side, if the provider has one.
     fn as_management_capability(&self) -> Option<&dyn ProviderAdmin> {

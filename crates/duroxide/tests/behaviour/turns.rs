@@ -200,26 +200,45 @@ in_every_mode! {
 }
 
 #[tokio::test]
-async fn messages_for_an_unknown_instance_are_parked_and_block_no_instance() {
-    let registry = orchestrations().register("Go", wait_for_go).register("Echo", echo);
+async fn messages_for_an_unknown_instance_wait_or_are_dropped_and_block_no_instance() {
+    let registry = orchestrations()
+        .register("Go", wait_for_go)
+        .register("Echo", echo)
+        .register("Read", |ctx: OrchestrationContext, _input: String| async move {
+            Ok(ctx.dequeue_event("q").await)
+        });
     let node = Node::start(DEFAULT_MODE, registry, activities()).await;
     node.client.raise_event("ghost", "Go", "early").await.unwrap();
     node.client.cancel_instance("phantom", "before the start").await.unwrap();
+    node.client.enqueue_event("reader", "q", "kept").await.unwrap();
     assert_eq!(node.run("other", "Echo", "not blocked").await, "not blocked");
     let parked = node.client.list_parked_messages(10).await.unwrap();
     let parked: Vec<_> =
         parked.iter().map(|one| (one.instance_id.as_str(), one.kind.as_str())).collect();
-    assert_eq!(parked, [("ghost", "ExternalRaised"), ("phantom", "CancelInstance")]);
+    assert_eq!(parked, [("reader", "QueueMessage")]);
 
-    node.start_instance("ghost", "Go", "ghost").await;
-    node.wait_for_event("ghost", "ExternalSubscribed").await;
-    assert!(has(&node.history("ghost").await, "ExternalEvent"), "early: recorded and lost");
-    node.client.raise_event("ghost", "Go", "in time").await.unwrap();
-    assert_eq!(node.output("ghost").await, "ghost in time");
-
-    node.start_instance("phantom", "Go", "").await;
-    assert_eq!(node.failure_text("phantom").await, "canceled: before the start");
+    for id in ["ghost", "phantom"] {
+        node.start_instance(id, "Go", id).await;
+        node.wait_for_event(id, "ExternalSubscribed").await;
+        assert!(!has(&node.history(id).await, "ExternalEvent"), "nothing early was kept");
+        node.client.raise_event(id, "Go", "in time").await.unwrap();
+        assert_eq!(node.output(id).await, format!("{id} in time"));
+    }
+    assert_eq!(node.run("reader", "Read", "").await, "kept", "queue messages are lossless");
     assert!(node.client.list_parked_messages(10).await.unwrap().is_empty());
+    node.stop().await;
+}
+
+/// Without a node, the message and the later start reach the first turn together.
+#[tokio::test]
+async fn a_cancellation_before_the_start_does_not_harm_the_new_instance() {
+    let store = memory().await;
+    let client = duroxide::Client::new(store.clone());
+    client.cancel_instance("one", "too early").await.unwrap();
+    client.start_orchestration("one", "Echo", "alive").await.unwrap();
+    let registry = orchestrations().register("Echo", echo);
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
+    assert_eq!(node.output("one").await, "alive");
     node.stop().await;
 }
 

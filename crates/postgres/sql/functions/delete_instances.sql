@@ -48,6 +48,7 @@ BEGIN
     o_messages := o_messages + v_count;
     DELETE FROM {schema}.kv_store k WHERE k.instance_id = ANY (p_ids);
     DELETE FROM {schema}.kv_delta k WHERE k.instance_id = ANY (p_ids);
+    DELETE FROM {schema}.message_ids m WHERE m.instance_id = ANY (p_ids);
     DELETE FROM {schema}.instances i WHERE i.instance_id = ANY (p_ids);
     GET DIAGNOSTICS o_instances = ROW_COUNT;
 END

@@ -1,6 +1,8 @@
 -- Sets messages aside whose instance neither exists nor has a visible start, so that later fetches
--- do not read them again: they wait for a delayed start, are dropped, or are parked. Returns the
--- instances whose messages were dropped or parked. The caller holds the locks of the instances.
+-- do not read them again. If the start is delayed, they wait for it. Otherwise queue messages, which
+-- are lossless, are parked until the instance exists, and any other message is dropped: it could
+-- only harm an instance that is started later. Returns how many were dropped or parked, by instance.
+-- The caller holds the locks of the instances.
 CREATE OR REPLACE FUNCTION {schema}.set_orphans_aside{v}(p_now BIGINT, p_instances TEXT[])
 RETURNS TABLE (o_instance TEXT, o_count BIGINT, o_dropped BOOLEAN)
 LANGUAGE plpgsql AS $body$
@@ -25,24 +27,19 @@ BEGIN
             -- A dispatcher abandoned the start with a delay; the other messages wait with it.
             UPDATE {schema}.orchestrator_queue q SET visible_at = v_start
             WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
-        ELSIF NOT EXISTS (
-            SELECT 1 FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked
-                AND q.kind <> {KIND_QUEUE}
-        ) THEN
-            -- An instance does not receive queue messages that came before its start.
+        ELSE
             DELETE FROM {schema}.orchestrator_queue q
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked
+                AND q.kind <> {KIND_QUEUE};
             GET DIAGNOSTICS o_count = ROW_COUNT;
             o_instance := v_instance;
             o_dropped := TRUE;
             -- Another transaction may have removed the messages meanwhile.
             IF o_count > 0 THEN RETURN NEXT; END IF;
-        ELSE
             UPDATE {schema}.orchestrator_queue q SET parked = TRUE, visible_at = p_now
-            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked;
+            WHERE q.instance_id = v_instance AND q.visible_at <= p_now AND NOT q.parked
+                AND q.kind = {KIND_QUEUE};
             GET DIAGNOSTICS o_count = ROW_COUNT;
-            o_instance := v_instance;
             o_dropped := FALSE;
             IF o_count > 0 THEN RETURN NEXT; END IF;
         END IF;

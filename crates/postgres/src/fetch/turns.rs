@@ -191,14 +191,14 @@ fn log_orphans(row: &Row) {
                 target: "duroxide::providers::postgres",
                 %instance_id,
                 count,
-                "Dropping orphan queue messages: the instance does not exist"
+                "dropping messages for an instance that does not exist"
             );
         } else {
             tracing::warn!(
                 target: "duroxide::providers::postgres",
                 %instance_id,
                 count,
-                "parking messages for an instance that does not exist"
+                "parking queue messages for an instance that does not exist"
             );
         }
     }

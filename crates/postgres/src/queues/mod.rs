@@ -1,6 +1,7 @@
 //! The two queues, and sessions, progress and workers beside them.
 
 pub(crate) mod calls;
+pub(crate) mod client_message;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod sessions;

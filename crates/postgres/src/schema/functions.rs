@@ -57,6 +57,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "ready_routes",
     "release_due_work",
     "renew_work",
+    "send_message",
     "set_orphans_aside",
     "settle_pins",
     "touch_sessions",

@@ -105,7 +105,7 @@ async fn no_message_stays_parked_when_its_instance_starts() {
     });
     for number in 0..150 {
         let instance = format!("i-{number}");
-        let early = nodes[0].enqueue_for_orchestrator(signal(&instance, "early"), None);
+        let early = nodes[0].enqueue_for_orchestrator(queued(&instance, "early"), None);
         let late = nodes[0].enqueue_for_orchestrator(start(&instance), None);
         let (early, late) = tokio::join!(early, late);
         early.unwrap();

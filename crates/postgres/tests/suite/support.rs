@@ -149,6 +149,14 @@ pub(crate) fn signal(instance: &str, data: &str) -> WorkItem {
     }
 }
 
+pub(crate) fn queued(instance: &str, data: &str) -> WorkItem {
+    WorkItem::QueueMessage {
+        instance: instance.to_owned(),
+        name: "queue".to_owned(),
+        data: data.to_owned(),
+    }
+}
+
 pub(crate) fn activity(instance: &str, id: u64) -> WorkItem {
     tagged(instance, id, None)
 }

@@ -115,8 +115,10 @@ pub(crate) fn park_unreadable(tx: &Tx<'_>, message: i64) -> Result<(), JobError>
     Ok(())
 }
 
-/// Drops or parks the visible messages of an instance that does not exist and is not about to
-/// start, so that the next fetch does not find them again.
+/// Sets the visible messages of an instance aside that does not exist and is not about to start, so
+/// that the next fetch does not find them again. Queue messages are lossless and wait for their
+/// instance; any other message is dropped, because it could only harm an instance that is started
+/// later.
 pub(crate) fn set_aside(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
     set_visible_aside(tx, instance)?;
     // Others that are not visible yet may have stood behind these.
@@ -130,37 +132,32 @@ fn set_visible_aside(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
         update_visible(tx, instance, start_visible_at, 0)?;
         return Ok(());
     }
-    let has_others = tx
-        .conn
-        .prepare_cached(
-            "SELECT 1 FROM orchestrator_queue
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0
-                 AND work_item NOT LIKE '{_QueueMessage_%'",
-        )?
-        .exists(params![instance, tx.now])?;
-    if has_others {
-        let count = update_visible(tx, instance, tx.now, 1)?;
-        tracing::warn!(
-            target: "duroxide::providers::sqlite",
-            instance_id = instance,
-            count,
-            "parking messages for an instance that does not exist"
-        );
-        return Ok(());
-    }
-    let count = tx
+    // What cannot be read is kept and listed.
+    let dropped = tx
         .conn
         .prepare_cached(
             "DELETE FROM orchestrator_queue
-             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0",
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0
+                 AND json_valid(work_item) AND work_item NOT LIKE '{_QueueMessage_%'",
         )?
         .execute(params![instance, tx.now])?;
-    tracing::warn!(
-        target: "duroxide::providers::sqlite",
-        instance_id = instance,
-        count,
-        "Dropping orphan queue messages: the instance does not exist"
-    );
+    if dropped > 0 {
+        tracing::warn!(
+            target: "duroxide::providers::sqlite",
+            instance_id = instance,
+            count = dropped,
+            "dropping messages for an instance that does not exist"
+        );
+    }
+    let parked = update_visible(tx, instance, tx.now, 1)?;
+    if parked > 0 {
+        tracing::warn!(
+            target: "duroxide::providers::sqlite",
+            instance_id = instance,
+            count = parked,
+            "parking queue messages for an instance that does not exist"
+        );
+    }
     Ok(())
 }
 

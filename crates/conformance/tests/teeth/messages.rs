@@ -1,0 +1,66 @@
+//! Faults of messages of clients.
+
+use duroxide_core::providers::{
+    ClientMessage, Delivery, InstanceOutcome, Provider, ProviderError, WorkItem,
+};
+
+use crate::fault::Fault;
+use crate::provider::FaultyProvider;
+
+impl FaultyProvider {
+    /// Sends a message with the fault applied.
+    pub(crate) async fn faulty_send(
+        &self,
+        mut message: ClientMessage,
+    ) -> Result<Delivery, ProviderError> {
+        let instance = message.item.target_instance().to_owned();
+        if self.has(Fault::UnknownAccepted) {
+            message.existing_only = false;
+        }
+        if self.has(Fault::MessageIdIgnored) {
+            message.id = None;
+        }
+        if self.has(Fault::QueuedStartUnknown) && message.existing_only {
+            let outcome = self.inner.read_outcome(&instance).await?;
+            if matches!(outcome, InstanceOutcome::NotFound) {
+                return Ok(Delivery::NotFound);
+            }
+        }
+        if let Some(id) = &message.id {
+            let used = (instance, id.clone());
+            let mut noted = self.memory.noted();
+            let is_known = noted.message_ids.iter().any(|known| match self.fault() {
+                Some(Fault::MessageIdsGlobal) => known.1 == used.1,
+                Some(Fault::MessageIdsKept) => *known == used,
+                _other => false,
+            });
+            if is_known {
+                return Ok(Delivery::Repeated);
+            }
+            noted.message_ids.push(used);
+        }
+        self.inner.send_message(message).await
+    }
+
+    /// Enqueues a message; the fault keeps a cancellation until its instance starts.
+    pub(crate) async fn faulty_useless(&self, item: &WorkItem) -> Result<bool, ProviderError> {
+        if !self.has(Fault::UselessKept) {
+            return Ok(false);
+        }
+        let instance = item.target_instance();
+        if item.is_start() {
+            let kept = std::mem::take(&mut self.memory.noted().useless);
+            for message in kept.into_iter().filter(|kept| kept.target_instance() == instance) {
+                self.inner.enqueue_for_orchestrator(message, None).await?;
+            }
+            return Ok(false);
+        }
+        let outcome = self.inner.read_outcome(instance).await?;
+        let keeps = matches!(item, WorkItem::CancelInstance { .. })
+            && matches!(outcome, InstanceOutcome::NotFound);
+        if keeps {
+            self.memory.noted().useless.push(item.clone());
+        }
+        Ok(keeps)
+    }
+}

@@ -1,0 +1,67 @@
+//! Messages with an id, and messages to instances that must exist.
+
+use super::{Client, ClientError};
+use crate::limits::MESSAGE_ID_BYTES_MAX;
+use crate::model::{WorkItem, syscall};
+use crate::providers::{ClientMessage, Delivery, ProviderCapability};
+
+impl Client {
+    /// Sends a message under conditions.
+    ///
+    /// - With [`with_id`](ClientMessage::with_id), the call may be repeated after an error, also
+    ///   after one that leaves open whether the message was stored: the same id twice has one
+    ///   effect within [`MESSAGE_ID_WINDOW`](crate::providers::MESSAGE_ID_WINDOW).
+    /// - With [`to_existing`](ClientMessage::to_existing), an unknown instance is
+    ///   [`ClientError::InstanceNotFound`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// use duroxide::providers::ClientMessage;
+    ///
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let cancel = ClientMessage::cancellation("order-7", "withdrawn").to_existing();
+    /// match client.deliver(cancel).await {
+    ///     Err(ClientError::InstanceNotFound { .. }) => println!("there is no such order"),
+    ///     other => drop(other?),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn deliver(&self, message: ClientMessage) -> Result<Delivery, ClientError> {
+        let invalid = |message: String| Err(ClientError::InvalidInput { message });
+        if let WorkItem::ExternalRaised { name, .. } = &message.item
+            && let Some(refusal) = refuse_event_name(name)
+        {
+            return invalid(refusal);
+        }
+        if let Some(id) = &message.id {
+            if id.is_empty() || id.len() > MESSAGE_ID_BYTES_MAX {
+                return invalid(format!(
+                    "a message id has 1 to {MESSAGE_ID_BYTES_MAX} bytes, got {}",
+                    id.len()
+                ));
+            }
+            if !self.provider().capabilities().has(ProviderCapability::MessageIds) {
+                return invalid("this provider does not remember the ids of messages".to_owned());
+            }
+        }
+        let instance_id = message.item.target_instance().to_owned();
+        match self.provider().send_message(message).await? {
+            Delivery::NotFound => Err(ClientError::InstanceNotFound { instance_id }),
+            delivery @ (Delivery::Enqueued | Delivery::Repeated) => Ok(delivery),
+        }
+    }
+}
+
+/// Why an event name is refused, if it is.
+pub(super) fn refuse_event_name(name: &str) -> Option<String> {
+    name.starts_with(syscall::PREFIX).then(|| {
+        format!(
+            "event name '{name}' uses the reserved prefix '{}'; choose another name",
+            syscall::PREFIX
+        )
+    })
+}
