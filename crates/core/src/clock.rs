@@ -17,6 +17,11 @@ pub trait Clock: fmt::Debug + Send + Sync {
 
     /// Returns when `now_ms() >= due_ms`.
     fn sleep_until(&self, due_ms: u64) -> ClockSleep<'_>;
+
+    /// Like [`sleep_until`](Self::sleep_until), but may return earlier if the clock is moved.
+    fn sleep_or_move(&self, due_ms: u64) -> ClockSleep<'_> {
+        self.sleep_until(due_ms)
+    }
 }
 
 /// `duration` in whole milliseconds, as large as a `u64` holds.
@@ -83,6 +88,16 @@ impl Clock for ManualClock {
             // The sender lives in `self`, so waiting cannot fail while we hold the borrow.
             let reached = now.wait_for(|now| *now >= due_ms).await;
             debug_assert!(reached.is_ok(), "the clock outlives its sleepers");
+        })
+    }
+
+    fn sleep_or_move(&self, due_ms: u64) -> ClockSleep<'_> {
+        let mut now = self.now.subscribe();
+        Box::pin(async move {
+            if *now.borrow_and_update() < due_ms {
+                let moved = now.changed().await;
+                debug_assert!(moved.is_ok(), "the clock outlives its sleepers");
+            }
         })
     }
 }

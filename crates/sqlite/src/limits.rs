@@ -123,3 +123,7 @@ pub(crate) const STAMP_CHECKS_MAX: u32 = 40;
 
 /// Rows that a gauge counts: its node reads it while others work. More are not in its value.
 pub(crate) const GAUGE_ROWS_MAX: u32 = 100_000;
+
+/// How far the machine's clock may fall behind the time that has passed since it was last read
+/// before it counts as set back. Below that, clocks are adjusted without a jump.
+pub(crate) const CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);

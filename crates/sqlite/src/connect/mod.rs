@@ -4,4 +4,5 @@ pub(crate) mod busy_retry;
 pub(crate) mod connection;
 pub(crate) mod options;
 pub(crate) mod statement_count;
+pub(crate) mod steady_clock;
 pub(crate) mod url;

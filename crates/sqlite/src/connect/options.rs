@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
-use duroxide_core::clock::{Clock, SystemClock};
+use duroxide_core::clock::Clock;
 
+use crate::connect::steady_clock::SteadyClock;
 use crate::connect::url;
 use crate::write::flush::OpenLog;
 use crate::{SqliteError, SqliteProvider, limits};
@@ -42,7 +43,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             synchronous: Synchronous::default(),
-            clock: Arc::new(SystemClock),
+            clock: Arc::new(SteadyClock::of_machine()),
             readers: limits::READERS,
             busy_timeout: limits::BUSY_TIMEOUT,
             cross_process_poll: limits::CROSS_PROCESS_POLL,
@@ -82,10 +83,11 @@ impl SqliteProviderBuilder {
         self
     }
 
-    /// The clock that decides about leases and visibility.
+    /// The clock that decides about leases and visibility. If it is set back, the provider goes on
+    /// with a time of its own, so that nothing waits for the time that was lost.
     #[must_use]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
-        self.settings.clock = clock;
+        self.settings.clock = Arc::new(SteadyClock::over(clock));
         self
     }
 

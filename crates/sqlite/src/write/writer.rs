@@ -24,6 +24,8 @@ use crate::connect::options::{Settings, Synchronous};
 use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
 use crate::notify::other_processes::OtherProcesses;
+use crate::queues::future_messages;
+use crate::schema::number::to_db;
 use crate::threads::{Thread, Threads};
 use crate::write::flush::{Commits, Committed, Flusher};
 use crate::write::job::{Job, TypedJob, Undo, Work};
@@ -299,6 +301,14 @@ impl WriterThread {
         let conn = connection::open_writer(&location, &settings)?;
         let writes =
             matches!(&location, Location::File { mode, .. } if *mode != OpenMode::ReadOnly);
+        if writes && let Err(error) = future_messages::show(&conn, to_db(settings.clock.now_ms())) {
+            tracing::warn!(
+                target: "duroxide::providers::sqlite",
+                %error,
+                "could not check for messages of a clock that was set back; they become visible \
+                 at their stored time"
+            );
+        }
         let flusher = if writes && settings.synchronous == Synchronous::Full {
             Flusher::start(&conn, settings.open_log, commits, hub.clone())?
         } else {

@@ -19,6 +19,7 @@ mod parked;
 mod plans;
 mod processes;
 mod sessions;
+mod set_back;
 mod slices;
 mod statement_count;
 mod support;

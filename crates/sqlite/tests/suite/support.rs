@@ -56,7 +56,7 @@ pub(crate) fn url(folder: &TempDir) -> String {
     format!("sqlite:{}", folder.path().join("store.db").display())
 }
 
-async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<SqliteProvider> {
+pub(crate) async fn open(url: &str, clock: &Arc<ManualClock>) -> Arc<SqliteProvider> {
     let builder = SqliteProvider::builder(url).with_clock(Arc::<ManualClock>::clone(clock));
     Arc::new(builder.open().await.unwrap())
 }
