@@ -200,6 +200,16 @@ pub const STEPS_IN_A_ROW_MAX: u32 = 16;
 /// How long a slot may continue like that.
 pub(crate) const STEPS_IN_A_ROW_TIME_MAX: Duration = Duration::from_millis(100);
 
+/// A waiting client that is woken in vain waits for further changes before it polls: from this
+/// time, doubled with each wake-up.
+pub(crate) const CLIENT_WAKE_UP_PAUSE_MIN: Duration = Duration::from_millis(1);
+
+/// The longest such pause: thousands of waiters must not load the store with their polls.
+pub(crate) const CLIENT_WAKE_UP_PAUSE_MAX: Duration = Duration::from_millis(200);
+
+/// After this time without a wake-up, the next poll is at once.
+pub(crate) const CLIENT_WAKE_UP_MEMORY: Duration = Duration::from_secs(1);
+
 /// Bytes of a message id: it is part of a key in the store.
 pub(crate) const MESSAGE_ID_BYTES_MAX: usize = 256;
 

@@ -8,7 +8,10 @@ use tracing::warn;
 
 use super::status::status_of;
 use super::{Client, ClientError};
-use crate::limits::{CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL};
+use crate::limits::{
+    CLIENT_POLL_PAUSE_MAX, CLIENT_POLL_PAUSE_MIN, CLIENT_WAKE_UP_MEMORY, CLIENT_WAKE_UP_PAUSE_MAX,
+    CLIENT_WAKE_UP_PAUSE_MIN, CLIENT_WATCH_SAFETY_INTERVAL,
+};
 use crate::model::{OrchestrationStatus, codec};
 use crate::providers::{ChangeScope, ChangeWatch, InstanceOutcome, InstanceStatus, ProviderError};
 
@@ -161,6 +164,7 @@ pub(super) struct Wait {
     pauses: Pauses,
     /// Pauses after failed polls; `None` after one that succeeded.
     trouble: Option<Pauses>,
+    wake_ups: WakeUps,
 }
 
 impl Wait {
@@ -170,6 +174,7 @@ impl Wait {
             deadline: Instant::now().checked_add(timeout),
             pauses: Pauses::growing(),
             trouble: None,
+            wake_ups: WakeUps::default(),
         }
     }
 
@@ -220,7 +225,13 @@ impl Wait {
             Some(watch) => {
                 let pause = remaining.min(CLIENT_WATCH_SAFETY_INTERVAL);
                 // Both a change and the end of the pause are reasons to poll.
-                timeout(pause, watch.changed()).await.unwrap_or_default();
+                let is_woken = timeout(pause, watch.changed()).await.is_ok();
+                if is_woken && watch.ending().is_none() {
+                    let pause = self.wake_ups.pause(Instant::now()).min(remaining);
+                    timeout(pause, ended(watch)).await.unwrap_or_default();
+                    // The poll that follows sees what has changed so far.
+                    watch.take_change();
+                }
             }
             None => sleep(self.pauses.next().min(remaining)).await,
         }
@@ -235,6 +246,36 @@ impl Wait {
     fn remaining(&self) -> Duration {
         self.deadline
             .map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+}
+
+/// Returns when a change reports how the instance ended.
+async fn ended(watch: &mut ChangeWatch) {
+    while watch.ending().is_none() {
+        watch.changed().await;
+    }
+}
+
+/// Wake-ups of one wait. After each commit of another process every waiter is woken, since any
+/// instance may have changed; the more wake-ups were in vain, the longer it waits for others before
+/// it polls.
+#[derive(Default)]
+struct WakeUps {
+    last: Option<Instant>,
+    pause: Duration,
+}
+
+impl WakeUps {
+    /// How long to wait before the poll after a wake-up.
+    fn pause(&mut self, now: Instant) -> Duration {
+        let is_first = self.last.is_none_or(|last| now - last > CLIENT_WAKE_UP_MEMORY);
+        self.last = Some(now);
+        let doubled = self.pause.saturating_mul(2);
+        self.pause = match is_first {
+            true => Duration::ZERO,
+            false => doubled.clamp(CLIENT_WAKE_UP_PAUSE_MIN, CLIENT_WAKE_UP_PAUSE_MAX),
+        };
+        self.pause
     }
 }
 
@@ -273,6 +314,17 @@ mod tests {
         let mut pauses = Pauses::growing();
         let seen: Vec<_> = (0..7).map(|_| pauses.next().as_millis()).collect();
         assert_eq!(seen, [5, 10, 20, 40, 80, 100, 100]);
+    }
+
+    #[test]
+    fn a_wait_that_is_woken_in_vain_polls_ever_less_often() {
+        let mut wake_ups = WakeUps::default();
+        let start = Instant::now();
+        let step = Duration::from_millis(1);
+        let seen: Vec<_> = (0..10).map(|n| wake_ups.pause(start + n * step).as_millis()).collect();
+        assert_eq!(seen, [0, 1, 2, 4, 8, 16, 32, 64, 128, 200]);
+        let later = start + 10 * step + 2 * CLIENT_WAKE_UP_MEMORY;
+        assert!(wake_ups.pause(later).is_zero(), "after a quiet time the next poll is at once");
     }
 
     #[test]
