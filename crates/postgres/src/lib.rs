@@ -24,6 +24,7 @@ mod fast_path;
 mod fetch;
 mod limits;
 mod notify;
+mod pending_children;
 mod provider;
 mod queues;
 mod read;

@@ -11,6 +11,7 @@ use tokio_postgres::Row;
 use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
+use crate::pending_children;
 use crate::read::{family, inspect};
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
@@ -82,6 +83,7 @@ async fn delete_together(
     ids: &[String],
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
+    let pending = pending_children::of(store, ids).await?;
     let stored_ids: Vec<String> = ids.iter().map(|id| stored(id)).collect();
     let arguments: [Argument<'_>; 2] = [("p_ids", &stored_ids), ("p_force", &force)];
     let rows = store.call("delete_instances", &arguments).await?;
@@ -93,6 +95,7 @@ async fn delete_together(
     if let Some(refusal) = refusal {
         return Err(refusal);
     }
+    let starts = pending_children::delete(store, &pending).await?;
     let number = |column: &str| row.get::<_, Option<i64>>(column).map_or(0, from_db);
     let mut changes = Changes::default();
     changes.work_locks();
@@ -104,7 +107,7 @@ async fn delete_together(
         instances_deleted: number("o_instances"),
         executions_deleted: number("o_executions"),
         events_deleted: number("o_events"),
-        queue_messages_deleted: number("o_messages"),
+        queue_messages_deleted: number("o_messages") + starts,
     })
 }
 

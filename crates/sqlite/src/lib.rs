@@ -22,6 +22,7 @@ mod fetch;
 mod files;
 mod limits;
 mod notify;
+mod pending_children;
 mod provider;
 mod queues;
 mod read;

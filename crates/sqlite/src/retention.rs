@@ -12,6 +12,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::limits;
+use crate::pending_children;
 use crate::read::inspect;
 use crate::read::status::instance_status;
 use crate::schema::number::to_db;
@@ -112,6 +113,7 @@ fn delete_one(
     instance: &str,
     result: &mut DeleteInstanceResult,
 ) -> Result<(), JobError> {
+    result.queue_messages_deleted += pending_children::delete(tx.conn, instance)?;
     let delete = |sql: &str| -> Result<u64, JobError> {
         Ok(as_count(tx.conn.prepare_cached(sql)?.execute([instance])?))
     };

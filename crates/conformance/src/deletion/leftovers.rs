@@ -7,8 +7,8 @@ use duroxide_core::providers::{DispatcherCapabilityFilter, ExecutionMetadata, Wo
 
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, activity, commit, completed, named, next_events, queued, signal, start_item,
-    started, timer,
+    Must, Store, activity, child_start_item, commit, completed, named, next_events, queued, signal,
+    start_item, started, timer,
 };
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -47,6 +47,32 @@ pub async fn test_delete_cleans_queues_and_locks<F: ProviderFactory + ?Sized>(fa
     store.ack(first).await.must("the first commit of the new instance");
     let info = store.admin().get_instance_info("reused").await.must("info of an instance");
     assert_eq!((info.orchestration_name.as_str(), info.current_execution_id), ("Another", 1));
+}
+
+/// Starts of children that have not run are deleted with their parent, leased or not: an orphan
+/// would send its result to an instance that is started later under the id of the parent.
+pub async fn test_delete_removes_pending_child_starts<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for is_leased in [false, true] {
+        store.create("parent").await;
+        let turn = store.woken("parent").await;
+        let scheduled = EventKind::SubOrchestrationScheduled {
+            name: "TestOrch".to_owned(),
+            instance: "child".to_owned(),
+            input: String::new(),
+        };
+        let starting = commit(&turn, next_events(&turn, vec![scheduled]))
+            .with_messages("parent", vec![child_start_item("child", "parent")]);
+        store.ack(starting).await.must("a commit that starts a child");
+        let first = if is_leased { Some(store.turn_of("child").await) } else { None };
+        assert_eq!(delete(&store, "parent").await, 1, "the start of the child");
+        if let Some(first) = first {
+            let created = store.ack(commit(&first, vec![started("child", 1)])).await;
+            created.must_fail("the first commit of a child without a parent");
+        }
+        store.no_turn("the start of the child was deleted").await;
+        assert_eq!(store.instances().await, [""; 0]);
+    }
 }
 
 /// A deleted lease does not block a new instance with the same id.

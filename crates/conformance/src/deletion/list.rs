@@ -14,6 +14,7 @@ macro_rules! __deletion {
             test_delete_cleans_queues_and_locks needs(management);
             test_delete_clears_custom_status_and_pin needs(management);
             test_delete_removes_messages_of_every_kind needs(management);
+            test_delete_removes_pending_child_starts needs(management);
             test_delete_removes_leases_and_parked_messages needs(management);
             test_force_delete_prevents_ack_recreation needs(management);
             test_stale_activity_after_delete_recreate needs(management);

@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 
-use duroxide_core::model::ExecutionStatus;
+use duroxide_core::EventKind;
+use duroxide_core::model::{ExecutionStatus, build_child_instance_id};
+use duroxide_core::providers::kit::decode_event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
+    DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult, WorkItem,
 };
 
-use super::inspect;
 use super::refusal::Refusal;
-use super::store::{Execution, Store};
+use super::store::{Execution, Message, Store};
+use super::{inspect, orchestrator_queue};
 
 /// The default limit of instances for a bulk operation.
 const BULK_INSTANCES_DEFAULT: u32 = 1000;
@@ -85,6 +87,7 @@ pub(crate) fn delete_listed(
 /// Deletes all data of an id except sessions, which belong to no instance.
 fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
     let rows = store.messages.len() + store.work.len();
+    delete_pending_children(store, id);
     store.messages.retain(|_, message| message.instance != id);
     store.work.retain(|_, work| work.instance != id);
     store.message_ids.retain(|(instance, _), _| instance != id);
@@ -97,6 +100,41 @@ fn delete_one(store: &mut Store, id: &str, result: &mut DeleteInstanceResult) {
     result.events_deleted += inspect::count(events);
     result.executions_deleted += inspect::count(record.executions.len());
     result.instances_deleted += u64::from(record.instance.is_some());
+}
+
+/// Deletes starts of children that have not run. As orphans they would send their results to an
+/// instance that is started later under the id of their parent.
+fn delete_pending_children(store: &mut Store, parent: &str) {
+    let Some(record) = store.records.get(parent) else { return };
+    let events = record.history.values().flat_map(|events| events.values());
+    // An event that cannot be read names no child.
+    let named = events.filter_map(|event| {
+        let event = decode_event(&event.text).ok()?;
+        let EventKind::SubOrchestrationScheduled { instance, .. } = &event.kind else {
+            return None;
+        };
+        Some(build_child_instance_id(parent, instance))
+    });
+    let children: HashSet<String> = named.filter(|child| store.instance(child).is_none()).collect();
+    let is_start = |message: &Message| {
+        matches!(
+            orchestrator_queue::decode(&message.text),
+            Some(WorkItem::StartOrchestration { parent_instance: Some(by), .. }) if by == parent
+        )
+    };
+    let starts: Vec<(u64, String)> = store
+        .messages
+        .iter()
+        .filter(|(_, message)| children.contains(&message.instance) && is_start(message))
+        .map(|(number, message)| (*number, message.instance.clone()))
+        .collect();
+    for (number, child) in starts {
+        store.messages.remove(&number);
+        // Without its lease a first turn in progress cannot create the child.
+        store.turn_locks.retain(|lock| lock.instance != child);
+        let others = store.messages.values_mut().filter(|message| message.instance == child);
+        others.for_each(|message| message.turn = None);
+    }
 }
 
 /// Finished roots that a filter selects, oldest first.

@@ -135,6 +135,9 @@ impl ProviderAdmin for FaultyProvider {
             || self.has(Fault::DeleteTakesContinued)
                 && self.between_executions().await?.iter().any(|id| id == instance_id);
         let result = self.inner.delete_instance(instance_id, force).await;
+        if result.is_ok() {
+            self.keep_pending_children(instance_id).await?;
+        }
         match result {
             Err(error) if self.has(Fault::DeleteUnknownAccepted) => {
                 let unknown = error.message.to_lowercase().contains("not found");

@@ -106,6 +106,7 @@ faults! {
     ParentHidden: "the parent of an instance is not returned",
     DeleteIgnoresRunning: "running instances are deleted without force",
     DeleteTakesContinued: "an instance between two executions is deleted without force",
+    PendingChildrenKept: "starts of children survive the deletion of their parent",
     DeleteNothing: "deleting reports success and deletes nothing",
     DeleteUnknownAccepted: "deleting an unknown instance succeeds",
     UnknownWithoutKind: "deleting an unknown instance fails without its kind",

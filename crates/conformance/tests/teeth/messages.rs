@@ -63,4 +63,22 @@ impl FaultyProvider {
         }
         Ok(keeps)
     }
+
+    /// The fault brings back the child starts of a deleted parent.
+    pub(crate) async fn keep_pending_children(&self, parent: &str) -> Result<(), ProviderError> {
+        if !self.has(Fault::PendingChildrenKept) {
+            return Ok(());
+        }
+        let starts = std::mem::take(&mut self.memory.noted().child_starts);
+        for start in starts {
+            let is_child = matches!(
+                &start,
+                WorkItem::StartOrchestration { parent_instance: Some(by), .. } if by == parent
+            );
+            if is_child {
+                self.inner.enqueue_for_orchestrator(start, None).await?;
+            }
+        }
+        Ok(())
+    }
 }

@@ -143,6 +143,8 @@ impl FaultyProvider {
                 noted.shared_values.insert(key.clone(), value.clone());
             }
         }
+        let starts = turn.messages().filter(|message| message.is_start());
+        noted.child_starts.extend(starts.cloned());
     }
 
     async fn distort_commit(&self, instance: Option<&str>, turn: &mut TurnCommit) {

@@ -153,8 +153,7 @@ pub trait Provider: Any + Send + Sync {
         extend_for: Duration,
     ) -> Result<(), ProviderError>;
 
-    /// Extends the live sessions of these owners that were used within `idle_timeout`. Returns
-    /// how many.
+    /// Extends the live sessions of these owners that were used within `idle_timeout`; how many.
     async fn renew_session_lock(
         &self,
         owner_ids: &[&str],
@@ -192,10 +191,9 @@ pub trait Provider: Any + Send + Sync {
 
     /// Enqueues a message of a client, visible at once.
     ///
-    /// - The same id twice for one instance has one effect, at least within
-    ///   [`MESSAGE_ID_WINDOW`](super::MESSAGE_ID_WINDOW); deleting the instance forgets its ids.
-    /// - With `existing_only`, it is enqueued only if the instance exists or its start is queued.
-    /// - The default knows no ids and no queued starts.
+    /// - The same id twice for one instance has one effect within
+    ///   [`MESSAGE_ID_WINDOW`](super::MESSAGE_ID_WINDOW). The default knows no ids.
+    /// - With `existing_only`, only if the instance exists or its start is queued.
     async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
         if let Some(inner) = self.inner() {
             return inner.send_message(message).await;
@@ -268,9 +266,8 @@ pub trait Provider: Any + Send + Sync {
         Arc::new(SystemClock)
     }
 
-    /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances at
-    /// once. Waits for the first, adds what else is ready, and leaves out history that the caller
-    /// holds.
+    /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances.
+    /// Waits for the first, adds what else is ready, and leaves out history that the caller holds.
     async fn fetch_orchestration_items(
         &self,
         request: TurnFetch<'_>,
@@ -331,8 +328,7 @@ pub trait Provider: Any + Send + Sync {
         defaults::fetch_work(self, request).await
     }
 
-    /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and
-    /// has to be polled.
+    /// A watch that sees every later change in `scope`; `None` if the provider must be polled.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         match self.inner() {
             Some(inner) => inner.watch(scope),

@@ -37,6 +37,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "count_expired_attempts",
     "current_execution",
     "delete_instances",
+    "delete_pending_starts",
     "enqueue_messages",
     "enqueue_work",
     "fetch_overdue_work",
