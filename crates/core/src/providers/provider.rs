@@ -54,17 +54,7 @@ pub trait Provider: Any + Send + Sync {
         "0.0.0"
     }
 
-    /// Leases one instance that has visible messages and returns the turn.
-    ///
-    /// - One caller at a time holds an instance, until its lease expires or is released.
-    /// - With a filter, only instances whose current execution fits it or has no pin; the filter is
-    ///   applied before locking and before decoding.
-    /// - The turn holds the visible messages of the instance in arrival order. A provider may
-    ///   leave the last of them to the next turn, but never the one that starts an execution.
-    /// - Every message of the turn is tagged with the token and its attempt count grows by one; the
-    ///   returned count is the highest.
-    /// - A history that cannot be decoded comes back as `history_error` with an empty history.
-    /// - `Err` means that nothing is locked. The future may be dropped at any await.
+    #[doc = include_str!("contract/fetch_orchestration_item.md")]
     async fn fetch_orchestration_item(
         &self,
         lock_timeout: Duration,
@@ -410,6 +400,11 @@ pub trait Provider: Any + Send + Sync {
     /// - A fetch of either kind that finds the limit expired is no start, but sets `overdue`.
     /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
     async fn fetch_overdue_work(&self, request: OverdueFetch) -> Res<Vec<FetchedWork>> {
+    #[doc = include_str!("contract/fetch_overdue_work.md")]
+    async fn fetch_overdue_work(
+        &self,
+        request: OverdueFetch,
+    ) -> Result<Vec<FetchedWork>, ProviderError> {
         match self.inner() {
             Some(inner) => inner.fetch_overdue_work(request).await,
             None => Ok(Vec::new()),
