@@ -6,3 +6,7 @@ CREATE TABLE {schema}.message_ids (
     PRIMARY KEY (instance_id, message_id)
 );
 CREATE INDEX idx_message_ids_expiry ON {schema}.message_ids (expires_at);
+
+-- The children of an instance are found without its other events.
+CREATE INDEX idx_history_children ON {schema}.history (instance_id)
+    WHERE event_type = 'SubOrchestrationScheduled';

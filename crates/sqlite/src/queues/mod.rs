@@ -1,8 +1,8 @@
 //! The orchestrator queue, the worker queue and what belongs to queued activities.
 
 pub(crate) mod calls;
-pub(crate) mod due_work;
 pub(crate) mod client_message;
+pub(crate) mod due_work;
 pub(crate) mod future_messages;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
