@@ -7,14 +7,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceStatus, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch,
-    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery,
     DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
-    FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider,
-    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    FetchedWork, InstanceOutcome, InstanceStatus, LeaseHolder, LeaseHolders, OrchestrationItem,
+    OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
     WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };

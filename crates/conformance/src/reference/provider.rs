@@ -7,18 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, Clock, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
-    InstanceOutcome, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch, Provider,
-    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
-    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, Clock, CommittedTurn,
     Delivery, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
-    FetchedWork, InstanceOutcome, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
-    WorkSlot, WorkerAnnouncement,
+    FetchedWork, InstanceOutcome, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch,
+    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
+    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 

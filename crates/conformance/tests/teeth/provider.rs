@@ -8,14 +8,11 @@ use async_trait::async_trait;
 use duroxide_conformance::reference::MemoryProvider;
 use duroxide_core::providers::kit::read_status_in_two_calls;
 use duroxide_core::providers::{
-    ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, CommittedTurn, DirectTurn,
-    DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork, InstanceOutcome,
-    InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery,
     DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit,
-    TurnFetch, WorkFetch, WorkItem, WorkerAnnouncement,
+    InstanceOutcome, InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider,
+    ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
+    TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 

@@ -143,7 +143,8 @@ pub trait Provider: Any + Send + Sync {
         extend_for: Duration,
     ) -> Result<(), ProviderError>;
 
-    /// Extends the live sessions of these owners that were used within `idle_timeout`; how many.
+    /// Extends the live sessions of these owners that were used within `idle_timeout`. Returns
+    /// how many.
     async fn renew_session_lock(
         &self,
         owner_ids: &[&str],
@@ -184,7 +185,7 @@ pub trait Provider: Any + Send + Sync {
     /// - The same id twice for one instance has one effect within
     ///   [`MESSAGE_ID_WINDOW`](super::MESSAGE_ID_WINDOW). The default knows no ids.
     /// - With `existing_only`, only if the instance exists or its start is queued.
-    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+    async fn send_message(&self, message: ClientMessage) -> Res<Delivery> {
         if let Some(inner) = self.inner() {
             return inner.send_message(message).await;
         }
@@ -256,8 +257,9 @@ pub trait Provider: Any + Send + Sync {
         Arc::new(SystemClock)
     }
 
-    /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances.
-    /// Waits for the first, adds what else is ready, and leaves out history that the caller holds.
+    /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances at
+    /// once. Waits for the first, adds what else is ready, and leaves out history that the caller
+    /// holds.
     async fn fetch_orchestration_items(
         &self,
         request: TurnFetch<'_>,
@@ -318,7 +320,8 @@ pub trait Provider: Any + Send + Sync {
         defaults::fetch_work(self, request).await
     }
 
-    /// A watch that sees every later change in `scope`; `None` if the provider must be polled.
+    /// A watch that sees every later change in `scope`; `None` if the provider cannot notify and
+    /// has to be polled.
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
         match self.inner() {
             Some(inner) => inner.watch(scope),
@@ -391,20 +394,8 @@ pub trait Provider: Any + Send + Sync {
         Ok(self.read(instance).await?.into_iter().find(Event::is_start))
     }
 
-    /// Leases activities that no worker started within their limit, the longest overdue first.
-    ///
-    /// - Tag, session and delay do not matter, and no session is claimed.
-    /// - A lease of [`fetch_work_items`](Self::fetch_work_items) is a start, and an activity that
-    ///   was started is never overdue again, unless that very lease ends in
-    ///   [`return_unstarted_work_item`](Self::return_unstarted_work_item).
-    /// - A fetch of either kind that finds the limit expired is no start, but sets `overdue`.
-    /// - Waits until the next limit expires, up to the poll timeout; the future may be dropped.
-    async fn fetch_overdue_work(&self, request: OverdueFetch) -> Res<Vec<FetchedWork>> {
     #[doc = include_str!("contract/fetch_overdue_work.md")]
-    async fn fetch_overdue_work(
-        &self,
-        request: OverdueFetch,
-    ) -> Result<Vec<FetchedWork>, ProviderError> {
+    async fn fetch_overdue_work(&self, request: OverdueFetch) -> Res<Vec<FetchedWork>> {
         match self.inner() {
             Some(inner) => inner.fetch_overdue_work(request).await,
             None => Ok(Vec::new()),
