@@ -45,11 +45,11 @@ impl Client {
 
     /// One instance; [`ClientError::InstanceNotFound`] if it is unknown.
     pub async fn get_instance_info(&self, instance: &str) -> Result<InstanceInfo, ClientError> {
-        self.admin()?.get_instance_info(instance).await.map_err(|error| match error.kind {
-            ProviderErrorKind::NotFound => {
-                ClientError::InstanceNotFound { instance_id: instance.to_owned() }
+        self.admin()?.get_instance_info(instance).await.map_err(|error| {
+            if error.kind == ProviderErrorKind::NotFound {
+                return ClientError::InstanceNotFound { instance_id: instance.to_owned() };
             }
-            _other => error.into(),
+            error.into()
         })
     }
 

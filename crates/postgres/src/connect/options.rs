@@ -165,9 +165,9 @@ impl PostgresProviderBuilder {
     }
 
     /// Asks for the password whenever a connection is opened, in place of the one in the URL: for
-    /// tokens that expire (Entra, RDS, Cloud SQL) and for secrets that are rotated. Open connections
-    /// stay open. A source that fails, or takes longer than connecting may, is trouble of the store:
-    /// calls are retried.
+    /// tokens that expire (Entra, RDS, Cloud SQL) and for secrets that are rotated. Open
+    /// connections stay open. A source that fails, or takes longer than connecting may, is trouble
+    /// of the store: calls are retried.
     ///
     /// ```no_run
     /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }

@@ -189,9 +189,10 @@ impl LeasedTurn<'_> {
 
     /// A message of a client that has no effect is worth a warning; late answers are common.
     fn log_discarded(&self, decision: &Decision) {
-        let reason = match decision {
-            Decision::Drain => "the instance has finished",
-            _unknown => "the instance does not exist",
+        let reason = if matches!(decision, Decision::Drain) {
+            "the instance has finished"
+        } else {
+            "the instance does not exist"
         };
         let of_clients = |message: &&WorkItem| {
             matches!(message, WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. })
