@@ -58,7 +58,9 @@ pub(crate) fn fetch_filter(options: &RuntimeOptions) -> FetchFilter {
         .supported_replay_versions
         .clone()
         .unwrap_or_else(SemverRange::default_for_current_build);
+    let mut supported_duroxide_versions = vec![range];
+    supported_duroxide_versions.extend_from_slice(&options.further_replay_versions);
     FetchFilter::everything()
-        .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions: vec![range] })
+        .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
         .with_tags(options.worker_tag_filter.clone())
 }

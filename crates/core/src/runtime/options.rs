@@ -62,6 +62,9 @@ pub struct RuntimeOptions {
     pub activity_cancellation_grace_period: Duration,
     /// Recorded versions that this node replays; `None` means every version up to this build.
     pub supported_replay_versions: Option<SemverRange>,
+    /// Further recorded versions that this node replays, so that ranges may leave out some between
+    /// them. They add to `supported_replay_versions`, whether that is set or not.
+    pub further_replay_versions: Vec<SemverRange>,
     /// Lease of a session. The runtime renews it at half its length.
     pub session_lock_timeout: Duration,
     /// Has no effect; kept for 0.1.x. The runtime renews leases at half their length.
@@ -114,6 +117,7 @@ impl Default for RuntimeOptions {
             max_attempts: 10,
             activity_cancellation_grace_period: Duration::from_secs(10),
             supported_replay_versions: None,
+            further_replay_versions: Vec::new(),
             session_lock_timeout: Duration::from_secs(30),
             session_lock_renewal_buffer: Duration::from_secs(5),
             session_idle_timeout: Duration::from_secs(300),
@@ -167,6 +171,16 @@ impl RuntimeOptions {
     #[must_use = "returns the changed options"]
     pub fn with_supported_replay_versions(mut self, versions: SemverRange) -> Self {
         self.supported_replay_versions = Some(versions);
+        self
+    }
+
+    /// Sets the field `further_replay_versions`.
+    #[must_use = "returns the changed options"]
+    pub fn with_further_replay_versions(
+        mut self,
+        versions: impl IntoIterator<Item = SemverRange>,
+    ) -> Self {
+        self.further_replay_versions = versions.into_iter().collect();
         self
     }
 
@@ -241,6 +255,7 @@ mod tests {
         assert_eq!(options.max_attempts, 10);
         assert_eq!(options.activity_cancellation_grace_period, Duration::from_secs(10));
         assert_eq!(options.supported_replay_versions, None);
+        assert_eq!(options.further_replay_versions, []);
         assert_eq!(options.session_lock_timeout, Duration::from_secs(30));
         assert_eq!(options.session_lock_renewal_buffer, Duration::from_secs(5));
         assert_eq!(options.session_idle_timeout, Duration::from_secs(300));

@@ -236,6 +236,29 @@ async fn a_node_claims_only_executions_that_it_can_replay() {
 }
 
 #[tokio::test]
+async fn a_node_claims_the_executions_of_all_its_ranges_and_none_between_them() {
+    let store = memory().await;
+    for (instance, build) in [("gap", "2.0.0"), ("below", "1.5.0"), ("above", "3.0.0")] {
+        recorded_by(&store, instance, build).await;
+    }
+    let options = DEFAULT_MODE
+        .options()
+        .with_supported_replay_versions(range("1.0.0", "1.9.9").unwrap())
+        .with_further_replay_versions(range("3.0.0", "3.0.0"));
+    let registry = orchestrations().register("Wait", waits);
+    let node = Node::on(&store, options, registry, activities()).await;
+    for instance in ["gap", "below", "above"] {
+        node.client.raise_event(instance, "Go", "on").await.unwrap();
+    }
+    assert_eq!(node.output("below").await, "1.0.0 on");
+    assert_eq!(node.output("above").await, "1.0.0 on");
+    // Messages are claimed in their order: the oldest one would have been the first.
+    assert_eq!(count(&node.history("gap").await, "ExternalEvent"), 0);
+    assert_eq!(node.client.get_queue_depths().await.unwrap().orchestrator_queue, 1);
+    node.stop().await;
+}
+
+#[tokio::test]
 async fn the_store_honours_all_disjoint_ranges() {
     let store = memory().await;
     for (instance, build) in [("a", "1.0.0"), ("b", "2.0.0"), ("c", "3.0.0")] {
