@@ -10,7 +10,7 @@ const SHARED: &str = "public";
 
 /// Our tables, the records of migrations and of functions last. The ledger of duroxide-pg 0.1
 /// belongs to a store that was migrated.
-const TABLES: [&str; 14] = [
+const TABLES: [&str; 16] = [
     "instances",
     "executions",
     "history",
@@ -21,6 +21,8 @@ const TABLES: [&str; 14] = [
     "kv_store",
     "kv_delta",
     "workers",
+    "repinned",
+    "message_ids",
     "notification_channel",
     "duroxide_functions",
     "duroxide_migrations",
