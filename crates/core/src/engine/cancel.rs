@@ -58,7 +58,7 @@ impl Execution {
     /// A child that has already completed needs no cancellation.
     fn cancel_child(&self, schedule_id: u64, outbox: &mut Outbox) {
         if let Some(child) = self.ledger.child(schedule_id) {
-            let cancel = self.child_cancel(schedule_id, child, PARENT_DROPPED);
+            let cancel = self.child_cancel(schedule_id, &child.instance, PARENT_DROPPED);
             outbox.child_cancels.push((schedule_id, cancel));
         }
     }

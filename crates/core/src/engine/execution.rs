@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::actions::Outgoing;
 use super::ledger::Ledger;
 use super::roles::Role;
-use super::turn::{Parent, Setup, Turn};
+use super::turn::{AnsweredCall, Parent, Setup, Turn};
 use super::waker::EngineWaker;
 use crate::context::OrchestrationContext;
 use crate::context::handler::{Code, start_code};
@@ -42,6 +42,8 @@ pub struct Execution {
     pub(super) outgoing: Vec<Outgoing>,
     /// Schedule-to-start limits of activities among them, by the ids of the schedules.
     pub(super) start_limits: Vec<(u64, Duration)>,
+    /// Calls of children that have their answer in the current turn.
+    pub(super) answered_calls: Vec<AnsweredCall>,
     /// Turns so far. History does not record where a turn ends; see [`begins_turn`].
     turns: u64,
     code: Option<Code>,
@@ -112,6 +114,7 @@ impl Execution {
             fresh: Vec::new(),
             outgoing: Vec::new(),
             start_limits: Vec::new(),
+            answered_calls: Vec::new(),
             turns: 0,
         })
     }

@@ -99,6 +99,7 @@ impl Execution {
             orchestrator_items,
             cancelled_activities: outbox.cancelled_activities,
             start_limits: std::mem::take(&mut self.start_limits),
+            answered_calls: std::mem::take(&mut self.answered_calls),
             result: TurnResult::Continue,
         }
     }
@@ -208,6 +209,7 @@ impl Execution {
             orchestrator_items,
             cancelled_activities: outbox.cancelled_activities,
             start_limits: Vec::new(),
+            answered_calls: std::mem::take(&mut self.answered_calls),
             result: ending.result,
         }
     }

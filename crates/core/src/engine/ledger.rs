@@ -20,8 +20,18 @@ pub(super) struct Ledger {
     entries: Vec<Option<Entry>>,
     /// How many of them are open.
     open: usize,
-    /// Instance ids of unresolved children, as recorded.
-    children: BTreeMap<u64, String>,
+    /// Unresolved children.
+    children: BTreeMap<u64, Child>,
+}
+
+/// A child that has not answered.
+#[derive(Debug)]
+pub(super) struct Child {
+    /// Instance id, as recorded.
+    pub(super) instance: String,
+    /// Registered name.
+    pub(super) name: String,
+    pub(super) scheduled_at_ms: u64,
 }
 
 impl Ledger {
@@ -31,8 +41,13 @@ impl Ledger {
         if let Role::Scheduled(schedule) = role {
             self.insert(event.event_id, schedule);
         }
-        if let EventKind::SubOrchestrationScheduled { instance, .. } = &event.kind {
-            self.children.insert(event.event_id, instance.clone());
+        if let EventKind::SubOrchestrationScheduled { instance, name, .. } = &event.kind {
+            let child = Child {
+                instance: instance.clone(),
+                name: name.clone(),
+                scheduled_at_ms: event.timestamp_ms,
+            };
+            self.children.insert(event.event_id, child);
         }
         let Some(source) = event.source_event_id else { return };
         match role {
@@ -94,13 +109,13 @@ impl Ledger {
         self.children
             .iter()
             .filter(|(id, _)| self.get(**id).is_some_and(|entry| !entry.cancel_requested))
-            .map(|(id, instance)| (*id, instance.as_str()))
+            .map(|(id, child)| (*id, child.instance.as_str()))
             .collect()
     }
 
-    /// Instance id of an unresolved child, as recorded.
-    pub(super) fn child(&self, id: u64) -> Option<&str> {
-        self.children.get(&id).map(String::as_str)
+    /// An unresolved child.
+    pub(super) fn child(&self, id: u64) -> Option<&Child> {
+        self.children.get(&id)
     }
 
     /// Forgets every schedule from `event_id` on.

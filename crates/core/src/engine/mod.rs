@@ -27,5 +27,5 @@ mod turn;
 mod waker;
 
 pub use execution::Execution;
-pub use turn::{Parent, Setup, Turn, TurnResult};
+pub use turn::{AnsweredCall, Parent, Setup, Turn, TurnResult};
 pub use waker::FOREIGN_WAKE_SIGNAL;

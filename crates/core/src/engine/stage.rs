@@ -1,11 +1,13 @@
 //! Messages become events.
 
 use std::collections::HashSet;
+use std::time::Duration;
 
 use tracing::{debug, warn};
 
 use super::execution::{End, Execution};
 use super::roles::Schedule;
+use super::turn::AnsweredCall;
 use super::waker::FOREIGN_WAKE_SIGNAL;
 use crate::model::event::BUILD_VERSION;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem, cancel_reason};
@@ -98,7 +100,20 @@ impl Execution {
             return;
         }
         self.abort_for_system_failure(&answer.kind);
+        if answer.schedule == Schedule::SubOrchestration {
+            self.note_answered_call(&answer);
+        }
         self.push(Some(answer.id), answer.kind);
+    }
+
+    fn note_answered_call(&mut self, answer: &Answer) {
+        let Some(child) = self.ledger.child(answer.id) else { return };
+        let millis = self.now_ms.saturating_sub(child.scheduled_at_ms);
+        self.answered_calls.push(AnsweredCall {
+            child: child.name.clone(),
+            duration: Duration::from_millis(millis),
+            is_success: matches!(answer.kind, EventKind::SubOrchestrationCompleted { .. }),
+        });
     }
 
     /// Failures that are not the application's end the orchestration with the same details; its

@@ -43,6 +43,8 @@ pub struct Turn {
     pub cancelled_activities: Vec<u64>,
     /// Schedule ids of new activities that must be started in time, and how long they may wait.
     pub start_limits: Vec<(u64, Duration)>,
+    /// Calls of children that this turn records an answer to.
+    pub answered_calls: Vec<AnsweredCall>,
     /// The state of the execution after the turn.
     pub result: TurnResult,
 }
@@ -56,9 +58,21 @@ impl Turn {
             orchestrator_items: Vec::new(),
             cancelled_activities: Vec::new(),
             start_limits: Vec::new(),
+            answered_calls: Vec::new(),
             result: TurnResult::Continue,
         }
     }
+}
+
+/// A call of a child that has its answer; for metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnsweredCall {
+    /// Registered name of the child.
+    pub child: String,
+    /// From the schedule to the answer.
+    pub duration: Duration,
+    /// Whether the child returned `Ok`.
+    pub is_success: bool,
 }
 
 /// The state of an execution after a turn.

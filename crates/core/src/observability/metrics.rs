@@ -184,7 +184,7 @@ impl MetricsProvider {
         self.incompatible_abandoned.get()
     }
 
-    /// Counts a call of a child orchestration.
+    /// Counts a call of a child orchestration that has its answer: `success` or `failed`.
     pub fn record_suborchestration_call(&self, parent: &str, child: &str, outcome: &str) {
         self.counts.suborchestration_calls.add(1);
         counter!(
@@ -196,7 +196,7 @@ impl MetricsProvider {
         .increment(1);
     }
 
-    /// Records the duration of a call of a child orchestration.
+    /// Records how long a parent waited for a child: from the schedule to the answer.
     pub fn record_suborchestration_duration(
         &self,
         parent: &str,

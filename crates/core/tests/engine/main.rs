@@ -3,6 +3,7 @@
 
 #![expect(clippy::wildcard_enum_match_arm, reason = "a test names the variants that it expects")]
 
+mod answered_calls;
 mod case;
 mod cases;
 mod flat;

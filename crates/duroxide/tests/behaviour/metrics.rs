@@ -74,6 +74,7 @@ async fn every_operation_is_counted_once(mode: Mode) {
         orch_application_errors: 2,
         orch_poison: 1,
         orch_continue_as_new: 1,
+        suborchestration_calls: 1,
         activity_success: 1,
         activity_app_errors: 1,
         worker_dispatcher_items_fetched: 2,

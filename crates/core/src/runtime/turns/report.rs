@@ -2,8 +2,9 @@
 
 use tracing::{debug, error, warn};
 
-use crate::engine::{Execution, Turn, TurnResult};
+use crate::engine::{AnsweredCall, Execution, Turn, TurnResult};
 use crate::model::{ErrorDetails, Event};
+use crate::observability::MetricsProvider;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
 
@@ -21,6 +22,8 @@ pub(crate) struct TurnSummary {
     execution_id: u64,
     /// What started the execution, if this turn is its first.
     initiated_by: Option<&'static str>,
+    /// Calls of children that ended with this turn.
+    calls: Vec<AnsweredCall>,
     result: TurnResult,
     duration_seconds: f64,
     turns: u64,
@@ -62,6 +65,7 @@ impl TurnSummary {
             version: facts.version.clone(),
             execution_id,
             initiated_by,
+            calls: decided.answered_calls.clone(),
             result: decided.result.clone(),
             duration_seconds: std::time::Duration::from_millis(millis).as_secs_f64(),
             turns: 1,
@@ -93,6 +97,7 @@ pub(crate) fn report(context: &ReportContext<'_>, summary: &TurnSummary) {
             "orchestration started"
         );
     }
+    record_calls(metrics, summary);
     match &summary.result {
         TurnResult::Continue => {}
         TurnResult::Completed(output) => {
@@ -117,6 +122,16 @@ pub(crate) fn report(context: &ReportContext<'_>, summary: &TurnSummary) {
             metrics.record_continue_as_new(&summary.name, summary.execution_id);
             completion(context, summary, "continuedAsNew");
         }
+    }
+}
+
+/// The parent records the calls of children: it knows both names, and how long it waited.
+fn record_calls(metrics: &MetricsProvider, summary: &TurnSummary) {
+    for call in &summary.calls {
+        let outcome = if call.is_success { "success" } else { "failed" };
+        let seconds = call.duration.as_secs_f64();
+        metrics.record_suborchestration_call(&summary.name, &call.child, outcome);
+        metrics.record_suborchestration_duration(&summary.name, &call.child, seconds, outcome);
     }
 }
 
@@ -175,5 +190,49 @@ fn failed(context: &ReportContext<'_>, summary: &TurnSummary, details: &ErrorDet
         ErrorDetails::Infrastructure { .. }
         | ErrorDetails::Configuration { .. }
         | ErrorDetails::Poison { .. } => log_failure!(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::observability::seen::Seen;
+
+    fn summary(calls: Vec<AnsweredCall>) -> TurnSummary {
+        TurnSummary {
+            name: "Order".to_owned(),
+            version: "1.0.0".to_owned(),
+            execution_id: 1,
+            initiated_by: None,
+            calls,
+            result: TurnResult::Continue,
+            duration_seconds: 0.0,
+            turns: 1,
+            history_events: 0,
+        }
+    }
+
+    #[test]
+    fn calls_of_children_are_counted_with_both_names_and_their_outcome() {
+        let call = |is_success, seconds| AnsweredCall {
+            child: "Pay".to_owned(),
+            duration: Duration::from_secs(seconds),
+            is_success,
+        };
+        let (metrics, seen) = (MetricsProvider::default(), Seen::default());
+        metrics::with_local_recorder(&seen, || {
+            record_calls(&metrics, &summary(vec![call(true, 2), call(false, 5), call(true, 3)]));
+        });
+        let names = "parent_orchestration=Order,child_orchestration=Pay";
+        for (outcome, calls, seconds) in [("success", 2.0, 5.0), ("failed", 1.0, 5.0)] {
+            let labels = format!("{{{names},outcome={outcome}}}");
+            let counted = seen.value(&format!("duroxide_suborchestration_calls_total{labels}"));
+            assert_eq!(counted, calls, "{outcome}");
+            let took = seen.value(&format!("duroxide_suborchestration_duration_seconds{labels}"));
+            assert_eq!(took, seconds, "{outcome}");
+        }
+        assert_eq!(metrics.snapshot().suborchestration_calls, 3);
     }
 }

@@ -32,6 +32,7 @@ pub(super) async fn failing_turn(turn: &LeasedTurn<'_>, failing: Failing) -> Tur
         orchestrator_items,
         cancelled_activities: Vec::new(),
         start_limits: Vec::new(),
+        answered_calls: Vec::new(),
         result: TurnResult::Failed(details),
     }
 }
