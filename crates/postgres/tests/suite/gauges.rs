@@ -11,7 +11,7 @@ async fn ready_delayed_and_parked_messages_are_counted_apart() {
     let store = Store::new();
     let node = store.node().await;
     create(&*node, "a").await;
-    node.enqueue_for_orchestrator(signal("unknown", "x"), None).await.unwrap();
+    node.enqueue_for_orchestrator(queued("unknown", "x"), None).await.unwrap();
     assert!(try_turn(&*node).await.is_none());
     let later = Some(Duration::from_secs(60));
     node.enqueue_for_orchestrator(signal("a", "x"), later).await.unwrap();

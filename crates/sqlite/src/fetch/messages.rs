@@ -4,7 +4,7 @@
 //! turn. A message that starts an execution is always part of it: without it the code cannot run.
 //! The lease remembers where the turn ends, so that its commit does not read the messages behind.
 
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::JobError;
 use crate::fetch::turn_lock::{Release, TurnLock};
@@ -188,7 +188,16 @@ pub(crate) fn visible_start(
     instance: &str,
     now: i64,
 ) -> Result<Option<String>, JobError> {
-    Ok(find_start(conn, instance, now)?.map(|start| start.text))
+    // The first of several, as its name is only shown: the runtime decides which one counts.
+    let first = conn
+        .prepare_cached(
+            "SELECT work_item FROM orchestrator_queue WHERE id = (
+                 SELECT min(id) FROM orchestrator_queue INDEXED BY idx_orch_start
+                 WHERE instance_id = ?1 AND start_rank > 0 AND visible_at <= ?2 AND parked = 0)",
+        )?
+        .query_row(params![instance, now], |row| stored_text(row, 0))
+        .optional()?;
+    Ok(first)
 }
 
 impl QueuePart {

@@ -11,7 +11,7 @@ async fn ready_delayed_and_parked_messages_are_counted_apart() {
     let store = Store::new().await;
     let provider = &*store.provider;
     create(provider, "a").await;
-    provider.enqueue_for_orchestrator(signal("unknown", "x"), None).await.unwrap();
+    provider.enqueue_for_orchestrator(queued("unknown", "x"), None).await.unwrap();
     assert!(try_turn(provider).await.is_none());
     let later = Some(Duration::from_secs(60));
     provider.enqueue_for_orchestrator(signal("a", "x"), later).await.unwrap();
