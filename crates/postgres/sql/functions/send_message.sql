@@ -1,12 +1,12 @@
 -- Adds a message of a client, unless its id was used before or its instance is missing.
 CREATE OR REPLACE FUNCTION {schema}.send_message{v}(
-    p_instance TEXT, p_item TEXT, p_kind SMALLINT, p_id TEXT, p_window BIGINT,
+    p_now BIGINT, p_instance TEXT, p_item TEXT, p_kind SMALLINT, p_id TEXT, p_window BIGINT,
     p_existing_only BOOLEAN,
     OUT o_enqueued BOOLEAN, OUT o_found BOOLEAN
 )
 LANGUAGE plpgsql AS $body$
 DECLARE
-    v_now BIGINT := {schema}.now_ms();
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
 BEGIN
     o_enqueued := FALSE;
     o_found := NOT p_existing_only

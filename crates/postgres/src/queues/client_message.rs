@@ -29,7 +29,8 @@ async fn send_encoded(
     message: &ClientMessage,
 ) -> Result<Delivery, JobError> {
     let id = message.id.as_deref().map(stored);
-    let arguments: [Argument<'_>; 6] = [
+    let arguments: [Argument<'_>; 7] = [
+        ("p_now", &store.now()),
         ("p_instance", &encoded.instance),
         ("p_item", &encoded.text),
         ("p_kind", &codes::message_kind(encoded.kind)),
