@@ -1,9 +1,9 @@
 //! Progress of long activities: readable while they run, and passed to the next attempt.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use duroxide::providers::ActivityProgress;
+use duroxide::providers::{ActivityProgress, LeaseHolder, Provider};
 use duroxide::runtime::limits::MAX_PROGRESS_BYTES;
 use duroxide::runtime::registry::{ActivityRegistryBuilder, OrchestrationRegistryBuilder};
 use duroxide::runtime::{ProgressError, RuntimeOptions};
@@ -88,9 +88,32 @@ async fn the_next_attempt_gets_the_progress_of_a_crashed_node() {
     node.stop().await;
 }
 
+/// A store that does not know which leases live nodes hold, as if they were in another process: it
+/// lets them expire.
+struct ForgetsHolders {
+    inner: Arc<dyn Provider>,
+}
+
+impl Provider for ForgetsHolders {
+    fn inner(&self) -> Option<&dyn Provider> {
+        Some(self.inner.as_ref())
+    }
+
+    fn add_lease_holder(&self, _: Weak<dyn LeaseHolder>) {}
+
+    duroxide::providers::forward_provider! { this => this.inner;
+        fetch_orchestration_item, ack_orchestration_item, abandon_orchestration_item, read,
+        read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item,
+        ack_work_item, renew_work_item_lock, renew_session_lock, cleanup_orphaned_sessions,
+        abandon_work_item, renew_orchestration_item_lock, enqueue_for_orchestrator,
+        get_custom_status, get_kv_value, get_kv_all_values, get_instance_stats,
+    }
+}
+
 #[tokio::test]
 async fn a_report_without_a_lease_is_refused_and_keeps_the_last_one() {
     let (store, clock) = memory_with_clock().await;
+    let store: Arc<dyn Provider> = Arc::new(ForgetsHolders { inner: store });
     let (journal, go) = (Journal::default(), Arc::new(Semaphore::new(0)));
     let registry = activities().register("Job", {
         let (journal, go) = (journal.clone(), go.clone());

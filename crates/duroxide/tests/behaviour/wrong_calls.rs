@@ -78,7 +78,7 @@ async fn a_payload_that_does_not_decode_is_an_error_with_names() {
     node.start_instance("queue", "Receives", "").await;
     node.start_instance("trusting", "Trusts", "").await;
     for instance in ["queue", "trusting"] {
-        node.wait_for_event(instance, "QueueSubscribed").await;
+        node.wait_for_event(instance, "ExternalSubscribedPersistent").await;
         node.client.enqueue_event(instance, "numbers", "x").await.unwrap();
     }
     node.client.enqueue_event("queue", "numbers", "7").await.unwrap();
