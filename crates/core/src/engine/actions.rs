@@ -73,7 +73,7 @@ pub(super) fn effect_of(action: Action, id: &ScheduleId<'_>) -> Effect {
             return start_child(id, Start { name, version, instance, input });
         }
         Action::StartOrchestrationDetached { name, version, instance, input, .. } => {
-            return start_detached(Start { name, version, instance, input });
+            return start_detached(id, Start { name, version, instance, input });
         }
         Action::WaitExternal { name, .. } => (EventKind::ExternalSubscribed { name }, None),
         Action::DequeueEvent { name, .. } => (EventKind::QueueSubscribed { name }, None),
@@ -123,7 +123,7 @@ fn start_child(id: &ScheduleId<'_>, start: Start) -> Effect {
     Effect::Recorded { event, message: Some(Outgoing::Orchestration(message)) }
 }
 
-fn start_detached(start: Start) -> Effect {
+fn start_detached(id: &ScheduleId<'_>, start: Start) -> Effect {
     let event = EventKind::OrchestrationChained {
         name: start.name.clone(),
         instance: start.instance.clone(),
@@ -136,7 +136,8 @@ fn start_detached(start: Start) -> Effect {
         version: start.version,
         parent_instance: None,
         parent_id: None,
-        parent_execution_id: None,
+        // No parent waits. The execution alone distinguishes this start from one by a client.
+        parent_execution_id: Some(id.execution_id),
         execution_id: INITIAL_EXECUTION_ID,
     };
     Effect::Recorded { event, message: Some(Outgoing::Detached(message)) }

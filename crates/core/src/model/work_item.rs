@@ -22,7 +22,7 @@ pub enum WorkItem {
         parent_instance: Option<String>,
         /// Schedule event in the parent.
         parent_id: Option<u64>,
-        /// Execution of the parent.
+        /// Execution of the parent. Without a parent, the execution that sent a detached start.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         parent_execution_id: Option<u64>,
         /// Always 1.
@@ -172,6 +172,14 @@ impl WorkItem {
             Self::SubOrchCompleted { parent_instance, .. }
             | Self::SubOrchFailed { parent_instance, .. } => parent_instance,
         }
+    }
+
+    /// Whether an orchestration sent this start without waiting for the result.
+    pub(crate) fn is_detached_start(&self) -> bool {
+        matches!(
+            self,
+            Self::StartOrchestration { parent_instance: None, parent_execution_id: Some(_), .. }
+        )
     }
 
     /// Name of the variant.

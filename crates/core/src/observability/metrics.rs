@@ -43,8 +43,8 @@ impl MetricsProvider {
 
 /// Orchestrations.
 impl MetricsProvider {
-    /// Counts the start of an execution. `initiated_by` is, for example, `client` or
-    /// `continueAsNew`.
+    /// Counts the start of an execution. `initiated_by` is `client`, `subOrchestration`, `detached`
+    /// or `continueAsNew`.
     pub fn record_orchestration_start(&self, name: &str, version: &str, initiated_by: &str) {
         self.counts.orch_starts.add(1);
         counter!(

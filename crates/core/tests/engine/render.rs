@@ -152,6 +152,7 @@ fn start(message: &WorkItem) -> String {
     let version = version.as_ref().map(|version| format!(" v{version}")).unwrap_or_default();
     let parent = match (parent_instance, parent_execution_id, parent_id) {
         (Some(instance), Some(execution), Some(id)) => format!(" for {instance}/{execution}/{id}"),
+        (None, Some(execution), None) => format!(" by {execution}"),
         (None, None, None) => String::new(),
         partial => format!(" for {partial:?}"),
     };

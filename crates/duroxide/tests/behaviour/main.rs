@@ -24,6 +24,7 @@ mod faults;
 mod faulty;
 mod files;
 mod gauges;
+mod initiators;
 mod innocent;
 mod kv;
 mod late_leases;

@@ -3,7 +3,7 @@
 use tracing::{debug, error, warn};
 
 use crate::engine::{AnsweredCall, Execution, Turn, TurnResult};
-use crate::model::{ErrorDetails, Event};
+use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::observability::MetricsProvider;
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::StartFacts;
@@ -71,6 +71,16 @@ impl TurnSummary {
             turns: 1,
             history_events: decided.events.last().map_or(0, |event| event.event_id),
         }
+    }
+
+    /// Distinguishes detached starts, which history does not, by the message that started the
+    /// execution.
+    pub(crate) fn started_by(mut self, start: Option<&WorkItem>) -> Self {
+        let is_detached = start.is_some_and(WorkItem::is_detached_start);
+        if is_detached && self.initiated_by == Some("client") {
+            self.initiated_by = Some("detached");
+        }
+        self
     }
 
     pub(crate) fn is_terminal(&self) -> bool {

@@ -113,7 +113,8 @@ async fn fail_instead(
         parent: parent_of_facts(turn, facts).await,
     };
     let decided = failing_turn(turn, failing).await;
-    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
+    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms)
+        .started_by(turn.batch.start.as_ref());
     let commit = Arc::new(assemble(turn, facts, execution_id, decided));
     match submit(turn, commit).await {
         Ok(_committed) => report(&turn.report_context(), &summary),

@@ -169,7 +169,8 @@ async fn try_commit(
 ) -> Result<(), ProviderError> {
     let execution_id = failing.execution_id;
     let decided = failing_turn(turn, failing).await;
-    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
+    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms)
+        .started_by(turn.batch.start.as_ref());
     let mut commit = commit::assemble(turn, facts, execution_id, decided);
     // A start event that exists only to record a failure pins no version.
     commit.metadata.pinned_duroxide_version = None;

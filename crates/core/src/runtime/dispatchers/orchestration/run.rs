@@ -65,7 +65,8 @@ async fn advance(mut turn: LeasedTurn<'_>, ready: Ready) {
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
     decided.orchestrator_items.extend(collision_notices(&turn).await);
-    let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);
+    let summary =
+        TurnSummary::of(&execution, &facts, &decided, now_ms).started_by(turn.batch.start.as_ref());
     let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
     let mark = |incarnation| {
         HistoryMark::new(incarnation).with_execution_id(execution_id).with_event_id(event_id)

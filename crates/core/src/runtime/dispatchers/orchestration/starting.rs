@@ -48,9 +48,10 @@ pub(super) fn start_event(
                 name: orchestration,
                 version,
                 input,
+                // Of a detached start, the message alone names the execution that sent it.
+                parent_execution_id: parent_execution_id.filter(|_| parent_instance.is_some()),
                 parent_instance,
                 parent_id,
-                parent_execution_id,
                 carry_forward_events: None,
                 initial_custom_status: None,
             };
