@@ -121,6 +121,15 @@ pub(crate) const LEASE_RECHECK_MIN: Duration = Duration::from_millis(200);
 /// Checks for other processes that rely on the time stamp of the log, between two that ask SQLite.
 pub(crate) const STAMP_CHECKS_MAX: u32 = 40;
 
+/// How often a provider checks whether other processes that use the file are alive.
+pub(crate) const NEIGHBOUR_CHECK: Duration = Duration::from_secs(1);
+
+/// The pause between these checks in lengths of the last: they take one percent of the time.
+pub(crate) const NEIGHBOUR_CHECK_SHARE: u32 = 100;
+
+/// Files that a provider tries to create and lock: another process may lock one just before.
+pub(crate) const PRESENCE_TRIES: usize = 3;
+
 /// Rows that a gauge counts: its node reads it while others work. More are not in its value.
 pub(crate) const GAUGE_ROWS_MAX: u32 = 100_000;
 

@@ -18,3 +18,5 @@ mod paused;
 mod routing;
 mod sessions;
 mod spreading;
+#[cfg(feature = "sqlite")]
+mod taken_over;

@@ -10,7 +10,6 @@ use duroxide_core::providers::{
     DeferredHistory, FetchFilter, HistoryMark, KnownHistory, KvEntry, LeaseHolders,
 };
 use rusqlite::{Connection, OptionalExtension};
-use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::fetch::candidates::Candidates;
@@ -161,7 +160,7 @@ fn lease_turn(
     };
     let Some(identity) = identity else { return Ok(None) };
     let messages = messages::choose(tx, &instance)?;
-    let lock_token = format!("lock_{}", Uuid::new_v4());
+    let lock_token = tx.holder.new_mark();
     let until = tx.now.saturating_add(request.lock_for);
     if !turn_lock::acquire(tx, &instance, &lock_token, until, messages.part)? {
         return Ok(None);

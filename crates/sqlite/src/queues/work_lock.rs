@@ -1,11 +1,10 @@
 //! Leases of activities: their tokens, renewing, completing, releasing.
 //!
-//! A token is the row's number and a random text. The number finds the row without an index, which
+//! A token is the row's number and the mark of the lease. The number finds the row without an index, which
 //! every lease would have to be written into.
 
 use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::{Connection, OptionalExtension, params};
-use uuid::Uuid;
 
 use crate::error::JobError;
 use crate::fetch::turn_lock::Release;
@@ -28,11 +27,6 @@ impl<'a> WorkToken<'a> {
         let (mark, id) = token.rsplit_once('.').ok_or_else(lost_lease)?;
         Ok(Self { id: id.parse().map_err(|_| lost_lease())?, mark })
     }
-}
-
-/// A mark for a new lease.
-pub(crate) fn new_mark() -> String {
-    format!("lock_{}", Uuid::new_v4())
 }
 
 /// The token of a row that was marked.

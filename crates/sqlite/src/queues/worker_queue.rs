@@ -79,7 +79,7 @@ pub(crate) fn insert_all(tx: &mut Tx<'_>, work: &[NewWork]) -> Result<Vec<Leased
 
 /// The lease counts as the start, so a start limit is satisfied and not stored.
 fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobError> {
-    let mark = work_lock::new_mark();
+    let mark = tx.holder.new_mark();
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
@@ -247,7 +247,7 @@ pub(crate) fn lease(
     slot: usize,
     id: i64,
 ) -> Result<RawWork, JobError> {
-    let mark = work_lock::new_mark();
+    let mark = tx.holder.new_mark();
     let until = tx.now.saturating_add(request.lock_for);
     // Read as it is: a damaged row must not fail the fetch, nor stop those behind it. Two
     // statements are cheaper than one that returns what it changed.

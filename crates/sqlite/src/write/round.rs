@@ -15,6 +15,7 @@ use rusqlite::Connection;
 use crate::error::JobError;
 use crate::limits;
 use crate::schema::number::to_db;
+use crate::write::holder::Holder;
 use crate::write::job::Job;
 use crate::write::writer::{Command, Maintenance, Tx};
 
@@ -66,6 +67,7 @@ impl Round {
         &mut self,
         conn: &Connection,
         clock: &dyn Clock,
+        holder: &Holder,
         inbox: &mpsc::Receiver<Command>,
     ) -> Result<Ran, JobError> {
         let started = Instant::now();
@@ -79,7 +81,7 @@ impl Round {
                 return Ok(Ran::All(changes));
             };
             let before = conn.total_changes();
-            let ran = run_job(conn, clock, job.as_mut());
+            let ran = run_job(conn, clock, holder, job.as_mut());
             if conn.is_autocommit() {
                 self.transaction_lost(ran.is_none())?;
                 return Ok(Ran::All(changes));
@@ -98,11 +100,12 @@ impl Round {
         &mut self,
         conn: &Connection,
         clock: &dyn Clock,
+        holder: &Holder,
     ) -> Result<Changes, JobError> {
         let mut changes = Changes::default();
         for job in &mut self.jobs {
             execute(conn, "SAVEPOINT job")?;
-            let ran = run_job(conn, clock, job.as_mut());
+            let ran = run_job(conn, clock, holder, job.as_mut());
             if conn.is_autocommit() {
                 self.transaction_lost(ran.is_none())?;
                 return Ok(changes);
@@ -160,8 +163,13 @@ impl Round {
 }
 
 /// Runs one job; `None` if it failed and its changes must not last.
-fn run_job(conn: &Connection, clock: &dyn Clock, job: &mut dyn Job) -> Option<Changes> {
-    let mut tx = Tx { conn, now: to_db(clock.now_ms()), changes: Changes::default() };
+fn run_job(
+    conn: &Connection,
+    clock: &dyn Clock,
+    holder: &Holder,
+    job: &mut dyn Job,
+) -> Option<Changes> {
+    let mut tx = Tx { conn, now: to_db(clock.now_ms()), holder, changes: Changes::default() };
     // Unwind safety: what a panic left half done is undone like a failure.
     let good = catch_unwind(AssertUnwindSafe(|| job.run(&mut tx))).unwrap_or_else(|_panic| {
         job.fail(&JobError::Broken("a storage job panicked".to_owned()));

@@ -23,13 +23,16 @@ use crate::connect::connection;
 use crate::connect::options::{Settings, Synchronous};
 use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
+use crate::files::neighbours::Neighbours;
 use crate::notify::other_processes::OtherProcesses;
 use crate::queues::future_messages;
 use crate::schema::number::to_db;
 use crate::threads::{Thread, Threads};
 use crate::write::flush::{Commits, Committed, Flusher};
+use crate::write::holder::Holder;
 use crate::write::job::{Job, TypedJob, Undo, Work};
 use crate::write::round::{Ran, Round, execute};
+use crate::write::take_over::TakeOver;
 use crate::{SqliteError, limits};
 
 /// What a job works with.
@@ -38,6 +41,8 @@ pub(crate) struct Tx<'a> {
     pub(crate) conn: &'a Connection,
     /// The time at which the job runs.
     pub(crate) now: i64,
+    /// Who holds the leases that the job acquires.
+    pub(crate) holder: &'a Holder,
     /// What the job changes.
     pub(crate) changes: Changes,
 }
@@ -289,6 +294,9 @@ struct WriterThread {
     /// How many polls for other processes in a row found nothing.
     empty_polls: u32,
     other_processes: OtherProcesses,
+    /// `None` if this process cannot find out whether others are alive.
+    neighbours: Option<Neighbours>,
+    holder: Holder,
     /// `None` if commits need not survive a power loss, or SQLite flushes by itself.
     flusher: Option<Flusher>,
     /// Whether another process has committed something that waiters here are not notified of yet.
@@ -314,7 +322,11 @@ impl WriterThread {
         } else {
             None
         };
+        let neighbours = Neighbours::of(&location);
+        let holder = neighbours.as_ref().map_or_else(Holder::unknown, |own| Holder::new(own.id()));
         Ok(Self {
+            neighbours,
+            holder,
             poll: settings.cross_process_poll,
             other_processes: OtherProcesses::new(&location, &conn),
             clock: settings.clock,
@@ -331,6 +343,9 @@ impl WriterThread {
         let mut waiting: Vec<Box<dyn Job>> = Vec::new();
         let mut is_closing = false;
         while !is_closing || !waiting.is_empty() {
+            if let Some(neighbours) = &mut self.neighbours {
+                waiting.extend(neighbours.find_dead().into_iter().map(TakeOver::job));
+            }
             let jobs = std::mem::take(&mut waiting);
             let first = if jobs.is_empty() {
                 match self.next(&inbox) {
@@ -446,12 +461,12 @@ impl WriterThread {
         }
         execute(&self.conn, "BEGIN IMMEDIATE")?;
         self.foreign |= self.other_processes.have_committed(&self.conn);
-        let mut changes = match round.run(&self.conn, self.clock.as_ref(), inbox)? {
+        let mut changes = match round.run(&self.conn, self.clock.as_ref(), &self.holder, inbox)? {
             Ran::All(changes) => changes,
             Ran::HalfWay => {
                 execute(&self.conn, "ROLLBACK")?;
                 execute(&self.conn, "BEGIN IMMEDIATE")?;
-                round.run_with_savepoints(&self.conn, self.clock.as_ref())?
+                round.run_with_savepoints(&self.conn, self.clock.as_ref(), &self.holder)?
             }
         };
         if self.foreign {

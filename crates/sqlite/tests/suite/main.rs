@@ -17,6 +17,7 @@ mod marks;
 mod model;
 mod parked;
 mod plans;
+mod presence;
 mod processes;
 mod sessions;
 mod set_back;
