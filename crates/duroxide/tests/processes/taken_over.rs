@@ -9,7 +9,7 @@ use crate::node::Options;
 use crate::stores::Store;
 
 /// Longer than a test may take.
-const LEASE: Duration = Duration::from_secs(600);
+const LEASE: Duration = Duration::from_secs(120);
 
 /// The check for dead processes comes once a second; a busy machine may add to that.
 const SOON: Duration = Duration::from_secs(10);

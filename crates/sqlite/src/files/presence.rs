@@ -139,10 +139,10 @@ impl Presence {
         // From here on the file is removed when this fails.
         let presence = Self { place, id, path, lock };
         presence.lock.try_lock()?;
-        // Whoever may use the database may check the file, as with SQLite's own files.
+        // Who may use the database may check the file, as with SQLite's own files.
         let permissions = fs::metadata(&presence.place.database)?.permissions();
         presence.lock.set_permissions(permissions)?;
-        // Some file systems grant a lock to everyone. This also fails if the file is gone.
+        // Some file systems grant every lock. This also fails if the file is gone.
         match open(&presence.path)?.try_lock() {
             Err(TryLockError::WouldBlock) => Ok(presence),
             Err(TryLockError::Error(error)) => Err(error),

@@ -1,7 +1,7 @@
 //! Leases of activities: their tokens, renewing, completing, releasing.
 //!
-//! A token is the row's number and the mark of the lease. The number finds the row without an index, which
-//! every lease would have to be written into.
+//! A token is the row's number and the mark of the lease. The number finds the row without an
+//! index, which every lease would have to be written into.
 
 use duroxide_core::providers::ProviderErrorKind;
 use rusqlite::{Connection, OptionalExtension, params};

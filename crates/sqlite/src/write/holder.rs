@@ -17,7 +17,7 @@ impl Holder {
         Self { id: id.to_owned(), leases: Cell::new(0) }
     }
 
-    /// A holder whose death nobody can find out.
+    /// A holder whose death other processes cannot find out.
     pub(crate) fn unknown() -> Self {
         Self::new(&Uuid::new_v4().simple().to_string())
     }

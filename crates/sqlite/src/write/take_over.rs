@@ -84,7 +84,8 @@ const TURNS_SQL: &str = "UPDATE instance_locks INDEXED BY idx_locks_until SET lo
      WHERE locked_until > ?1 AND substr(lock_token, 1, length(?2)) = ?2";
 
 const WORK_SQL: &str = "UPDATE worker_queue INDEXED BY idx_worker_lease SET locked_until = ?1
-     WHERE locked_until IS NOT NULL AND locked_until > ?1 AND substr(lock_token, 1, length(?2)) = ?2";
+     WHERE locked_until IS NOT NULL AND locked_until > ?1
+         AND substr(lock_token, 1, length(?2)) = ?2";
 
 const SESSIONS_SQL: &str = "UPDATE sessions INDEXED BY idx_sessions_until SET locked_until = ?1
      WHERE expired = 0 AND locked_until > ?1 AND held_by = ?2";

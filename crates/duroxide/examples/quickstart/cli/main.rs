@@ -155,6 +155,15 @@ async fn refuse_foreign_file(path: &std::path::Path) -> Outcome<()> {
     }
 }
 
+/// What processes that were killed have left beside the database.
+fn files_of_killed_nodes(path: &std::path::Path) -> Vec<String> {
+    let start = format!("{}-node-", path.display());
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let Ok(entries) = std::fs::read_dir(folder.unwrap_or(".".as_ref())) else { return Vec::new() };
+    let names = entries.flatten().map(|entry| path.with_file_name(entry.file_name()));
+    names.map(|name| name.display().to_string()).filter(|name| name.starts_with(&start)).collect()
+}
+
 async fn reset(args: &Args) -> Outcome<()> {
     let effects = args.effects();
     let mut files = vec![effects.display().to_string()];
@@ -162,6 +171,7 @@ async fn reset(args: &Args) -> Outcome<()> {
         StorePlace::File(path) => {
             refuse_foreign_file(path).await?;
             files.extend(["", "-wal", "-shm"].map(|end| format!("{}{end}", path.display())));
+            files.extend(files_of_killed_nodes(path));
         }
         StorePlace::Server(_) => {
             let client = Client::new(open_store(args).await?);
