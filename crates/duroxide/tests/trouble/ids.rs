@@ -1,5 +1,6 @@
 //! Unusual instance ids and payloads.
 
+use duroxide::runtime::limits::MAX_ID_BYTES;
 use duroxide::{ClientError, OrchestrationStatus};
 
 use crate::test_node::{TempStore, TestNode};
@@ -23,7 +24,7 @@ async fn ids_with_the_reserved_marker_are_refused_with_advice() {
 async fn any_other_id_that_is_not_empty_is_accepted() {
     let files = TempStore::new();
     let node = TestNode::on(files.open().await).await;
-    let long = "x".repeat(100_000);
+    let long = "x".repeat(MAX_ID_BYTES);
     let odd = [" ", "a\0b", "a\0", "\u{1F980}\u{0}\u{202E}", "'; DROP TABLE history; --", &long];
     for id in odd {
         let input = format!("input of {}", id.len());

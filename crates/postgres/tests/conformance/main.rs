@@ -4,4 +4,5 @@ mod factory;
 
 use crate::factory::SchemaFactory;
 
-duroxide_conformance::provider_conformance_tests!(SchemaFactory::new());
+// A fetch of one node does not know what other nodes of its process hold.
+duroxide_conformance::provider_conformance_tests!(SchemaFactory::new(), without = [lease_holders]);

@@ -28,7 +28,7 @@ async fn a_turn_starts_more_children_than_there_are_locks() {
     create(&*node, "parent").await;
     node.enqueue_for_orchestrator(signal("parent", "go"), None).await.unwrap();
     // One of the children has a message already.
-    node.enqueue_for_orchestrator(signal("child-7", "early"), None).await.unwrap();
+    node.enqueue_for_orchestrator(queued("child-7", "early"), None).await.unwrap();
     let held = node.fetch_orchestration_items(wish(1)).await.unwrap().pop().unwrap();
     assert_eq!(held.item.instance, "parent");
     assert!(try_turn(&*node).await.is_none(), "the message is set aside");
@@ -69,7 +69,7 @@ async fn no_message_of_a_child_stays_parked_while_a_large_turn_commits() {
         WHERE NOT l.granted AND a.query LIKE '%$%'";
     let blocked = async { while sql.count(waiting).await == 0 {} };
     timeout(PATIENCE, blocked).await.unwrap();
-    nodes[1].enqueue_for_orchestrator(signal("c-7", "early"), None).await.unwrap();
+    nodes[1].enqueue_for_orchestrator(queued("c-7", "early"), None).await.unwrap();
     assert!(try_turn(&*nodes[1]).await.is_none(), "the start is not there yet");
     sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
     committed.await.unwrap().unwrap();

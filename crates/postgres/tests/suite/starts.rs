@@ -177,7 +177,7 @@ async fn messages_for_a_new_instance_come_after_its_start() {
     let store = Store::live();
     let node = store.node().await;
     for instance in ["soon", "late"] {
-        node.enqueue_for_orchestrator(signal(instance, "early"), None).await.unwrap();
+        node.enqueue_for_orchestrator(queued(instance, "early"), None).await.unwrap();
         assert!(try_turn(&*node).await.is_none(), "it is set aside");
         let committed = if instance == "soon" {
             start_waiting_and(&*node, instance, async |turn| {
@@ -191,7 +191,7 @@ async fn messages_for_a_new_instance_come_after_its_start() {
         };
         assert!(committed.more_waits);
         let next = turn(&*node).await;
-        assert_eq!(next.item.messages, [signal(instance, "early")]);
+        assert_eq!(next.item.messages, [queued(instance, "early")]);
         node.store_turn(commit(&next.lock_token, vec![heard(instance, 2)])).await.unwrap();
     }
 }

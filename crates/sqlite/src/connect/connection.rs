@@ -125,7 +125,8 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
 fn refuse_read_only(connection: &Connection) -> rusqlite::Result<()> {
     // A lock of another process does not matter here.
     connection.busy_timeout(Duration::ZERO)?;
-    match connection.execute_batch("BEGIN IMMEDIATE; ROLLBACK") {
+    // The transaction alone would be a reading one; the write is not kept.
+    match connection.execute_batch("BEGIN IMMEDIATE; PRAGMA user_version = 1; ROLLBACK") {
         Err(error) if is_busy(&error) => Ok(()),
         other => other,
     }

@@ -48,10 +48,9 @@ impl SteadyClock {
         let state = State { inner_ms, read_at, lost_ms: 0, shown_ms: inner_ms };
         Self { inner, is_machine, state: Mutex::new(state) }
     }
-}
 
-impl Clock for SteadyClock {
-    fn now_ms(&self) -> u64 {
+    /// The time of this clock and that of the inner one, of the same moment.
+    fn read(&self) -> (u64, u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         // Under the lock, so that readings are in order.
         let (inner_ms, read_at) = (self.inner.now_ms(), Instant::now());
@@ -70,22 +69,27 @@ impl Clock for SteadyClock {
         }
         (state.inner_ms, state.read_at) = (inner_ms, read_at);
         state.shown_ms = state.shown_ms.max(inner_ms.saturating_add(state.lost_ms));
-        state.shown_ms
+        (state.shown_ms, inner_ms)
+    }
+}
+
+impl Clock for SteadyClock {
+    fn now_ms(&self) -> u64 {
+        self.read().0
     }
 
     fn sleep_until(&self, due_ms: u64) -> ClockSleep<'_> {
         Box::pin(async move {
             loop {
-                let left = due_ms.saturating_sub(self.now_ms());
+                let (now, inner_ms) = self.read();
+                let left = due_ms.saturating_sub(now);
                 if left == 0 {
                     return;
                 }
                 match self.is_machine {
                     true => tokio::time::sleep(Duration::from_millis(left)).await,
-                    false => {
-                        let due_ms = self.inner.now_ms().saturating_add(left);
-                        self.inner.sleep_or_move(due_ms).await;
-                    }
+                    // A move since the reading ends the sleep at once.
+                    false => self.inner.sleep_or_move(inner_ms.saturating_add(left)).await,
                 }
             }
         })
