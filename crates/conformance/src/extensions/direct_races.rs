@@ -108,12 +108,16 @@ pub async fn a_direct_turn_and_a_fetch_exclude_each_other<F: ProviderFactory + ?
     assert_eq!(store.history("a").await.len() as u64, waiting.mark.event_id);
 }
 
+/// How long one of several fetches waits.
+const POLL_TIMEOUT: Duration = Duration::from_millis(100);
+
 async fn fetch_with_retries(
     provider: &dyn Provider,
     lease: Duration,
 ) -> Result<(OrchestrationItem, String), ProviderError> {
     for _ in 0..RETRIES_MAX {
-        match provider.fetch_orchestration_item(lease, Duration::ZERO, None).await {
+        // While the direct turn is committed, a store may pass over the instance: wait for the end.
+        match provider.fetch_orchestration_item(lease, POLL_TIMEOUT, None).await {
             Ok(Some((item, token, _))) => return Ok((item, token)),
             Ok(None) => tokio::task::yield_now().await,
             Err(error) if error.is_retryable() => {}
