@@ -5,6 +5,8 @@ RETURNS TEXT
 LANGUAGE sql STABLE AS $body$
     SELECT CASE WHEN p_status = 'ContinuedAsNew' AND EXISTS (
         SELECT 1 FROM {schema}.orchestrator_queue q
-        WHERE q.instance_id = p_instance AND q.kind = {KIND_START})
+        WHERE q.instance_id = p_instance AND q.kind = {KIND_START}
+            -- Another start of the same id continues nothing.
+            AND left(q.work_item, 16) LIKE '_"ContinueAsNew"')
     THEN 'Running' ELSE p_status END
 $body$;
