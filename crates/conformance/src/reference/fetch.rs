@@ -166,7 +166,9 @@ fn read_turn(
         Ok(events) => (events, None, held),
         Err(error) => (Vec::new(), Some(error.to_string()), 0),
     };
-    let values = store.records.get(instance).map(|record| record.values.snapshot());
+    // A caller that holds the execution holds its values too.
+    let record = store.records.get(instance).filter(|_| held == 0);
+    let values = record.map(|record| record.values.snapshot());
     let item = OrchestrationItem {
         instance: instance.to_owned(),
         orchestration_name: identity.name,

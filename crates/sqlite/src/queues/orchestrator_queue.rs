@@ -72,9 +72,10 @@ pub(crate) fn insert(
                  SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
                  WHERE q.instance_id = ?1 AND q.parked = 0 AND q.visible_at <= ?3)
              THEN NULL ELSE coalesce((
-                 SELECT iif(typeof(duroxide_version) = 'text', duroxide_version, '')
-                 FROM executions WHERE instance_id = ?1
-                 ORDER BY execution_id DESC LIMIT 1), '') END)",
+                 SELECT iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+                 FROM instances i JOIN executions e
+                     ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                 WHERE i.instance_id = ?1), '') END)",
         )?
         .execute(params![message.instance, message.text, visible_at, tx.now, message.start_rank])?;
     if message.start_rank > 0 {

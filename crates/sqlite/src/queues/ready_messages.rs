@@ -60,12 +60,15 @@ pub(crate) fn unlist(conn: &Connection, message: i64) -> Result<(), JobError> {
     Ok(())
 }
 
-/// The route of an instance: the pin of its current execution, which is the last.
+/// The route of an instance: the pin of its current execution. An instance that is not stored has
+/// none, even if a turn without its name has stored a pinned execution.
 pub(crate) fn route_of(conn: &Connection, instance: &str) -> Result<String, JobError> {
     let route = conn
         .prepare_cached(
-            "SELECT iif(typeof(duroxide_version) = 'text', duroxide_version, '')
-             FROM executions WHERE instance_id = ?1 ORDER BY execution_id DESC LIMIT 1",
+            "SELECT iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+             FROM instances i JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE i.instance_id = ?1",
         )?
         .query_row([instance], |row| row.get(0))
         .optional()?;
