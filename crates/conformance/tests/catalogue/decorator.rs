@@ -17,13 +17,7 @@ impl Provider for Transparent {
         Some(self.0.as_ref())
     }
 
-    duroxide_core::forward_provider! { this => this.0;
-        fetch_orchestration_item, ack_orchestration_item, abandon_orchestration_item, read,
-        read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item,
-        ack_work_item, renew_work_item_lock, renew_session_lock, cleanup_orphaned_sessions,
-        abandon_work_item, renew_orchestration_item_lock, enqueue_for_orchestrator,
-        get_custom_status, get_kv_value, get_kv_all_values, get_instance_stats,
-    }
+    duroxide_core::forward_provider! { this => this.0 }
 }
 
 /// Makes decorated providers of another factory.

@@ -4,9 +4,10 @@
 //! method with a default then forwards to it, also one that a later version adds. The methods
 //! without a default are those of 0.1.x. A decorator implements those that it changes and lists the
 //! others in [`forward_provider!`](crate::forward_provider); the compiler reports one that is
-//! missing.
+//! missing. One that changes none of them lists nothing.
 
-/// Forwards methods of [`Provider`](crate::providers::Provider) that have no default.
+/// Forwards methods of [`Provider`](crate::providers::Provider) that have no default: those that are
+/// listed, or without a list all of them.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -42,6 +43,15 @@
 /// ```
 #[macro_export]
 macro_rules! forward_provider {
+    ($this:ident => $inner:expr) => {
+        $crate::forward_provider! { $this => $inner;
+            fetch_orchestration_item, ack_orchestration_item, abandon_orchestration_item, read,
+            read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item,
+            ack_work_item, renew_work_item_lock, renew_session_lock, cleanup_orphaned_sessions,
+            abandon_work_item, renew_orchestration_item_lock, enqueue_for_orchestrator,
+            get_custom_status, get_kv_value, get_kv_all_values, get_instance_stats,
+        }
+    };
     ($this:ident => $inner:expr; $($method:ident),+ $(,)?) => {
         $($crate::__forward_method! { $this, $inner, $method })+
     };

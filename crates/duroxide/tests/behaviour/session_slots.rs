@@ -127,13 +127,7 @@ impl Provider for HeldFetch {
         Ok(work)
     }
 
-    duroxide::providers::forward_provider! { this => this.inner;
-        fetch_orchestration_item, ack_orchestration_item, abandon_orchestration_item, read,
-        read_with_execution, append_with_execution, enqueue_for_worker, fetch_work_item,
-        ack_work_item, renew_work_item_lock, renew_session_lock, cleanup_orphaned_sessions,
-        abandon_work_item, renew_orchestration_item_lock, enqueue_for_orchestrator,
-        get_custom_status, get_kv_value, get_kv_all_values, get_instance_stats,
-    }
+    duroxide::providers::forward_provider! { this => this.inner }
 }
 
 // The slot was not known to own the session: nothing had run there. The fetch that waited for the
