@@ -4,30 +4,10 @@ use tokio_postgres::GenericClient;
 
 use crate::PostgresError;
 use crate::schema::namespace::Schema;
+use crate::schema::{migrations, predecessor};
 
 /// A schema that other programs share: only what is ours is dropped.
 const SHARED: &str = "public";
-
-/// Our tables, the records of migrations and of functions last. The ledger of duroxide-pg 0.1
-/// belongs to a store that was migrated.
-const TABLES: [&str; 16] = [
-    "instances",
-    "executions",
-    "history",
-    "orchestrator_queue",
-    "worker_queue",
-    "instance_locks",
-    "sessions",
-    "kv_store",
-    "kv_delta",
-    "workers",
-    "repinned",
-    "message_ids",
-    "notification_channel",
-    "duroxide_functions",
-    "duroxide_migrations",
-    "_duroxide_migrations",
-];
 
 /// Drops the schema, or what is ours in the shared one.
 pub(crate) async fn drop_everything(
@@ -43,7 +23,8 @@ pub(crate) async fn drop_everything(
     for function in our_functions(client, schema).await? {
         statements.push_str(&format!("DROP FUNCTION IF EXISTS {function};"));
     }
-    for table in TABLES {
+    // The ledger of duroxide-pg 0.1 belongs to a store that was migrated.
+    for table in migrations::tables().chain([predecessor::LEDGER]) {
         statements.push_str(&format!("DROP TABLE IF EXISTS {quoted}.{table};"));
     }
     statements.push_str("COMMIT;");

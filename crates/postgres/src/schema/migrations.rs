@@ -51,6 +51,14 @@ const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (
     applied_at TIMESTAMPTZ NOT NULL DEFAULT now()
 );";
 
+/// The names of all tables that the steps create.
+pub(crate) fn tables() -> impl Iterator<Item = &'static str> {
+    let texts = MIGRATIONS.iter().map(|migration| migration.sql).chain([RECORD]);
+    let created = texts.flat_map(|sql| sql.split("CREATE TABLE ").skip(1));
+    let names = created.filter_map(|text| text.split_once("{schema}.").map(|(_, name)| name));
+    names.filter_map(|text| text.split_whitespace().next())
+}
+
 /// The number of the newest step.
 pub(crate) fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
@@ -194,11 +202,20 @@ pub(crate) async fn has_record(
     client: &impl GenericClient,
     schema: &str,
 ) -> Result<bool, PostgresError> {
+    has_table(client, schema, "duroxide_migrations").await
+}
+
+/// Whether the schema has a table of this name.
+pub(crate) async fn has_table(
+    client: &impl GenericClient,
+    schema: &str,
+    table: &str,
+) -> Result<bool, PostgresError> {
     // From the catalogue's tables: its functions may return a state from before the lock wait.
     let sql = "SELECT EXISTS (
              SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = 'duroxide_migrations') AS recorded";
-    Ok(client.query_one(sql, &[&schema]).await?.get("recorded"))
+             WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'r') AS found";
+    Ok(client.query_one(sql, &[&schema, &table]).await?.get("found"))
 }
 
 async fn last_migration(

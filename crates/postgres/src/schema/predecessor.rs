@@ -7,13 +7,14 @@
 use tokio_postgres::GenericClient;
 
 use crate::PostgresError;
+use crate::schema::migrations;
 use crate::schema::namespace::{Schema, fnv1a, quoted};
 
 /// The statements that copy the rows, to be run behind our first step.
 pub(crate) const COPY: &str = include_str!("../../migrations/predecessor/copy.sql");
 
 /// The ledger of the old migrations.
-const LEDGER: &str = "_duroxide_migrations";
+pub(crate) const LEDGER: &str = "_duroxide_migrations";
 
 // The tables have the same columns from the first to the last of these old steps.
 const OLDEST_STEP: i64 = 20;
@@ -79,10 +80,7 @@ pub(crate) async fn has_ledger(
     client: &impl GenericClient,
     schema: &str,
 ) -> Result<bool, PostgresError> {
-    let sql = "SELECT EXISTS (
-             SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-             WHERE n.nspname = $1 AND c.relname = $2 AND c.relkind = 'r') AS found";
-    Ok(client.query_one(sql, &[&schema, &LEDGER]).await?.get("found"))
+    migrations::has_table(client, schema, LEDGER).await
 }
 
 /// Refuses a store of 0.1 that this build cannot migrate.
