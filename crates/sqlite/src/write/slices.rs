@@ -42,14 +42,7 @@ impl Writer {
         work: impl FnMut(&mut Tx<'_>, usize) -> Result<Slice<T>, JobError> + Send + 'static,
     ) -> Result<T, ProviderError> {
         let (reply, response) = oneshot::channel();
-        self.send(Box::new(SlicedJob {
-            operation,
-            work: Box::new(work),
-            number: 0,
-            total: T::default(),
-            outcome: None,
-            reply: Some(reply),
-        }));
+        self.send(Box::new(SlicedJob::new(operation, work, Some(reply))));
         response.await.map_err(|_| closed(operation))?
     }
 
@@ -59,18 +52,20 @@ impl Writer {
         operation: &'static str,
         work: impl FnMut(&mut Tx<'_>, usize) -> Result<Slice<T>, JobError> + Send + 'static,
     ) {
-        self.send(Box::new(SlicedJob {
-            operation,
-            work: Box::new(work),
-            number: 0,
-            total: T::default(),
-            outcome: None,
-            reply: None,
-        }));
+        self.send(Box::new(SlicedJob::new(operation, work, None)));
     }
 }
 
-impl<T> SlicedJob<T> {
+impl<T: Default> SlicedJob<T> {
+    fn new(
+        operation: &'static str,
+        work: impl FnMut(&mut Tx<'_>, usize) -> Result<Slice<T>, JobError> + Send + 'static,
+        reply: Option<oneshot::Sender<Result<T, ProviderError>>>,
+    ) -> Self {
+        let work = Box::new(work);
+        Self { operation, work, number: 0, total: T::default(), outcome: None, reply }
+    }
+
     fn continues(&self) -> bool {
         matches!(&self.outcome, Some(Ok(slice)) if !slice.is_last)
     }
