@@ -15,9 +15,9 @@ async fn an_unknown_status_and_an_unknown_instance_are_errors() {
     let node = Node::on(&memory().await, DEFAULT_MODE.options(), registry, activities()).await;
     let error = node.client.list_instances_by_status("Runing").await.unwrap_err();
     assert!(error.to_string().contains("Running, Completed, Failed"), "{error}");
-    let error = node.client.get_instance_info("nobody").await.unwrap_err();
+    let error = node.client.get_instance_info("missing").await.unwrap_err();
     assert!(matches!(error, ClientError::InstanceNotFound { .. }), "{error:?}");
-    assert_eq!(error.to_string(), "Instance nobody not found");
+    assert_eq!(error.to_string(), "Instance missing not found");
     node.stop().await;
 }
 

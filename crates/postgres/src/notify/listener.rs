@@ -47,7 +47,7 @@ async fn listen_once(store: &Store) -> Result<(), PostgresError> {
     tokio::pin!(listen);
     let mut listening = false;
     let deaf_after = store.settings.deaf_after();
-    let mut heard_itself_at = Instant::now();
+    let mut own_greeting_at = Instant::now();
     loop {
         tokio::select! {
             started = &mut listen, if !listening => {
@@ -60,14 +60,14 @@ async fn listen_once(store: &Store) -> Result<(), PostgresError> {
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(sent))) => {
                     if receive(store, sent.payload()) == Sender::Itself {
-                        heard_itself_at = Instant::now();
+                        own_greeting_at = Instant::now();
                     }
                 }
                 Some(Ok(_)) => {}
                 Some(Err(error)) => return Err(at_server(error).into()),
                 None => return Ok(()),
             },
-            () = sleep_until(heard_itself_at + deaf_after) => {
+            () = sleep_until(own_greeting_at + deaf_after) => {
                 tracing::warn!(
                     target: "duroxide::providers::postgres",
                     %server,
@@ -104,7 +104,7 @@ fn receive(store: &Store, payload: &str) -> Sender {
     };
     // A node that starts to listen may have changed anything before.
     let mut changes = if received.asks { Changes::everything() } else { received.changes };
-    store.notifier.outbox.heard(received.sender, &mut changes);
+    store.notifier.outbox.received_from(received.sender, &mut changes);
     if received.asks {
         store.notifier.outbox.greet(Greeting::Here);
     }

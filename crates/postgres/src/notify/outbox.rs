@@ -39,7 +39,7 @@ struct Inner {
     changes: Changes,
     greetings: Vec<Greeting>,
     /// When another node last sent something.
-    heard_at: Option<Instant>,
+    received_at: Option<Instant>,
     /// The same for each of them.
     nodes: HashMap<i64, Instant>,
     /// When this node last asked which others exist.
@@ -52,9 +52,9 @@ struct Inner {
 impl Inner {
     /// Whether another node may need notifications. A node that has just started does not know yet.
     fn others_may_exist(&self) -> bool {
-        let heard = |at: Instant| at.elapsed() <= limits::GREETING_LASTS;
+        let recent = |at: Instant| at.elapsed() <= limits::GREETING_LASTS;
         let waits = |at: Instant| at.elapsed() <= limits::RESPONSES_WITHIN;
-        self.heard_at.is_some_and(heard) || self.asked_at.is_none_or(waits)
+        self.received_at.is_some_and(recent) || self.asked_at.is_none_or(waits)
     }
 }
 
@@ -97,7 +97,7 @@ impl Outbox {
 
     /// Another node exists and reports `changes`. Removes activities that no worker of this node
     /// waits for.
-    pub(crate) fn heard(&self, sender: i64, changes: &mut Changes) {
+    pub(crate) fn received_from(&self, sender: i64, changes: &mut Changes) {
         let mut inner = self.lock();
         if !inner.others_may_exist() {
             // This node has sent nothing since it believed to be alone.
@@ -105,7 +105,7 @@ impl Outbox {
             self.filled.notify_one();
         }
         let now = Instant::now();
-        inner.heard_at = Some(now);
+        inner.received_at = Some(now);
         inner.nodes.insert(sender, now);
         if !inner.interests.values().any(|filter| concerns(filter, &changes.routes)) {
             changes.routes.clear();
@@ -115,7 +115,7 @@ impl Outbox {
     /// The pause between two notifications.
     fn spacing(&self) -> Duration {
         let mut inner = self.lock();
-        inner.nodes.retain(|_, heard_at| heard_at.elapsed() <= limits::GREETING_LASTS);
+        inner.nodes.retain(|_, received_at| received_at.elapsed() <= limits::GREETING_LASTS);
         let others = u32::try_from(inner.nodes.len()).unwrap_or(u32::MAX);
         limits::NOTIFICATION_SPACING.saturating_mul(others).min(limits::NOTIFICATION_SPACING_MAX)
     }
@@ -203,15 +203,15 @@ mod tests {
         assert_eq!(outbox.spacing(), Duration::ZERO);
         for round in 0..2 {
             for node in 0..30 {
-                outbox.heard(node, &mut Changes::default());
+                outbox.received_from(node, &mut Changes::default());
             }
             assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING * 30, "round {round}");
         }
         tokio::time::advance(limits::GREETING_LASTS + Duration::from_secs(1)).await;
-        outbox.heard(7, &mut Changes::default());
+        outbox.received_from(7, &mut Changes::default());
         assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING);
         for node in 0..100_000 {
-            outbox.heard(node, &mut Changes::default());
+            outbox.received_from(node, &mut Changes::default());
         }
         assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING_MAX);
     }

@@ -84,7 +84,7 @@ async fn the_roles_of_the_manual_can_do_their_work_and_no_more() {
 async fn fill(node: &PostgresProvider) {
     create(node, "a").await;
     node.enqueue_for_orchestrator(signal("a", "later"), Some(LEASE * 100)).await.unwrap();
-    node.enqueue_for_orchestrator(queued("nobody", "parked"), None).await.unwrap();
+    node.enqueue_for_orchestrator(queued("missing", "parked"), None).await.unwrap();
     // A turn and an activity that were leased twice and whose leases expired.
     node.enqueue_for_orchestrator(signal("a", "now"), None).await.unwrap();
     let mut in_session = activity("a", 1);
