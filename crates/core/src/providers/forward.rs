@@ -6,8 +6,8 @@
 //! others in [`forward_provider!`](crate::forward_provider); the compiler reports one that is
 //! missing. One that changes none of them lists nothing.
 
-/// Forwards methods of [`Provider`](crate::providers::Provider) that have no default: those that are
-/// listed, or without a list all of them.
+/// Forwards methods of [`Provider`](crate::providers::Provider) that have no default: those that
+/// are listed, or without a list all of them.
 ///
 /// ```
 /// use std::sync::Arc;
