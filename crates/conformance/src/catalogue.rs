@@ -132,6 +132,9 @@ macro_rules! __ability {
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };
+    (vouching) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Vouching)
+    };
 }
 
 /// The function, or the wrapper that takes a factory.

@@ -299,6 +299,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::DirectTurns)
             .with(ProviderCapability::Reclaiming)
             .with(ProviderCapability::MessageIds)
+            .with(ProviderCapability::Vouching)
     }
 
     async fn commit_direct_turn(
@@ -349,6 +350,10 @@ impl Provider for PostgresProvider {
 
     async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
         queues::vouch_for_work(self, token, leases).await
+    }
+
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        fetch::mark_turn_running(self, token, running).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

@@ -49,6 +49,12 @@ macro_rules! __extensions {
             reclaimed_work_keeps_its_session needs(reclaiming);
             a_held_turn_is_extended_and_not_claimed needs(lease_holders);
             held_work_is_extended_and_not_claimed needs(lease_holders);
+            vouched_leases_stay_with_their_activity needs(vouching);
+            a_lost_activity_cannot_be_vouched_for needs(vouching);
+            a_turn_that_did_not_run_is_excused needs(vouching);
+            a_turn_that_ran_is_not_excused needs(vouching);
+            a_mark_ends_with_its_lease needs(vouching);
+            excused_attempts_belong_to_messages needs(vouching);
             every_kind_of_message_comes_back_unchanged;
             a_turn_holds_all_visible_messages;
             a_delayed_message_is_hidden;

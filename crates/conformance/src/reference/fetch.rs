@@ -10,7 +10,7 @@ use duroxide_core::providers::{
 };
 
 use super::store::{Message, Store, TurnLock};
-use super::{history, orchestrator_queue, turn_lock};
+use super::{attempts, history, orchestrator_queue, turn_lock};
 
 /// The request of a dispatcher.
 pub(crate) struct TurnRequest<'a> {
@@ -92,8 +92,11 @@ fn lease_turn(
     let mark = request.known.and_then(|known| known.mark(instance));
     let token = store.new_token();
     let until = now.saturating_add(request.lock_for);
-    let lock = TurnLock { instance: instance.to_owned(), token: token.clone(), until };
-    turn_lock::insert(store, lock);
+    attempts::excuse_expired(store, instance, now);
+    turn_lock::insert(
+        store,
+        TurnLock { instance: instance.to_owned(), token: token.clone(), until, running: false },
+    );
     let (messages, attempt_count) = tag_messages(store, now, instance, &token);
     let (item, history_after) = read_turn(store, instance, identity, mark);
     let item = OrchestrationItem { messages, ..item };

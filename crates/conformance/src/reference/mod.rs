@@ -16,10 +16,12 @@
 //! ```
 
 mod admin;
+mod attempts;
 mod commit;
 mod direct_turn;
 mod factory;
 mod fetch;
+mod fetch_calls;
 mod fetch_wait;
 mod history;
 mod inspect;

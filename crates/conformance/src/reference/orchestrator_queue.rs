@@ -65,6 +65,7 @@ pub(crate) fn insert(store: &mut Store, now: u64, message: NewMessage, visible_a
         visible_at,
         enqueued_at: now,
         attempt_count: 0,
+        excused: 0,
         turn: None,
         parked: false,
     };

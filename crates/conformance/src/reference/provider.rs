@@ -16,15 +16,14 @@ use duroxide_core::providers::{
 };
 use duroxide_core::{Event, SystemStats};
 
-use super::fetch::{self, TurnRequest};
 use super::fetch_wait::{self, Polled};
 use super::orchestrator_queue::{self, NewMessage};
 use super::refusal::Refusal;
 use super::sessions::{self, Renewal};
 use super::store::Store;
 use super::turn_lock::{self, Abandonment};
-use super::worker_queue::{self, NewWork, WorkRequest};
-use super::{commit, direct_turn, history, inspect, progress, start_limits, workers};
+use super::worker_queue::{self, NewWork};
+use super::{attempts, commit, direct_turn, history, inspect, progress, start_limits, workers};
 
 /// Keeps everything in memory. The contract in its plainest form.
 #[derive(Debug)]
@@ -88,41 +87,8 @@ impl MemoryProvider {
         Ok(changed)
     }
 
-    async fn fetch_turns(&self, request: TurnFetch<'_>) -> Vec<FetchedTurn> {
-        if request.turns_max == 0 {
-            return Vec::new();
-        }
-        let turns = TurnRequest {
-            turns_max: request.turns_max,
-            lock_for: millis(request.lock_timeout),
-            filter: request.filter,
-            known: request.known.as_deref(),
-        };
-        let poll = || {
-            let (mut store, now) = (self.store(), self.clock.now_ms());
-            turn_lock::renew_held(&mut store, now, &self.holders, turns.lock_for);
-            let found = fetch::fetch_turns(&mut store, now, &turns);
-            Polled { found, next_due: fetch::next_due(&store, now) }
-        };
-        fetch_wait::fetch(self, ChangeScope::OrchestratorQueue, request.poll_timeout, poll).await
-    }
-
-    async fn fetch_work(&self, request: WorkFetch<'_>) -> Vec<FetchedWork> {
-        if request.slots.is_empty() {
-            return Vec::new();
-        }
-        let work = WorkRequest {
-            slots: request.slots,
-            lock_for: millis(request.lock_timeout),
-            tag_filter: &request.filter.tags,
-        };
-        let poll = || {
-            let (mut store, now) = (self.store(), self.clock.now_ms());
-            worker_queue::renew_held(&mut store, now, &self.holders, work.lock_for);
-            let found = worker_queue::fetch_work(&mut store, now, &work);
-            Polled { found, next_due: worker_queue::next_due(&store, now) }
-        };
-        fetch_wait::fetch(self, ChangeScope::WorkerQueue, request.poll_timeout, poll).await
+    pub(crate) fn holders(&self) -> &LeaseHolders {
+        &self.holders
     }
 }
 
@@ -378,6 +344,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::Reclaiming)
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::MessageIds)
+            .with(ProviderCapability::Vouching)
     }
 
     async fn commit_direct_turn(
@@ -422,6 +389,14 @@ impl Provider for MemoryProvider {
         self.change("reclaim_work_item_lock", |store, now| {
             worker_queue::reclaim(store, now, token, millis(extend_for))
         })
+    }
+
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        self.change("vouch_for_work_item", |store, _now| attempts::vouch(store, token, leases))
+    }
+
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        self.change("mark_turn_running", |store, _now| attempts::mark(store, token, running))
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {

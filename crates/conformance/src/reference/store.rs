@@ -100,6 +100,8 @@ pub(crate) struct Message {
     pub(crate) enqueued_at: u64,
     /// How often it was fetched.
     pub(crate) attempt_count: u32,
+    /// How many of these attempts do not count towards poison.
+    pub(crate) excused: u32,
     /// The turn that it was fetched for. A commit removes exactly the messages of its turn.
     pub(crate) turn: Option<String>,
     /// Parked for an unknown instance; fetches skip it.
@@ -119,6 +121,8 @@ pub(crate) struct TurnLock {
     pub(crate) instance: String,
     pub(crate) token: String,
     pub(crate) until: u64,
+    /// The code of the turn runs.
+    pub(crate) running: bool,
 }
 
 /// An activity of the worker queue.
@@ -132,6 +136,8 @@ pub(crate) struct Work {
     pub(crate) text: String,
     pub(crate) visible_at: u64,
     pub(crate) attempt_count: u32,
+    /// Leases whose holder vouched for it.
+    pub(crate) vouched: u32,
     pub(crate) lock: Option<WorkLock>,
     pub(crate) enqueued_at: u64,
     /// By when it must be started; `None` once it has been.

@@ -31,7 +31,17 @@ pub(crate) fn require_live(store: &Store, token: &str, now: u64) -> Result<Strin
 
 fn find<'a>(store: &'a Store, token: &str) -> Result<&'a TurnLock, Refusal> {
     let lock = store.turn_locks.iter().find(|lock| lock.token == token);
-    lock.ok_or_else(|| Refusal::new(ProviderErrorKind::LostLease, "Invalid lock token"))
+    lock.ok_or_else(unknown_token)
+}
+
+/// The lease behind a token, also an expired one.
+pub(crate) fn find_mut<'a>(store: &'a mut Store, token: &str) -> Result<&'a mut TurnLock, Refusal> {
+    let lock = store.turn_locks.iter_mut().find(|lock| lock.token == token);
+    lock.ok_or_else(unknown_token)
+}
+
+fn unknown_token() -> Refusal {
+    Refusal::new(ProviderErrorKind::LostLease, "Invalid lock token")
 }
 
 /// Ends a lease.
@@ -48,10 +58,7 @@ pub(crate) fn renew(store: &mut Store, now: u64, token: &str, by: u64) -> Result
 /// Extends a lease, counted from now, also an expired one: the token is gone once another caller
 /// has leased the instance.
 pub(crate) fn reclaim(store: &mut Store, now: u64, token: &str, by: u64) -> Result<(), Refusal> {
-    find(store, token)?;
-    for lock in store.turn_locks.iter_mut().filter(|lock| lock.token == token) {
-        lock.until = now.saturating_add(by);
-    }
+    find_mut(store, token)?.until = now.saturating_add(by);
     Ok(())
 }
 

@@ -37,6 +37,7 @@ impl NewWork {
             text: activity.text,
             visible_at: 0,
             attempt_count: 0,
+            vouched: 0,
             lock: None,
             enqueued_at: 0,
             start_by: None,
@@ -74,7 +75,7 @@ impl Work {
         }
     }
 
-    fn is_held_by(&self, token: &str) -> bool {
+    pub(crate) fn is_held_by(&self, token: &str) -> bool {
         self.lock.as_ref().is_some_and(|lock| lock.token == token)
     }
 

@@ -95,7 +95,8 @@ impl Side {
             | Op::CommitDirect { .. }
             | Op::AbandonTurn { .. }
             | Op::RenewTurn { .. }
-            | Op::ReclaimTurn { .. } => self.apply_to_turns(step, now).await,
+            | Op::ReclaimTurn { .. }
+            | Op::MarkTurn { .. } => self.apply_to_turns(step, now).await,
             Op::Seed { .. }
             | Op::Delete { .. }
             | Op::DeleteListed { .. }
@@ -153,6 +154,10 @@ impl Side {
             Op::ReclaimTurn { back, by } => {
                 let token = self.turn(*back).token;
                 text(self.provider.reclaim_orchestration_item_lock(&token, ms(*by)).await)
+            }
+            Op::MarkTurn { back, running } => {
+                let token = self.turn(*back).token;
+                text(self.provider.mark_turn_running(&token, *running).await)
             }
             other => unreachable!("{other:?} is not a step of a turn"),
         }
@@ -312,6 +317,9 @@ impl Side {
             }
             Op::ReclaimWork { back, by } => {
                 text(self.provider.reclaim_work_item_lock(self.work(*back), ms(*by)).await)
+            }
+            Op::VouchForWork { back, leases } => {
+                text(self.provider.vouch_for_work_item(self.work(*back), *leases).await)
             }
             Op::RenewSessions { owners, by, idle } => {
                 let owners: Vec<_> = owners.iter().map(|owner| OWNERS[*owner]).collect();

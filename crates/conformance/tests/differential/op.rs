@@ -29,12 +29,14 @@ pub(crate) enum Op {
     AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewTurn { back: Back, by: u64 },
     ReclaimTurn { back: Back, by: u64 },
+    MarkTurn { back: Back, running: bool },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
     FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags },
     FinishWork { back: Back, completion: Option<Message> },
     AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewWork { back: Back, by: u64 },
     ReclaimWork { back: Back, by: u64 },
+    VouchForWork { back: Back, leases: u32 },
     RenewSessions { owners: Vec<usize>, by: u64, idle: u64 },
     CleanUpSessions,
     Seed { instance: Id, execution_id: u64, first_event: u64, events: Vec<Fact> },
@@ -370,6 +372,7 @@ fn turn_op() -> BoxedStrategy<Op> {
         ),
         1 => (back(), lease()).prop_map(|(back, by)| Op::RenewTurn { back, by }),
         1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimTurn { back, by }),
+        3 => (back(), any::<bool>()).prop_map(|(back, running)| Op::MarkTurn { back, running }),
     ]
     .boxed()
 }
@@ -393,6 +396,7 @@ fn work_op() -> BoxedStrategy<Op> {
         ),
         2 => (back(), lease()).prop_map(|(back, by)| Op::RenewWork { back, by }),
         1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimWork { back, by }),
+        1 => (back(), 0..3_u32).prop_map(|(back, leases)| Op::VouchForWork { back, leases }),
         2 => (owners, lease(), lease())
             .prop_map(|(owners, by, idle)| Op::RenewSessions { owners, by, idle }),
         1 => Just(Op::CleanUpSessions),

@@ -131,6 +131,21 @@ impl FaultyProvider {
         }
     }
 
+    /// Marks a turn with the fault.
+    pub(crate) async fn mark_turn(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        let marked = match self.fault() {
+            Some(Fault::MarkIgnored) => false,
+            Some(Fault::MarkNotRemoved) => self.memory.note_mark(token, running),
+            _marks_well => running,
+        };
+        let excused = self.inner.mark_turn_running(token, marked).await;
+        match self.fault() {
+            Some(Fault::NothingExcused) => excused.map(|_| 0),
+            Some(Fault::MarkWithoutLease) => Ok(excused.unwrap_or(0)),
+            _excuses_well => excused,
+        }
+    }
+
     /// Reclaims an activity with the fault.
     pub(crate) async fn reclaim_work(
         &self,

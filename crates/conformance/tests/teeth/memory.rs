@@ -1,6 +1,6 @@
 //! The state that a faulty provider needs for its fault.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use duroxide_core::providers::{HistoryMark, ScheduledActivityIdentifier, WorkItem};
@@ -37,11 +37,22 @@ pub(crate) struct Noted {
     pub(crate) useless: Vec<WorkItem>,
     /// Instances and marks of direct turns that were committed.
     pub(crate) direct: Vec<(String, HistoryMark)>,
+    /// Turns that were marked as running.
+    pub(crate) marked: HashSet<String>,
     /// Whether the provider was closed.
     pub(crate) is_closed: bool,
 }
 
 impl Memory {
+    /// Whether the turn is or was marked as running.
+    pub(crate) fn note_mark(&self, token: &str, running: bool) -> bool {
+        let marked = &mut self.noted().marked;
+        if running {
+            marked.insert(token.to_owned());
+        }
+        marked.contains(token)
+    }
+
     pub(crate) fn noted(&self) -> MutexGuard<'_, Noted> {
         self.noted.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -311,6 +311,16 @@ impl Provider for FaultyProvider {
         self.reclaim_work(token, extend_for).await
     }
 
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
+        let kept = if self.has(Fault::VouchedLost) { 0 } else { leases };
+        let vouched = self.inner.vouch_for_work_item(token, kept).await;
+        if self.has(Fault::VouchedWithoutLease) { Ok(vouched.unwrap_or(0)) } else { vouched }
+    }
+
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        self.mark_turn(&self.real_token(token), running).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         match self.fault {
             Some(Fault::LostLocksHidden) => Ok(Vec::new()),

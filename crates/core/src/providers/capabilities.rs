@@ -34,6 +34,10 @@ pub enum ProviderCapability {
     LeaseHolders,
     /// [`Provider::send_message`](super::Provider::send_message) remembers the ids of messages.
     MessageIds,
+    /// [`Provider::vouch_for_work_item`](super::Provider::vouch_for_work_item) and
+    /// [`Provider::mark_turn_running`](super::Provider::mark_turn_running): the store knows which
+    /// lost leases do not count as attempts.
+    Vouching,
 }
 
 impl ProviderCapability {
@@ -49,6 +53,7 @@ impl ProviderCapability {
         Self::Reclaiming,
         Self::LeaseHolders,
         Self::MessageIds,
+        Self::Vouching,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -64,6 +69,7 @@ impl ProviderCapability {
             Self::Reclaiming => "reclaiming",
             Self::LeaseHolders => "lease_holders",
             Self::MessageIds => "message_ids",
+            Self::Vouching => "vouching",
         }
     }
 

@@ -333,6 +333,10 @@ impl Provider for InstrumentedProvider {
         self.guarded("vouch_for_work_item", self.inner.vouch_for_work_item(token, leases)).await
     }
 
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        self.guarded("mark_turn_running", self.inner.mark_turn_running(token, running)).await
+    }
+
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Result<Vec<String>, ProviderError> {
         self.guarded("find_lost_work_locks", self.inner.find_lost_work_locks(tokens)).await
     }

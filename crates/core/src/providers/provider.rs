@@ -368,6 +368,14 @@ pub trait Provider: Any + Send + Sync {
         Ok(0)
     }
 
+    #[doc = include_str!("contract/mark_turn_running.md")]
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
+        match self.inner() {
+            Some(inner) => inner.mark_turn_running(token, running).await,
+            None => Ok(0),
+        }
+    }
+
     /// How the latest execution stands, without reading more history than needed.
     async fn read_outcome(&self, instance: &str) -> Result<InstanceOutcome, ProviderError> {
         if let Some(inner) = self.inner() {

@@ -39,6 +39,8 @@ pub(crate) struct Faulty {
     state: Mutex<State>,
     /// Direct turns pass one permit at a time, if they are held.
     direct: Semaphore,
+    /// Commits of fetched turns wait for it, if they are held.
+    commits: Semaphore,
 }
 
 #[derive(Default)]
@@ -52,13 +54,19 @@ struct State {
     manages: bool,
     takes_direct: bool,
     holds_direct: bool,
+    holds_commits: bool,
     cancelled_at: Option<Instant>,
 }
 
 impl Faulty {
     pub(crate) fn new(inner: Arc<dyn Provider>) -> Arc<Self> {
         let state = State { watches: true, manages: true, takes_direct: true, ..State::default() };
-        Arc::new(Self { inner, state: Mutex::new(state), direct: Semaphore::new(0) })
+        Arc::new(Self {
+            inner,
+            state: Mutex::new(state),
+            direct: Semaphore::new(0),
+            commits: Semaphore::new(0),
+        })
     }
 
     /// Takes no direct turns: every result goes through the queue.
@@ -75,6 +83,17 @@ impl Faulty {
     pub(crate) fn let_direct_turns_go(&self) {
         self.state.lock().unwrap().holds_direct = false;
         self.direct.add_permits(Semaphore::MAX_PERMITS / 2);
+    }
+
+    /// Commits of fetched turns wait until they are let go, before anything is done.
+    pub(crate) fn hold_commits(&self) {
+        self.state.lock().unwrap().holds_commits = true;
+    }
+
+    /// Lets commits go, also those to come.
+    pub(crate) fn let_commits_go(&self) {
+        self.state.lock().unwrap().holds_commits = false;
+        self.commits.add_permits(Semaphore::MAX_PERMITS / 2);
     }
 
     /// The next `times` calls fail.
@@ -261,6 +280,9 @@ impl Provider for Faulty {
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Res<CommittedTurn> {
         self.enter("commit_turn")?;
+        if self.state.lock().unwrap().holds_commits {
+            self.commits.acquire().await.unwrap().forget();
+        }
         if commit.history_delta.iter().any(|event| {
             let refused = &mut self.state.lock().unwrap().refused_instance;
             refused.take_if(|refused| *refused == event.instance_id).is_some()
@@ -319,6 +341,11 @@ impl Provider for Faulty {
     async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Res<u32> {
         self.enter("vouch_for_work_item")?;
         self.inner.vouch_for_work_item(token, leases).await
+    }
+
+    async fn mark_turn_running(&self, token: &str, running: bool) -> Res<u32> {
+        self.enter("mark_turn_running")?;
+        self.inner.mark_turn_running(token, running).await
     }
 
     async fn find_lost_work_locks(&self, tokens: &[String]) -> Res<Vec<String>> {

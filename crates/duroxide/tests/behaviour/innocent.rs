@@ -49,3 +49,66 @@ async fn an_activity_whose_nodes_are_killed_is_not_poison() {
     assert_eq!(node.output("long").await, "attempt 7");
     node.stop().await;
 }
+
+/// Kills and deployments used to add up for turns as well: a node that was killed between the fetch
+/// and the commit of a turn left an attempt behind, and the twelfth kill poisoned healthy instances.
+#[tokio::test]
+async fn instances_whose_nodes_are_killed_in_mid_turn_are_not_poison() {
+    const INSTANCES: u32 = 50;
+    let (store, clock) = memory_with_clock().await;
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let options = RuntimeOptions {
+        max_attempts: 2,
+        orchestration_concurrency: INSTANCES as usize,
+        ..DEFAULT_MODE.options()
+    };
+    let quick = || {
+        orchestrations()
+            .register("Quick", |_: OrchestrationContext, name: String| async move { Ok(name) })
+    };
+    let client = duroxide::Client::new(Arc::clone(&store));
+    for number in 0..INSTANCES {
+        let name = format!("quick-{number}");
+        client.start_orchestration(&name, "Quick", name.as_str()).await.unwrap();
+    }
+    faulty.hold_commits();
+    for killed in 1..=15 {
+        let node = CrashingNode::on(&store, options.clone(), quick(), activities()).await;
+        eventually(|| faulty.calls("commit_turn") == killed * INSTANCES).await;
+        node.crash().await;
+        clock.advance(options.orchestrator_lock_timeout * 2);
+    }
+    faulty.let_commits_go();
+    let node = Node::on(&store, options, quick(), activities()).await;
+    for number in 0..INSTANCES {
+        let name = format!("quick-{number}");
+        assert_eq!(node.output(&name).await, name);
+    }
+    node.stop().await;
+}
+
+/// Trouble while a turn is marked fails nothing: the turn is released and fetched again.
+#[tokio::test]
+async fn a_turn_that_cannot_be_marked_waits() {
+    let (store, clock) = memory_with_clock().await;
+    let faulty = Faulty::new(store);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let options = RuntimeOptions { max_attempts: 2, ..DEFAULT_MODE.options() };
+    let quick = || {
+        orchestrations()
+            .register("Quick", |_: OrchestrationContext, name: String| async move { Ok(name) })
+    };
+    let client = duroxide::Client::new(Arc::clone(&store));
+    client.start_orchestration("quick", "Quick", "done").await.unwrap();
+    faulty.hold_commits();
+    let node = CrashingNode::on(&store, options.clone(), quick(), activities()).await;
+    eventually(|| faulty.calls("commit_turn") == 1).await;
+    node.crash().await;
+    clock.advance(options.orchestrator_lock_timeout * 2);
+    faulty.let_commits_go();
+    faulty.hiccup("mark_turn_running", 3);
+    let node = Node::on(&store, options, quick(), activities()).await;
+    assert_eq!(node.output("quick").await, "done");
+    node.stop().await;
+}

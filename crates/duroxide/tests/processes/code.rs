@@ -69,7 +69,7 @@ pub(crate) fn activities(journal: &Journal, gates: &Gates) -> ActivityRegistry {
 }
 
 pub(crate) fn orchestrations(journal: &Journal, gates: &Gates) -> OrchestrationRegistry {
-    let (journal, gates) = (journal.clone(), gates.clone());
+    let (journal, aborts, gates) = (journal.clone(), journal.clone(), gates.clone());
     OrchestrationRegistry::builder()
         .register("Held", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_activity("Held", "").await
@@ -104,6 +104,15 @@ pub(crate) fn orchestrations(journal: &Journal, gates: &Gates) -> OrchestrationR
         .register("Turn", |ctx: OrchestrationContext, _: String| async move {
             ctx.schedule_wait("Go").await;
             Ok(std::process::id().to_string())
+        })
+        // Its code aborts the process after its activity.
+        .register("AbortAfter", |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Quick", "").await?;
+            std::process::abort()
+        })
+        .register("AbortTurn", move |ctx: OrchestrationContext, _: String| {
+            aborts.write("turn", &ctx.instance_id());
+            async move { std::process::abort() }
         })
         // Its first turn blocks until the gate is open, as a slow turn does. Real code must not.
         .register("LongTurn", move |ctx: OrchestrationContext, _: String| {

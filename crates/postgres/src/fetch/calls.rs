@@ -68,6 +68,17 @@ pub(crate) async fn reclaim_turn(
     turn_lock::renew(store, &token, length, Extension::Unclaimed).await.during(OPERATION)
 }
 
+/// Marks whether the code of a turn runs; returns how many of its attempts are excused.
+pub(crate) async fn mark_turn_running(
+    provider: &PostgresProvider,
+    token: &str,
+    running: bool,
+) -> Result<u32, ProviderError> {
+    const OPERATION: &str = "mark_turn_running";
+    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
+    turn_lock::mark_running(store, &token, running).await.during(OPERATION)
+}
+
 fn turn_token(text: &str) -> Result<TurnToken, JobError> {
     TurnToken::parse(text).ok_or_else(turn_lock::unknown_token)
 }

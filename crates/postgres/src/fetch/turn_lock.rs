@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::notify::change::Changes;
-use crate::schema::number::lease_length;
+use crate::schema::number::{attempts, lease_length};
 use crate::store::Store;
 
 /// Which leases are extended.
@@ -58,6 +58,30 @@ pub(crate) async fn renew(
         Some((_, true)) => Err(expired()),
         Some((_, false)) | None => Err(unknown_token()),
     }
+}
+
+/// Marks whether the code of a turn runs; returns how many of its attempts are excused.
+pub(crate) async fn mark_running(
+    store: &Store,
+    token: &TurnToken,
+    running: bool,
+) -> Result<u32, JobError> {
+    store.fast_path.wait_for_lease(token.id).await;
+    let rows = store
+        .query(
+            "WITH marked AS (
+                 UPDATE {schema}.instance_locks l SET running = $3
+                 WHERE l.instance_id = $1 AND l.lock_token = $2 RETURNING l.message_ids
+             )
+             SELECT (
+                 SELECT coalesce(max(q.attempt_count) - max(q.attempt_count - q.excused), 0)
+                 FROM {schema}.orchestrator_queue q
+                 WHERE q.instance_id = $1 AND q.id = ANY (m.message_ids)) AS excused
+             FROM marked m",
+            &[&token.instance, &token.id, &running],
+        )
+        .await?;
+    rows.first().map(|row| attempts(row.get("excused"))).ok_or_else(unknown_token)
 }
 
 /// The error for a token without a lease.

@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 15] = [
+const MIGRATIONS: [Migration; 16] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -43,6 +43,7 @@ const MIGRATIONS: [Migration; 15] = [
     migration!("0013_pins_of_ready_messages"),
     migration!("0014_running_executions"),
     migration!("0015_message_ids"),
+    migration!("0016_excused_attempts"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

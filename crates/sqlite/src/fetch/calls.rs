@@ -7,6 +7,7 @@ use duroxide_core::providers::{
 };
 
 use crate::SqliteProvider;
+use crate::fetch::attempts;
 use crate::fetch::turn_lock::{self, Release};
 use crate::fetch::waiting;
 use crate::schema::number::millis_to_db;
@@ -70,4 +71,17 @@ pub(crate) async fn reclaim_turn(
     let extend_for = millis_to_db(extend_for);
     let reclaim = move |tx: &mut Tx<'_>| turn_lock::reclaim(tx, &token, extend_for);
     provider.writer().keep(OPERATION, reclaim).await
+}
+
+/// Marks whether the code of a turn runs; returns how many of its attempts are excused.
+pub(crate) async fn mark_turn_running(
+    provider: &SqliteProvider,
+    token: &str,
+    running: bool,
+) -> Result<u32, ProviderError> {
+    let token = token.to_owned();
+    provider
+        .writer()
+        .keep("mark_turn_running", move |tx| attempts::mark_running(tx, &token, running))
+        .await
 }

@@ -23,7 +23,7 @@ pub(crate) struct TurnMessages {
     /// Which rows they are.
     pub(crate) part: QueuePart,
     /// One of them belonged to a turn whose lease has expired.
-    had_lease: bool,
+    pub(crate) had_lease: bool,
 }
 
 /// A part of the messages of one instance.

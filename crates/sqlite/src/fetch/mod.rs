@@ -1,5 +1,6 @@
 //! Fetching turns: choosing instances, leasing them and waiting for the first.
 
+pub(crate) mod attempts;
 pub(crate) mod calls;
 pub(crate) mod candidates;
 pub(crate) mod held;

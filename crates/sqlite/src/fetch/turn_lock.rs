@@ -66,7 +66,7 @@ pub(crate) fn acquire(
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
              ON CONFLICT (instance_id) DO UPDATE
              SET lock_token = ?2, locked_until = ?3, locked_at = ?4,
-                 last_visible_at = ?5, last_id = ?6, start_id = ?7
+                 last_visible_at = ?5, last_id = ?6, start_id = ?7, running = 0
              WHERE instance_locks.locked_until <= ?4",
         )?
         .execute(params![
@@ -103,7 +103,7 @@ pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(
     if extended == 0 { Err(unknown_token()) } else { Ok(()) }
 }
 
-fn unknown_token() -> JobError {
+pub(crate) fn unknown_token() -> JobError {
     JobError::refused(ProviderErrorKind::LostLease, "Invalid lock token")
 }
 

@@ -12,6 +12,7 @@ use duroxide_core::providers::{
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::JobError;
+use crate::fetch::attempts;
 use crate::fetch::candidates::Candidates;
 use crate::fetch::held;
 use crate::fetch::messages::{self, TurnMessages};
@@ -160,6 +161,9 @@ fn lease_turn(
     };
     let Some(identity) = identity else { return Ok(None) };
     let messages = messages::choose(tx, &instance)?;
+    if messages.had_lease {
+        attempts::excuse_expired(tx, &instance)?;
+    }
     let lock_token = tx.holder.new_mark();
     let until = tx.now.saturating_add(request.lock_for);
     if !turn_lock::acquire(tx, &instance, &lock_token, until, messages.part)? {

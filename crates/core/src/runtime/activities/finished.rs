@@ -37,6 +37,11 @@ impl FinishedActivity {
         self.work.id.execution_id
     }
 
+    /// How often it was fetched.
+    pub(crate) fn attempt_count(&self) -> u32 {
+        self.leased.attempt_count
+    }
+
     /// The message for the orchestration.
     pub(crate) fn completion(&self) -> &WorkItem {
         &self.completion

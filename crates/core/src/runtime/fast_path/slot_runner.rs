@@ -72,6 +72,12 @@ impl FastPath {
         finished: FinishedActivity,
         own: Option<(Slot, Streak)>,
     ) -> Option<Assignment> {
+        if finished.attempt_count() > 1 {
+            // If the code of the turn ended the last node, the queue counts that for the turn, and
+            // the activity does not run again.
+            finished.enqueue(EarlierTry::None).await;
+            return self.next_prefetched(own);
+        }
         let may_lead = self.may_lead(finished.instance());
         match self.completions.offer(finished, may_lead) {
             Offered::Lead(leader) => self.take_direct_turns(leader, own).await,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Mutex;
+
 use super::{HistoryRoom, WarmCache};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::KnownStarts;
@@ -11,12 +13,14 @@ pub(crate) struct Turns {
     pub(crate) node: Arc<Node>,
     pub(crate) warm: Arc<WarmCache>,
     pub(crate) history_room: HistoryRoom,
+    /// Held by the turn that runs on trial.
+    pub(crate) on_trial: Arc<Mutex<()>>,
 }
 
 impl Turns {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
-        Self { node, warm, history_room: HistoryRoom::new() }
+        Self { node, warm, history_room: HistoryRoom::new(), on_trial: Arc::default() }
     }
 
     /// What activities may know of the instances that scheduled them.

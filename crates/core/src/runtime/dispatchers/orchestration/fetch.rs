@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio::time::Instant;
 
 use super::process::{keep, process};
+use super::trial;
 use crate::limits::ITEMS_PER_FETCH_MAX;
 use crate::providers::{ChangeScope, FetchedTurn, ProviderError, TurnFetch};
 use crate::runtime::dispatchers::pacing::Pacing;
@@ -42,8 +43,9 @@ async fn dispatch(fast_path: Arc<FastPath>, slots: Slots) {
                 drop(free);
                 pacing.idle(polled, changes, &node.tasks).await;
             }
-            Ok(fetched) => {
+            Ok(mut fetched) => {
                 pacing.succeeded();
+                trial::shuffle(&mut fetched);
                 node.metrics().record_orch_dispatcher_items_fetched(fetched.len() as u64);
                 for turn in fetched {
                     // None is left if the provider returns more turns than requested.

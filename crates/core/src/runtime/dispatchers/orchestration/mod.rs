@@ -12,5 +12,6 @@ mod process;
 mod recall;
 mod run;
 mod starting;
+mod trial;
 
 pub(crate) use fetch::start;

@@ -11,7 +11,7 @@ use super::batch::Batch;
 use super::decide::{Decision, Facts, decide};
 use super::instance_state::{Ended, InstanceState};
 use super::recall::{Recalled, recall};
-use super::{commit, parent, poison, run};
+use super::{commit, parent, poison, run, trial};
 use crate::clock::millis;
 use crate::limits::UNUSABLE_TURN_DELAY;
 use crate::model::{Event, WorkItem};
@@ -33,6 +33,8 @@ pub(super) struct LeasedTurn<'a> {
     pub(super) lease: Lease,
     pub(super) lock_token: String,
     pub(super) attempt_count: u32,
+    /// Of these attempts, those that count towards poison.
+    attempts_counted: u32,
     /// Above this number of attempts, the messages are poison.
     attempts_max: u32,
     /// The time of this turn, which all its events carry.
@@ -70,6 +72,12 @@ pub(super) async fn process(
     let node = &turns.node;
     let started = Instant::now();
     delay_for_test(&fetched.item.instance).await;
+    let attempts_max = node.attempts_max();
+    let counted = trial::counted_attempts(node, &fetched, &lease, attempts_max).await;
+    let attempts_counted = match counted {
+        Ok(attempts_counted) => attempts_counted,
+        Err(error) => return release_unread(node, &fetched, &lease, &error).await,
+    };
     let Recalled { warm, history, room: _room } = match recall(turns, &mut fetched).await {
         Ok(recalled) => recalled,
         Err(error) => return release_unread(node, &fetched, &lease, &error).await,
@@ -78,8 +86,7 @@ pub(super) async fn process(
     let known = warm.as_ref().map(|warm| Arc::clone(&warm.facts));
     let state = instance_state(node, &mut item, known, &history).await;
     let messages = std::mem::take(&mut item.messages);
-    let attempts_max = node.attempts_max();
-    let payload = match fetched.attempt_count > attempts_max {
+    let payload = match attempts_counted > attempts_max {
         true => poison_text::of_messages(&messages),
         false => String::new(),
     };
@@ -91,6 +98,7 @@ pub(super) async fn process(
         lease,
         lock_token: fetched.lock_token,
         attempt_count: fetched.attempt_count,
+        attempts_counted,
         attempts_max,
         now_ms: node.provider.clock_of(&item.instance).now_ms(),
         last_event_id: history.last().map_or(fetched.history_after, |event| event.event_id),
@@ -125,7 +133,7 @@ async fn release_unread(node: &Node, fetched: &FetchedTurn, lease: &Lease, error
     warn!(
         target: "duroxide::runtime",
         instance_id = %fetched.item.instance, %error,
-        "could not read the history of a turn; releasing the turn"
+        "could not read what a turn needs; releasing the turn"
     );
     let result = retry_while_leased("abandon_orchestration_item", lease, || {
         node.provider.abandon_orchestration_item(
@@ -150,7 +158,7 @@ impl LeasedTurn<'_> {
             state: &self.state,
             batch: &self.batch,
             history_error: self.item.history_error.as_deref(),
-            attempt_count: self.attempt_count,
+            attempt_count: self.attempts_counted,
             attempts_max: self.attempts_max,
             filter: &self.turns.node.filter,
         });

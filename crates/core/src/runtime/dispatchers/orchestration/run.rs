@@ -11,6 +11,7 @@ use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::parent::{collision_notices, resolve};
 use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
+use super::trial::{self, Trial};
 use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
 use crate::model::{ErrorDetails, Event, WorkItem};
@@ -29,6 +30,12 @@ pub(super) struct Resolved {
     start: Option<Event>,
 }
 
+/// Where an execution comes from.
+enum Source {
+    Memory(WarmExecution),
+    History(Resolved),
+}
+
 /// An execution that is up to date with its history.
 struct Ready {
     execution: Execution,
@@ -40,30 +47,40 @@ struct Ready {
 /// Brings the execution up to date, advances it, commits the turn, and keeps the execution in
 /// memory.
 pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, history: &[Event]) {
-    let ready = match warm {
-        Some(mut warm) if turn.batch.start.is_none() => {
+    let source = match warm {
+        Some(warm) if turn.batch.start.is_none() => Source::Memory(warm),
+        Some(_) | None => match resolve_code(&turn) {
+            Some(resolved) => Source::History(resolved),
+            None => return release_unregistered(turn).await,
+        },
+    };
+    let trial = match trial::begin(&turn).await {
+        Ok(trial) => trial,
+        Err(error) => return commit::release_uncommitted(&turn, &error).await,
+    };
+    let ready = match source {
+        Source::Memory(mut warm) => {
             warm.execution.replay(history);
             let incarnation = Some(warm.mark.incarnation);
             Ready { execution: warm.execution, facts: warm.facts, incarnation }
         }
-        Some(_) | None => {
-            let Some(resolved) = resolve_code(&turn) else {
-                return release_unregistered(turn).await;
-            };
-            match open(&mut turn, resolved, history).await {
-                Ok(ready) => ready,
-                Err(details) => return fail_corrupted(turn, details).await,
+        Source::History(resolved) => match open(&mut turn, resolved, history).await {
+            Ok(ready) => ready,
+            Err(details) => {
+                trial::end(trial).await;
+                return fail_corrupted(turn, details).await;
             }
-        }
+        },
     };
-    advance(turn, ready).await;
+    advance(turn, ready, trial).await;
 }
 
-async fn advance(mut turn: LeasedTurn<'_>, ready: Ready) {
+async fn advance(mut turn: LeasedTurn<'_>, ready: Ready, trial: Option<Trial>) {
     let Ready { mut execution, facts, incarnation } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
+    trial::end(trial).await;
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary =
         TurnSummary::of(&execution, &facts, &decided, now_ms).started_by(turn.batch.start.as_ref());
