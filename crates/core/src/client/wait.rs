@@ -47,10 +47,12 @@ impl Client {
             if let Some(status) = wait.passing(read)?
                 && matches!(status.outcome, InstanceOutcome::Ended(_))
             {
+                wait.reported().await;
                 return status_of(status);
             }
             wait.for_change().await?;
             if let Some(status) = wait.ending() {
+                wait.reported().await;
                 return status_of(status);
             }
         }
@@ -137,6 +139,7 @@ impl Client {
         loop {
             let read = self.read_if_newer(instance, last_seen_version).await;
             if let Some(Some(status)) = wait.passing(read)? {
+                wait.reported().await;
                 return status_of(status);
             }
             wait.for_change().await?;
@@ -241,6 +244,13 @@ impl Wait {
     /// How the instance completed, if the change reported it.
     fn ending(&self) -> Option<InstanceStatus> {
         self.watch.as_ref()?.ending()
+    }
+
+    /// Returns when the nodes of this process have counted what the caller has seen.
+    async fn reported(&self) {
+        if let Some(watch) = &self.watch {
+            watch.reported().await;
+        }
     }
 
     fn remaining(&self) -> Duration {

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
+use super::reports::Reports;
 use super::{InstanceOutcome, InstanceStatus};
 use crate::model::{Event, EventKind};
 
@@ -34,7 +35,7 @@ pub enum ChangeScope<'a> {
 pub struct ChangeWatch {
     changes: Changes,
     // Keeps the entry of an instance in the hub; the last watch that is dropped removes it.
-    _interest: Option<Interest>,
+    interest: Option<Interest>,
 }
 
 #[derive(Debug)]
@@ -67,6 +68,19 @@ impl ChangeWatch {
             Changes::Ends { ends, .. } => ends.mark_unchanged(),
         }
         is_new.unwrap_or(false)
+    }
+
+    /// Returns when the nodes of this process have counted what they have stored of the watched
+    /// instance.
+    pub(crate) async fn reported(&self) {
+        if let Some(interest) = &self.interest {
+            interest.shared.reports.settled(&interest.instance).await;
+        }
+    }
+
+    /// Where the nodes of this process announce what they count; `None` for a watch of a queue.
+    pub(crate) fn reports(&self) -> Option<Reports> {
+        self.interest.as_ref().map(|interest| interest.shared.reports.clone())
     }
 
     /// How the watched instance ended, if the last change carried it. Otherwise read the status.
@@ -141,6 +155,7 @@ struct Shared {
     /// Watches of ends that were made so far.
     watches: AtomicU64,
     instances: Mutex<HashMap<String, Watched>>,
+    reports: Reports,
 }
 
 /// An instance with at least one watch.
@@ -185,7 +200,7 @@ impl ChangeHub {
         let shared = &self.shared;
         let queue = |changes: &watch::Sender<()>| ChangeWatch {
             changes: Changes::Any(changes.subscribe()),
-            _interest: None,
+            interest: None,
         };
         match scope {
             ChangeScope::OrchestratorQueue => queue(&shared.orchestrator),
@@ -212,7 +227,7 @@ impl ChangeHub {
     ) -> ChangeWatch {
         let changes = subscribe(self.shared.instances().entry(instance.to_owned()).or_default());
         let interest = Interest { shared: Arc::clone(&self.shared), instance: instance.to_owned() };
-        ChangeWatch { changes, _interest: Some(interest) }
+        ChangeWatch { changes, interest: Some(interest) }
     }
 
     /// The event of `delta` that ends an instance, if it has waiters. Called before the commit

@@ -19,6 +19,7 @@ pub mod management;
 mod message;
 pub mod progress;
 mod provider;
+pub(crate) mod reports;
 pub mod session;
 pub mod tag_filter;
 pub mod trouble;

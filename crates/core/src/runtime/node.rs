@@ -8,8 +8,11 @@ use super::handlers::Handlers;
 use super::lease::{Lease, Leases, NewLease};
 use super::tasks::Tasks;
 use crate::observability::{MetricsProvider, ObservabilityHandle};
+use crate::providers::reports::Reports;
 use crate::providers::trouble::TroubleWatch;
-use crate::providers::{DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange};
+use crate::providers::{
+    ChangeScope, DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange,
+};
 
 /// One node: a store, the code that it can run, and its tasks and leases.
 pub(crate) struct Node {
@@ -22,6 +25,8 @@ pub(crate) struct Node {
     /// What this node can run.
     pub(crate) filter: FetchFilter,
     pub(crate) observability: ObservabilityHandle,
+    /// Where it announces what it is about to store and count.
+    pub(crate) reports: Reports,
     pub(crate) leases: Leases,
     /// Runs what must go on while user code blocks the executor.
     pub(crate) background: Arc<Background>,
@@ -50,6 +55,13 @@ impl Node {
     pub(crate) fn keep(&self, lease: NewLease) -> Lease {
         self.leases.keep(lease)
     }
+}
+
+/// Where the nodes of a store announce their reports; nowhere if the store cannot notify clients.
+pub(crate) fn reports_of(provider: &dyn Provider) -> Reports {
+    // A watch of any instance knows the place.
+    let watch = provider.watch(ChangeScope::Instance(""));
+    watch.and_then(|watch| watch.reports()).unwrap_or_default()
 }
 
 /// What a node with these options can run.

@@ -11,7 +11,7 @@ use super::background::Background;
 use super::fast_path::FastPath;
 use super::handlers::Handlers;
 use super::lease::Leases;
-use super::node::{Node, fetch_filter};
+use super::node::{Node, fetch_filter, reports_of};
 use super::start_facts::StartFacts;
 use super::tasks::Tasks;
 use super::turns::Turns;
@@ -81,6 +81,7 @@ impl Runtime {
         let background = Arc::new(Background::start());
         let leases = Leases::new(Arc::clone(&provider), Arc::clone(&background));
         provider.add_lease_holder(leases.holder());
+        let reports = reports_of(provider.as_ref());
         let node = Arc::new(Node {
             leases,
             background,
@@ -88,6 +89,7 @@ impl Runtime {
             provider,
             handlers: Handlers::new(clock, orchestration_registry, activity_registry),
             observability,
+            reports,
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,

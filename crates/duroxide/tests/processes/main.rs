@@ -1,4 +1,5 @@
-//! Leases, fencing, routing and cancellation between real processes that share one store.
+//! Leases, fencing, routing and cancellation between real processes that share one store, and what
+//! must hold on every store.
 //!
 //! A process is killed by SIGKILL and paused by SIGSTOP, so these run on Unix only. Each case runs
 //! on every store that is compiled in.
@@ -10,6 +11,7 @@ mod stores;
 mod cancelling;
 mod cluster;
 mod code;
+mod counters;
 mod journal;
 mod killed;
 mod long;

@@ -65,6 +65,7 @@ impl FinishedActivity {
     /// Stores the result as a message of the orchestrator queue.
     pub(crate) async fn enqueue(self, earlier: EarlierTry) {
         let Self { leased, work, completion, outcome, took } = self;
+        let _report = leased.node().reports.announce(&work.id.instance);
         match report::store(&leased, completion, earlier).await {
             Stored::Durable => record(&leased, &work, outcome, took),
             // A turn cancelled the activity meanwhile; that is no fault of the infrastructure.

@@ -192,6 +192,7 @@ impl LeasedActivity {
             },
             message: poison_with_reason(reason, message),
         };
+        let _report = self.node().reports.announce(&work.id.instance);
         let failed = report::failed(&work, details);
         if report::store(self, failed, EarlierTry::None).await == Stored::Durable {
             self.node().metrics().record_activity_poison();

@@ -85,6 +85,7 @@ impl FastPath {
         own: Option<(Slot, Streak)>,
     ) -> LeasedActivities {
         let started = Instant::now();
+        let _report = self.node().reports.announce(instance);
         let Some(warm) = self.take_execution(instance, &finished) else {
             enqueue_all(finished, EarlierTry::None).await;
             return LeasedActivities::default();

@@ -71,6 +71,7 @@ pub(super) async fn process(
     let turns: &Turns = fast_path.turns();
     let node = &turns.node;
     let started = Instant::now();
+    let _report = node.reports.announce(&fetched.item.instance);
     delay_for_test(&fetched.item.instance).await;
     let attempts_max = node.attempts_max();
     let counted = trial::counted_attempts(node, &fetched, &lease, attempts_max).await;
