@@ -30,7 +30,7 @@ pub(crate) fn any_failure() -> ErrorDetails {
     application(AppErrorKind::ActivityFailed, "m")
 }
 
-fn cases() -> Vec<(&'static str, ErrorDetails)> {
+pub(crate) fn cases() -> Vec<(&'static str, ErrorDetails)> {
     let (instance, execution_id) = (String::from("i"), 1);
     vec![
         (

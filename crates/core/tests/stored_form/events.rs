@@ -145,7 +145,7 @@ fn queues_status_and_keys() -> Vec<(&'static str, Event)> {
     ]
 }
 
-fn cases() -> Vec<(&'static str, Event)> {
+pub(crate) fn cases() -> Vec<(&'static str, Event)> {
     let mut cases = lifecycle();
     cases.extend(activities_and_timers());
     cases.extend(other_orchestrations());

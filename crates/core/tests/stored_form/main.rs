@@ -10,4 +10,5 @@ mod golden;
 mod ids;
 mod reading;
 mod round_trip;
+mod schema;
 mod work_items;

@@ -130,7 +130,7 @@ fn continued_and_queued() -> Vec<(&'static str, WorkItem)> {
     vec![("ContinueAsNew bare", bare), ("ContinueAsNew full", full), ("QueueMessage", queued)]
 }
 
-fn cases() -> Vec<(&'static str, WorkItem)> {
+pub(crate) fn cases() -> Vec<(&'static str, WorkItem)> {
     let mut cases = starts();
     cases.extend(activities_and_timers());
     cases.extend(signals_and_children());
