@@ -9,6 +9,7 @@ pub mod clock;
 pub mod context;
 pub mod engine;
 mod event_stamp;
+pub mod histories;
 pub mod limits;
 pub mod model;
 pub mod observability;

@@ -231,5 +231,8 @@ pub(crate) const REPORT_SLOTS: usize = 4096;
 /// of a busy machine is between the two.
 pub(crate) const REPORT_WAIT_MAX: Duration = Duration::from_secs(1);
 
+/// Problems that the report of a check describes; it counts the others.
+pub(crate) const CHECK_PROBLEMS_MAX: usize = 1000;
+
 /// How the version spread names executions that are not pinned.
 pub const UNPINNED_VERSION: &str = "unpinned";

@@ -20,6 +20,11 @@ pub mod timers {}
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
+#[doc = "[Versions]: crate::guide::versions"]
+#[doc = "[COMPAT]: https://github.com/duroxide/duroxide/blob/main/COMPAT.md\n\n"]
+#[doc = include_str!("../docs/upgrades.md")]
+pub mod upgrades {}
+
 #[cfg_attr(
     feature = "provider-test",
     doc = "[Testing a provider]: crate::guide::provider_testing\n\n"

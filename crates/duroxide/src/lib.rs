@@ -20,6 +20,7 @@
 #![cfg_attr(feature = "provider-test", doc = "[Testing a provider]: guide::provider_testing\n\n")]
 #![doc = include_str!("../README.md")]
 
+mod assertions;
 pub mod compat;
 pub mod guide;
 #[cfg(feature = "provider-test")]
@@ -37,12 +38,14 @@ pub use compat::{CompletionResult, LogLevel, OrchestrationHandlerRef, ProviderRe
 pub use duroxide_core::client;
 pub use duroxide_core::client::{Client, ClientError};
 pub use duroxide_core::context::{ActivityOptions, DurableFuture, OrchestrationContext};
+pub use duroxide_core::histories;
 pub use duroxide_core::model::{
     Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, Either2, Either3, ErrorDetails, Event,
     EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, PoisonMessageType, RetryPolicy,
     SUB_ORCH_AUTO_PREFIX, SystemStats, build_child_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use duroxide_core::runtime::ActivityContext;
+pub use duroxide_core::runtime::check;
 pub use providers::{
     DeleteInstanceResult, DispatcherCapabilityFilter, ExecutionInfo, InstanceFilter, InstanceInfo,
     InstanceTree, ProviderAdmin, PruneOptions, PruneResult, QueueDepths,

@@ -1,10 +1,13 @@
 //! Scheduling activities.
 
+use std::panic::Location;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::activity_options::ActivityOptions;
 use super::future::DurableFuture;
 use super::orchestration::{OrchestrationContext, text_result};
+use super::state::CallSite;
 use crate::model::{Action, ScheduleKind, codec};
 
 impl OrchestrationContext {
@@ -22,12 +25,14 @@ impl OrchestrationContext {
     ///     Ok(format!("{receipt}, {parcel}"))
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_activity(
         &self,
         name: impl Into<String>,
         input: impl Into<String>,
     ) -> DurableFuture<Result<String, String>> {
-        self.call_activity(name.into(), input.into(), ActivityOptions::default())
+        let options = ActivityOptions::default();
+        self.call_activity(Location::caller(), name.into(), input.into(), options)
     }
 
     /// The typed form of [`schedule_activity`](Self::schedule_activity). An output that does not
@@ -53,6 +58,7 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity_typed("Price", &order).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_activity_typed<In: Serialize, Out: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -77,6 +83,7 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity_on_session("Transcode", file, session).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_activity_on_session(
         &self,
         name: impl Into<String>,
@@ -84,13 +91,14 @@ impl OrchestrationContext {
         session_id: impl Into<String>,
     ) -> DurableFuture<Result<String, String>> {
         let options = ActivityOptions::new().with_session(session_id);
-        self.call_activity(name.into(), input.into(), options)
+        self.call_activity(Location::caller(), name.into(), input.into(), options)
     }
 
     /// The typed form of [`schedule_activity_on_session`](Self::schedule_activity_on_session).
     ///
     /// # Panics
     /// When the input cannot be encoded.
+    #[track_caller]
     pub fn schedule_activity_on_session_typed<
         In: Serialize,
         Out: DeserializeOwned + Send + 'static,
@@ -122,13 +130,14 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity_with_options("Render", scene, options).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_activity_with_options(
         &self,
         name: impl Into<String>,
         input: impl Into<String>,
         options: ActivityOptions,
     ) -> DurableFuture<Result<String, String>> {
-        self.call_activity(name.into(), input.into(), options)
+        self.call_activity(Location::caller(), name.into(), input.into(), options)
     }
 
     /// The typed form of
@@ -136,6 +145,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the input cannot be encoded.
+    #[track_caller]
     pub fn schedule_activity_with_options_typed<
         In: Serialize,
         Out: DeserializeOwned + Send + 'static,
@@ -152,6 +162,7 @@ impl OrchestrationContext {
 
     pub(crate) fn call_activity(
         &self,
+        site: CallSite,
         name: String,
         input: String,
         options: ActivityOptions,
@@ -159,7 +170,7 @@ impl OrchestrationContext {
         let ActivityOptions { tag, session_id, schedule_to_start_limit } = options;
         let kind = ScheduleKind::Activity { name: name.clone() };
         let action = Action::CallActivity { scheduling_event_id: 0, name, input, session_id, tag };
-        let future = self.schedule(action, kind, text_result);
+        let future = self.schedule_at(site, |_token| (action, kind), text_result);
         match schedule_to_start_limit {
             Some(limit) => future.with_schedule_to_start_limit(limit),
             None => future,

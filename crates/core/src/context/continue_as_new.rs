@@ -29,6 +29,7 @@ impl OrchestrationContext {
     /// }
     /// ```
     #[must_use = "return or await this future, so that no code runs after the decision"]
+    #[track_caller]
     pub fn continue_as_new(
         &self,
         input: impl Into<String>,
@@ -41,6 +42,7 @@ impl OrchestrationContext {
     /// # Panics
     /// When the input cannot be encoded.
     #[must_use = "return or await this future, so that no code runs after the decision"]
+    #[track_caller]
     pub fn continue_as_new_typed<In: Serialize>(
         &self,
         input: &In,
@@ -61,6 +63,7 @@ impl OrchestrationContext {
     /// }
     /// ```
     #[must_use = "return or await this future, so that no code runs after the decision"]
+    #[track_caller]
     pub fn continue_as_new_versioned(
         &self,
         version: impl Into<String>,
@@ -69,6 +72,7 @@ impl OrchestrationContext {
         self.continue_with(input.into(), Some(version.into()))
     }
 
+    #[track_caller]
     fn continue_with(
         &self,
         input: String,

@@ -25,6 +25,7 @@ impl OrchestrationContext {
     ///     Ok(format!("approved by {approver}"))
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_wait(&self, name: impl Into<String>) -> DurableFuture<String> {
         let name = name.into();
         let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
@@ -37,6 +38,7 @@ impl OrchestrationContext {
     /// # Panics
     /// The future panics when the payload does not decode, which fails the orchestration. Use
     /// [`try_schedule_wait_typed`](Self::try_schedule_wait_typed) if senders are not trusted.
+    #[track_caller]
     pub fn schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -47,6 +49,7 @@ impl OrchestrationContext {
 
     /// Like [`schedule_wait_typed`](Self::schedule_wait_typed); a payload that does not decode is
     /// an `Err` that names orchestration, signal and type.
+    #[track_caller]
     pub fn try_schedule_wait_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         name: impl Into<String>,
@@ -76,6 +79,7 @@ impl OrchestrationContext {
     ///     }
     /// }
     /// ```
+    #[track_caller]
     pub fn dequeue_event(&self, queue: impl Into<String>) -> DurableFuture<String> {
         let name = queue.into();
         let kind = ScheduleKind::QueueDequeue { event_name: name.clone() };
@@ -88,6 +92,7 @@ impl OrchestrationContext {
     /// # Panics
     /// The future panics when the payload does not decode, which fails the orchestration. Use
     /// [`try_dequeue_event_typed`](Self::try_dequeue_event_typed) if senders are not trusted.
+    #[track_caller]
     pub fn dequeue_event_typed<T: DeserializeOwned>(
         &self,
         queue: impl Into<String>,
@@ -117,6 +122,7 @@ impl OrchestrationContext {
     ///     Ok(sum.to_string())
     /// }
     /// ```
+    #[track_caller]
     pub fn try_dequeue_event_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         queue: impl Into<String>,
@@ -131,12 +137,14 @@ impl OrchestrationContext {
 
     /// Earlier name of [`dequeue_event`](Self::dequeue_event).
     #[deprecated(note = "use dequeue_event")]
+    #[track_caller]
     pub fn schedule_wait_persistent(&self, name: impl Into<String>) -> DurableFuture<String> {
         self.dequeue_event(name)
     }
 
     /// Earlier name of [`dequeue_event_typed`](Self::dequeue_event_typed).
     #[deprecated(note = "use dequeue_event_typed")]
+    #[track_caller]
     pub fn schedule_wait_persistent_typed<T: DeserializeOwned>(
         &self,
         name: impl Into<String>,

@@ -24,6 +24,7 @@ impl OrchestrationContext {
     ///     Ok(visits.to_string())
     /// }
     /// ```
+    #[track_caller]
     pub fn set_kv_value(&self, key: impl Into<String>, value: impl Into<String>) {
         let (key, value) = (key.into(), value.into());
         let mut state = self.shared.state();
@@ -36,6 +37,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the value cannot be encoded.
+    #[track_caller]
     pub fn set_kv_value_typed<T: Serialize>(&self, key: impl Into<String>, value: &T) {
         match serde_json::to_string(value) {
             Ok(json) => self.set_kv_value(key, json),
@@ -95,6 +97,7 @@ impl OrchestrationContext {
     }
 
     /// Removes a key.
+    #[track_caller]
     pub fn clear_kv_value(&self, key: impl Into<String>) {
         let key = key.into();
         let mut state = self.shared.state();
@@ -103,6 +106,7 @@ impl OrchestrationContext {
     }
 
     /// Removes all keys.
+    #[track_caller]
     pub fn clear_all_kv_values(&self) {
         let mut state = self.shared.state();
         state.kv.clear();
@@ -111,6 +115,7 @@ impl OrchestrationContext {
 
     /// Removes the keys that were last set before the given time, and returns their number. The
     /// decision uses recorded times, so every replay removes the same keys.
+    #[track_caller]
     pub fn prune_kv_values_updated_before(&self, updated_before_ms: u64) -> usize {
         let mut state = self.shared.state();
         let old = state.kv.older_than(updated_before_ms);
@@ -135,6 +140,7 @@ impl OrchestrationContext {
     ///     rate.ok_or_else(|| "no rate yet".to_owned())
     /// }
     /// ```
+    #[track_caller]
     pub fn get_kv_value_from_instance(
         &self,
         instance_id: impl Into<String>,
@@ -153,6 +159,7 @@ impl OrchestrationContext {
     }
 
     /// The typed form of [`get_kv_value_from_instance`](Self::get_kv_value_from_instance).
+    #[track_caller]
     pub fn get_kv_value_from_instance_typed<T: DeserializeOwned + Send + 'static>(
         &self,
         instance_id: impl Into<String>,

@@ -1,11 +1,12 @@
 //! The context that orchestration code receives.
 
 use std::fmt;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::future::{CallHandle, DurableFuture};
 use super::rules::Rules;
-use super::state::State;
+use super::state::{CallSite, State};
 use crate::model::{Action, CompletionResult, Event, ScheduleKind};
 
 /// The only way for orchestration code to reach the outside world. Clones are cheap and refer to
@@ -130,23 +131,27 @@ impl OrchestrationContext {
     }
 
     /// Emits an action and returns its future.
+    #[track_caller]
     pub(crate) fn schedule<T: Send + 'static>(
         &self,
         action: Action,
         kind: ScheduleKind,
         finish: impl FnOnce(CompletionResult) -> T + Send + 'static,
     ) -> DurableFuture<T> {
-        self.schedule_with(|_token| (action, kind), finish)
+        self.schedule_at(Location::caller(), |_token| (action, kind), finish)
     }
 
-    /// Like [`schedule`](Self::schedule), for actions that contain their own token.
-    pub(crate) fn schedule_with<T: Send + 'static>(
+    /// Like [`schedule`](Self::schedule), for a call that another function made for the code, and
+    /// for actions that contain their own token.
+    pub(crate) fn schedule_at<T: Send + 'static>(
         &self,
+        site: CallSite,
         make: impl FnOnce(u64) -> (Action, ScheduleKind),
         finish: impl FnOnce(CompletionResult) -> T + Send + 'static,
     ) -> DurableFuture<T> {
         let mut state = self.shared.state();
         let token = state.new_token();
+        state.note_call(token, site);
         let (action, kind) = make(token);
         state.emit_call(token, action, kind.clone());
         drop(state);

@@ -1,10 +1,14 @@
 //! Activities with a retry policy.
 
+use std::future::Future;
+use std::panic::Location;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::activities::{activity_result, encoded};
 use super::activity_options::ActivityOptions;
 use super::orchestration::OrchestrationContext;
+use super::state::CallSite;
 use crate::model::{Either2, RetryPolicy};
 
 const TIMED_OUT: &str = "timeout: activity timed out";
@@ -28,41 +32,53 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity_with_retry("SendMail", message, policy).await
     /// }
     /// ```
-    pub async fn schedule_activity_with_retry(
+    #[track_caller]
+    pub fn schedule_activity_with_retry(
         &self,
         name: impl Into<String>,
         input: impl Into<String>,
         policy: RetryPolicy,
-    ) -> Result<String, String> {
-        self.retry(name.into(), input.into(), policy, ActivityOptions::default()).await
+    ) -> impl Future<Output = Result<String, String>> {
+        let site = Location::caller();
+        async move {
+            self.retry(site, name.into(), input.into(), policy, ActivityOptions::default()).await
+        }
     }
 
     /// The typed form of [`schedule_activity_with_retry`](Self::schedule_activity_with_retry).
     ///
     /// # Panics
     /// The future panics when the input cannot be encoded.
-    pub async fn schedule_activity_with_retry_typed<In: Serialize, Out: DeserializeOwned>(
+    #[track_caller]
+    pub fn schedule_activity_with_retry_typed<In: Serialize, Out: DeserializeOwned>(
         &self,
         name: impl Into<String>,
         input: &In,
         policy: RetryPolicy,
-    ) -> Result<Out, String> {
-        let (name, options) = (name.into(), ActivityOptions::default());
-        let result = self.retry(name.clone(), encoded(input), policy, options).await;
-        activity_result(name)(result)
+    ) -> impl Future<Output = Result<Out, String>> {
+        let site = Location::caller();
+        async move {
+            let (name, options) = (name.into(), ActivityOptions::default());
+            let result = self.retry(site, name.clone(), encoded(input), policy, options).await;
+            activity_result(name)(result)
+        }
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with all attempts
     /// on the same session.
-    pub async fn schedule_activity_with_retry_on_session(
+    #[track_caller]
+    pub fn schedule_activity_with_retry_on_session(
         &self,
         name: impl Into<String>,
         input: impl Into<String>,
         policy: RetryPolicy,
         session_id: impl Into<String>,
-    ) -> Result<String, String> {
-        let options = ActivityOptions::new().with_session(session_id);
-        self.retry(name.into(), input.into(), policy, options).await
+    ) -> impl Future<Output = Result<String, String>> {
+        let site = Location::caller();
+        async move {
+            let options = ActivityOptions::new().with_session(session_id);
+            self.retry(site, name.into(), input.into(), policy, options).await
+        }
     }
 
     /// The typed form of
@@ -70,20 +86,21 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// The future panics when the input cannot be encoded.
-    pub async fn schedule_activity_with_retry_on_session_typed<
-        In: Serialize,
-        Out: DeserializeOwned,
-    >(
+    #[track_caller]
+    pub fn schedule_activity_with_retry_on_session_typed<In: Serialize, Out: DeserializeOwned>(
         &self,
         name: impl Into<String>,
         input: &In,
         policy: RetryPolicy,
         session_id: impl Into<String>,
-    ) -> Result<Out, String> {
-        let options = ActivityOptions::new().with_session(session_id);
-        let name = name.into();
-        let result = self.retry(name.clone(), encoded(input), policy, options).await;
-        activity_result(name)(result)
+    ) -> impl Future<Output = Result<Out, String>> {
+        let site = Location::caller();
+        async move {
+            let options = ActivityOptions::new().with_session(session_id);
+            let name = name.into();
+            let result = self.retry(site, name.clone(), encoded(input), policy, options).await;
+            activity_result(name)(result)
+        }
     }
 
     /// Like [`schedule_activity_with_retry`](Self::schedule_activity_with_retry), with the same
@@ -100,14 +117,16 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity_with_retry_and_options("Render", scene, policy, options).await
     /// }
     /// ```
-    pub async fn schedule_activity_with_retry_and_options(
+    #[track_caller]
+    pub fn schedule_activity_with_retry_and_options(
         &self,
         name: impl Into<String>,
         input: impl Into<String>,
         policy: RetryPolicy,
         options: ActivityOptions,
-    ) -> Result<String, String> {
-        self.retry(name.into(), input.into(), policy, options).await
+    ) -> impl Future<Output = Result<String, String>> {
+        let site = Location::caller();
+        async move { self.retry(site, name.into(), input.into(), policy, options).await }
     }
 
     /// The typed form of [`schedule_activity_with_retry_and_options`](
@@ -115,23 +134,25 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// The future panics when the input cannot be encoded.
-    pub async fn schedule_activity_with_retry_and_options_typed<
-        In: Serialize,
-        Out: DeserializeOwned,
-    >(
+    #[track_caller]
+    pub fn schedule_activity_with_retry_and_options_typed<In: Serialize, Out: DeserializeOwned>(
         &self,
         name: impl Into<String>,
         input: &In,
         policy: RetryPolicy,
         options: ActivityOptions,
-    ) -> Result<Out, String> {
-        let name = name.into();
-        let result = self.retry(name.clone(), encoded(input), policy, options).await;
-        activity_result(name)(result)
+    ) -> impl Future<Output = Result<Out, String>> {
+        let site = Location::caller();
+        async move {
+            let name = name.into();
+            let result = self.retry(site, name.clone(), encoded(input), policy, options).await;
+            activity_result(name)(result)
+        }
     }
 
     async fn retry(
         &self,
+        site: CallSite,
         name: String,
         input: String,
         policy: RetryPolicy,
@@ -139,12 +160,12 @@ impl OrchestrationContext {
     ) -> Result<String, String> {
         let mut attempt = 1;
         loop {
-            let activity = self.call_activity(name.clone(), input.clone(), options.clone());
+            let activity = self.call_activity(site, name.clone(), input.clone(), options.clone());
             let outcome = match policy.timeout {
                 None => activity.await,
                 Some(limit) => {
                     // The first poll of the race schedules the timer, after the activity.
-                    let timer = async { self.schedule_timer(limit).await };
+                    let timer = async { self.schedule_timer_at(site, limit).await };
                     match self.select2(activity, timer).await {
                         Either2::First(outcome) => outcome,
                         Either2::Second(()) => return Err(TIMED_OUT.to_owned()),
@@ -164,7 +185,7 @@ impl OrchestrationContext {
             ));
             let delay = policy.delay_for_attempt(attempt);
             if !delay.is_zero() {
-                self.schedule_timer(delay).await;
+                self.schedule_timer_at(site, delay).await;
             }
             attempt += 1;
         }

@@ -1,6 +1,7 @@
 //! The state that orchestration code shares with the engine.
 
 use std::collections::{HashMap, VecDeque};
+use std::panic::Location;
 use std::task::{Poll, Waker};
 use std::time::Duration;
 
@@ -15,6 +16,9 @@ use crate::model::{Action, CompletionResult, ScheduleKind};
 /// the fields of an action are public and fixed.
 pub(crate) type StartLimits = HashMap<u64, Duration>;
 
+/// A line of orchestration code.
+pub(crate) type CallSite = &'static Location<'static>;
+
 /// The mutable state of one execution that the code can reach.
 #[derive(Debug)]
 pub(crate) struct State {
@@ -25,6 +29,8 @@ pub(crate) struct State {
     pub(crate) emitted: VecDeque<(u64, Action)>,
     /// Limits of the activities among them.
     pub(crate) start_limits: StartLimits,
+    /// Where the code called for them, by token. Only a check of recorded histories asks for it.
+    pub(crate) call_sites: Option<HashMap<u64, CallSite>>,
     pub(crate) calls: Calls,
     pub(crate) waits: Streams,
     pub(crate) queues: Streams,
@@ -48,6 +54,7 @@ impl State {
             rules,
             emitted: VecDeque::new(),
             start_limits: StartLimits::new(),
+            call_sites: None,
             calls: Calls::default(),
             waits: Streams::default(),
             queues: Streams::default(),
@@ -69,8 +76,10 @@ impl State {
     }
 
     /// Emits an action that has no future.
+    #[track_caller]
     pub(crate) fn emit(&mut self, action: Action) {
         let token = self.new_token();
+        self.note_call(token, Location::caller());
         self.emitted.push_back((token, action));
     }
 
@@ -78,6 +87,13 @@ impl State {
     pub(crate) fn emit_call(&mut self, token: u64, action: Action, kind: ScheduleKind) {
         self.emitted.push_back((token, action));
         self.calls.insert(token, kind);
+    }
+
+    /// Notes which line of the code asks for the action of `token`.
+    pub(crate) fn note_call(&mut self, token: u64, site: CallSite) {
+        if let Some(sites) = &mut self.call_sites {
+            sites.insert(token, site);
+        }
     }
 
     /// Binds an action to its recorded schedule.

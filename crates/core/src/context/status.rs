@@ -22,11 +22,13 @@ impl OrchestrationContext {
     ///     Ok("imported".to_owned())
     /// }
     /// ```
+    #[track_caller]
     pub fn set_custom_status(&self, status: impl Into<String>) {
         self.update_custom_status(Some(status.into()));
     }
 
     /// Removes the custom status. The change is recorded in history.
+    #[track_caller]
     pub fn reset_custom_status(&self) {
         self.update_custom_status(None);
     }
@@ -42,6 +44,7 @@ impl OrchestrationContext {
         None
     }
 
+    #[track_caller]
     fn update_custom_status(&self, status: Option<String>) {
         let mut state = self.shared.state();
         state.custom_status.clone_from(&status);

@@ -1,5 +1,7 @@
 //! Sub-orchestrations and detached starts.
 
+use std::panic::Location;
+
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::activities::{decoded, encoded};
@@ -22,6 +24,7 @@ impl OrchestrationContext {
     ///     ctx.schedule_sub_orchestration("Deliver", order).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_sub_orchestration(
         &self,
         name: impl Into<String>,
@@ -45,6 +48,7 @@ impl OrchestrationContext {
     ///     ctx.schedule_sub_orchestration_with_id("Pay", payment, order).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_sub_orchestration_with_id(
         &self,
         name: impl Into<String>,
@@ -56,6 +60,7 @@ impl OrchestrationContext {
     }
 
     /// Starts a child under a generated id; `None` lets the registry choose the version.
+    #[track_caller]
     pub fn schedule_sub_orchestration_versioned(
         &self,
         name: impl Into<String>,
@@ -66,6 +71,7 @@ impl OrchestrationContext {
     }
 
     /// Starts a child under the given id; `None` lets the registry choose the version.
+    #[track_caller]
     pub fn schedule_sub_orchestration_versioned_with_id(
         &self,
         name: impl Into<String>,
@@ -81,6 +87,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the input cannot be encoded.
+    #[track_caller]
     pub fn schedule_sub_orchestration_typed<
         In: Serialize,
         Out: DeserializeOwned + Send + 'static,
@@ -99,6 +106,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the input cannot be encoded.
+    #[track_caller]
     pub fn schedule_sub_orchestration_with_id_typed<
         In: Serialize,
         Out: DeserializeOwned + Send + 'static,
@@ -130,6 +138,7 @@ impl OrchestrationContext {
     ///     Ok(receipt)
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_orchestration(
         &self,
         name: impl Into<String>,
@@ -144,6 +153,7 @@ impl OrchestrationContext {
     /// # Panics
     /// When the instance id contains the marker of generated child ids, or the input cannot be
     /// encoded.
+    #[track_caller]
     pub fn schedule_orchestration_typed<In: Serialize>(
         &self,
         name: impl Into<String>,
@@ -158,6 +168,7 @@ impl OrchestrationContext {
     ///
     /// # Panics
     /// When the instance id contains the marker of generated child ids.
+    #[track_caller]
     pub fn schedule_orchestration_versioned(
         &self,
         name: impl Into<String>,
@@ -184,6 +195,7 @@ impl OrchestrationContext {
     /// # Panics
     /// When the instance id contains the marker of generated child ids, or the input cannot be
     /// encoded.
+    #[track_caller]
     pub fn schedule_orchestration_versioned_typed<In: Serialize>(
         &self,
         name: impl Into<String>,
@@ -194,6 +206,7 @@ impl OrchestrationContext {
         self.schedule_orchestration_versioned(name, version, instance, encoded(input));
     }
 
+    #[track_caller]
     fn start_child(&self, child: Child, input: String) -> DurableFuture<Result<String, String>> {
         if let Some(refusal) = child.instance.as_deref().and_then(refuse_child_id) {
             return DurableFuture::ready(Err(refusal));
@@ -208,7 +221,7 @@ impl OrchestrationContext {
             };
             (action, ScheduleKind::SubOrchestration { token })
         };
-        self.schedule_with(make, text_result)
+        self.schedule_at(Location::caller(), make, text_result)
     }
 }
 

@@ -20,6 +20,7 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity("Charge", format!("{idempotency_key} {order}")).await
     /// }
     /// ```
+    #[track_caller]
     pub fn new_guid(&self) -> impl Future<Output = Result<String, String>> {
         self.schedule_activity(syscall::NEW_GUID, "")
     }
@@ -39,6 +40,7 @@ impl OrchestrationContext {
     ///     Ok(age.map_err(|error| error.to_string())?.as_secs().to_string())
     /// }
     /// ```
+    #[track_caller]
     pub fn utc_now(&self) -> impl Future<Output = Result<SystemTime, String>> {
         self.schedule_activity(syscall::UTC_NOW_MS, "").map(|result| {
             let text = result?;

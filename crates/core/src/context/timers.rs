@@ -1,9 +1,11 @@
 //! Durable timers.
 
+use std::panic::Location;
 use std::time::Duration;
 
 use super::future::DurableFuture;
 use super::orchestration::OrchestrationContext;
+use super::state::CallSite;
 use crate::clock::millis;
 use crate::model::{Action, ScheduleKind};
 
@@ -24,10 +26,15 @@ impl OrchestrationContext {
     ///     ctx.schedule_activity("SendReminder", user).await
     /// }
     /// ```
+    #[track_caller]
     pub fn schedule_timer(&self, delay: Duration) -> DurableFuture<()> {
+        self.schedule_timer_at(Location::caller(), delay)
+    }
+
+    pub(crate) fn schedule_timer_at(&self, site: CallSite, delay: Duration) -> DurableFuture<()> {
         let now_ms = self.shared.state().now_ms;
         let fire_at_ms = now_ms.saturating_add(millis(delay));
         let action = Action::CreateTimer { scheduling_event_id: 0, fire_at_ms };
-        self.schedule(action, ScheduleKind::Timer, |_fired| ())
+        self.schedule_at(site, |_token| (action, ScheduleKind::Timer), |_fired| ())
     }
 }

@@ -9,6 +9,7 @@ use super::actions::Outgoing;
 use super::ledger::Ledger;
 use super::roles::Role;
 use super::turn::{AnsweredCall, Parent, Setup, Turn};
+use super::verify::Mismatch;
 use super::waker::EngineWaker;
 use crate::context::OrchestrationContext;
 use crate::context::handler::{Code, start_code};
@@ -44,6 +45,8 @@ pub struct Execution {
     pub(super) start_limits: Vec<(u64, Duration)>,
     /// Calls of children that have their answer in the current turn.
     pub(super) answered_calls: Vec<AnsweredCall>,
+    /// What history and code disagree about, for a check that asks for it.
+    pub(super) mismatch: Option<Box<Mismatch>>,
     /// Turns so far. History does not record where a turn ends; see [`begins_turn`].
     turns: u64,
     code: Option<Code>,
@@ -84,7 +87,7 @@ impl Execution {
         Ok(execution)
     }
 
-    fn with_start(setup: Setup, start: &Event) -> Result<Self, ErrorDetails> {
+    pub(super) fn with_start(setup: Setup, start: &Event) -> Result<Self, ErrorDetails> {
         let Some(facts) = Start::of(start) else {
             return Err(ErrorDetails::nondeterminism(
                 "corrupted history: first event must be OrchestrationStarted",
@@ -116,6 +119,7 @@ impl Execution {
             start_limits: Vec::new(),
             answered_calls: Vec::new(),
             turns: 0,
+            mismatch: None,
         })
     }
 
@@ -128,21 +132,26 @@ impl Execution {
         for event in recorded {
             self.turns += u64::from(begins_turn(event, previous));
             previous = Some(event);
-            if event.event_id < self.event_id_next || event.event_id > EVENTS_PER_EXECUTION_MAX {
-                self.fault(format!(
-                    "corrupted history: event {} follows event {}",
-                    event.event_id,
-                    self.event_id_next.saturating_sub(1)
-                ));
-            } else {
-                self.event_id_next = event.event_id + 1;
-            }
+            self.number(event);
             self.feed(event);
         }
         self.settle();
     }
 
-    fn prepare_replay(&mut self, recorded: &[Event]) {
+    /// Takes the number of a recorded event; a number that cannot follow is a fault.
+    pub(super) fn number(&mut self, event: &Event) {
+        if event.event_id < self.event_id_next || event.event_id > EVENTS_PER_EXECUTION_MAX {
+            self.fault(format!(
+                "corrupted history: event {} follows event {}",
+                event.event_id,
+                self.event_id_next.saturating_sub(1)
+            ));
+        } else {
+            self.event_id_next = event.event_id + 1;
+        }
+    }
+
+    pub(super) fn prepare_replay(&mut self, recorded: &[Event]) {
         if let Some(last) = recorded.last() {
             self.now_ms = last.timestamp_ms;
         }

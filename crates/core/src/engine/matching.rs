@@ -12,7 +12,10 @@ impl Execution {
         let taken = self.ctx.shared.state().emitted.remove(position);
         let Some((token, action)) = taken else { return self.fault_nothing_asked(event) };
         match difference(&action, &event.kind) {
-            Some(difference) => self.fault(mismatch(&action, event, &difference)),
+            Some(difference) => {
+                self.note_mismatch(Some((token, &action)), &field_of(&difference));
+                self.fault(mismatch(&action, event, &difference));
+            }
             None => self.bind(token, event),
         }
     }
@@ -41,6 +44,7 @@ impl Execution {
             | Role::GivenUp(_)
             | Role::Last => "history schedule but no emitted action",
         };
+        self.note_mismatch(None, "kind");
         self.fault(format!(
             "{text}: history has event {} = {:?}, the code asked for nothing",
             event.event_id, event.kind
@@ -58,12 +62,16 @@ fn mismatch(action: &Action, event: &Event, difference: &Difference) -> String {
         | Role::GivenUp(_)
         | Role::Last => "schedule",
     };
-    let field = match difference {
-        Difference::Kind => "kind",
-        Difference::Field(name) => name,
-    };
+    let field = field_of(difference);
     format!(
         "{what} mismatch: action={action:?} vs event={:?} (event {}, differs in {field})",
         event.kind, event.event_id
     )
+}
+
+fn field_of(difference: &Difference) -> String {
+    match difference {
+        Difference::Kind => "kind".to_owned(),
+        Difference::Field(name) => (*name).to_owned(),
+    }
 }

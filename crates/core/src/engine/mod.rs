@@ -24,8 +24,10 @@ mod record;
 mod roles;
 mod stage;
 mod turn;
+mod verify;
 mod waker;
 
 pub use execution::Execution;
 pub use turn::{AnsweredCall, Parent, Setup, Turn, TurnResult};
+pub use verify::{Agreement, Disagreement};
 pub use waker::FOREIGN_WAKE_SIGNAL;

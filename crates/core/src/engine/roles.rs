@@ -99,4 +99,12 @@ impl Role {
             | Self::Last => false,
         }
     }
+
+    /// Whether the event records what the code asked for.
+    pub(super) fn is_request(self) -> bool {
+        match self {
+            Self::Scheduled(_) | Self::Detached | Self::StateChange(_) => true,
+            Self::Message | Self::Answer(_) | Self::GivenUp(_) | Self::Last => false,
+        }
+    }
 }

@@ -1,7 +1,9 @@
 //! Values that an instance keeps under keys.
 
+use serde::{Deserialize, Serialize};
+
 /// A stored value and when it was set.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct KvEntry {
     /// The value.
     pub value: String,

@@ -8,6 +8,9 @@ use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, builtin};
 use crate::clock::Clock;
 use crate::context::OrchestrationHandler;
 
+/// "No version" in very old histories.
+const VERSION_NONE: &str = "0.0.0";
+
 /// All handlers of a node.
 pub(crate) struct Handlers {
     /// The clock of the built-in activities.
@@ -54,6 +57,24 @@ impl Handlers {
         version: &Version,
     ) -> Option<Arc<dyn OrchestrationHandler>> {
         self.registry_of(name).resolve_handler_exact(name, version)
+    }
+
+    /// The code that a start event names: exactly that version.
+    pub(crate) fn recorded_orchestration(
+        &self,
+        name: &str,
+        version: &str,
+    ) -> Option<Arc<dyn OrchestrationHandler>> {
+        if version == VERSION_NONE {
+            return self.orchestration(name).map(|(_version, handler)| handler);
+        }
+        self.orchestration_version(name, &Version::parse(version).ok()?)
+    }
+
+    /// The registered versions of an orchestration, ascending.
+    pub(crate) fn versions_of(&self, name: &str) -> Vec<String> {
+        let versions = self.registry_of(name).list_versions(name);
+        versions.iter().map(ToString::to_string).collect()
     }
 
     /// A built-in name never resolves to the user's code, whatever the version.

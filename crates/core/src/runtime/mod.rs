@@ -6,6 +6,7 @@ mod activity_handler;
 mod announcing;
 mod background;
 mod builtin;
+pub mod check;
 mod descriptor;
 pub(crate) mod dispatchers;
 mod fast_path;

@@ -4,6 +4,7 @@ use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use super::check::StartupCheck;
 use super::{ObservabilityConfig, UnregisteredBackoffConfig};
 use crate::limits::{
     ACTIVITIES_PER_CORE, CONCURRENT_ACTIVITIES, CONCURRENT_TURNS, LEASE_RENEWAL_INTERVAL_MIN,
@@ -81,6 +82,8 @@ pub struct RuntimeOptions {
     pub worker_tag_filter: TagFilter,
     /// Executions that stay in memory between turns, so that they need no replay.
     pub warm_cache: WarmCacheOptions,
+    /// Whether this node compares the running executions with its code before it starts.
+    pub startup_check: StartupCheck,
 }
 
 /// Bounds of the executions that stay in memory between turns. Results never depend on them.
@@ -126,6 +129,7 @@ impl Default for RuntimeOptions {
             worker_node_id: None,
             worker_tag_filter: TagFilter::default(),
             warm_cache: WarmCacheOptions::default(),
+            startup_check: StartupCheck::default(),
         }
     }
 }
@@ -164,6 +168,7 @@ setters! {
     with_max_sessions_per_runtime => max_sessions_per_runtime: usize,
     with_worker_tag_filter => worker_tag_filter: TagFilter,
     with_warm_cache => warm_cache: WarmCacheOptions,
+    with_startup_check => startup_check: StartupCheck,
 }
 
 impl RuntimeOptions {

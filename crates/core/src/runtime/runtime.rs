@@ -8,6 +8,7 @@ use uuid::Uuid;
 
 use super::activities::Activities;
 use super::background::Background;
+use super::check::{self, StartupRefusal};
 use super::fast_path::FastPath;
 use super::handlers::Handlers;
 use super::lease::Leases;
@@ -58,8 +59,42 @@ impl Runtime {
     /// Starts a node.
     ///
     /// # Panics
-    /// When the options contradict each other; [`RuntimeOptions::validate`] says how.
+    /// When the options contradict each other; [`RuntimeOptions::validate`] says how. When the
+    /// start-up check refuses, if the options ask for one that does;
+    /// [`try_start_with_options`](Self::try_start_with_options) returns that instead.
     pub async fn start_with_options(
+        history_store: Arc<dyn Provider>,
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+        options: RuntimeOptions,
+    ) -> Arc<Self> {
+        let (activities, orchestrations) = (activity_registry, orchestration_registry);
+        match Self::try_start_with_options(history_store, activities, orchestrations, options).await
+        {
+            Ok(runtime) => runtime,
+            Err(refusal) => panic!("{refusal}"),
+        }
+    }
+
+    /// Starts a node, unless its start-up check refuses.
+    ///
+    /// # Errors
+    /// The report of the check.
+    ///
+    /// # Panics
+    /// When the options contradict each other; [`RuntimeOptions::validate`] says how.
+    pub async fn try_start_with_options(
+        history_store: Arc<dyn Provider>,
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+        options: RuntimeOptions,
+    ) -> Result<Arc<Self>, StartupRefusal> {
+        let code = (&activity_registry, &orchestration_registry);
+        check::before_start(&history_store, code, &options).await?;
+        Ok(Self::start_checked(history_store, activity_registry, orchestration_registry, options))
+    }
+
+    fn start_checked(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
         orchestration_registry: OrchestrationRegistry,

@@ -168,7 +168,9 @@ fn parse(text: &str) -> Schema {
     lines
         .map(|line| {
             let parts: Vec<&str> = line.split(" | ").collect();
-            let [path, shape, since] = parts[..] else { panic!("not 'path | shape | since': {line}") };
+            let [path, shape, since] = parts[..] else {
+                panic!("not 'path | shape | since': {line}")
+            };
             assert!(since.starts_with("since "), "{line}");
             (path.to_owned(), shape.to_owned())
         })

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::check::StartupRefusal;
 use super::registry::RegistryError;
 use super::{ActivityRegistry, OrchestrationRegistry, Runtime, RuntimeOptions};
 use crate::providers::Provider;
@@ -85,6 +86,9 @@ pub enum RuntimeBuildError {
     /// The orchestrations have mistakes in their registrations.
     #[error("the orchestration registry has mistakes: {0}")]
     Orchestrations(#[source] RegistryError),
+    /// The start-up check refuses: this code would break running executions.
+    #[error(transparent)]
+    StartupCheck(#[from] StartupRefusal),
 }
 
 impl RuntimeBuilder {
@@ -115,8 +119,8 @@ impl RuntimeBuilder {
     /// Starts the runtime.
     ///
     /// # Errors
-    /// When the store is missing, when the options contradict each other, or when a registry was
-    /// built with mistakes.
+    /// When the store is missing, when the options contradict each other, when a registry was
+    /// built with mistakes, or when the start-up check refuses.
     ///
     /// # Examples
     ///
@@ -134,8 +138,8 @@ impl RuntimeBuilder {
         self.activities.validate().map_err(RuntimeBuildError::Activities)?;
         self.orchestrations.validate().map_err(RuntimeBuildError::Orchestrations)?;
         let options = self.options;
-        Ok(Runtime::start_with_options(provider, self.activities, self.orchestrations, options)
-            .await)
+        let (activities, orchestrations) = (self.activities, self.orchestrations);
+        Ok(Runtime::try_start_with_options(provider, activities, orchestrations, options).await?)
     }
 }
 

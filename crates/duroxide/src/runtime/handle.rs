@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use duroxide_core::runtime as core;
 
+use super::check::StartupRefusal;
 use super::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 use crate::providers::Provider;
 
@@ -71,7 +72,8 @@ impl Runtime {
     /// Starts a node.
     ///
     /// # Panics
-    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.
+    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason. When
+    /// the start-up check refuses, if the options ask for one that does.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
@@ -85,6 +87,28 @@ impl Runtime {
             options,
         );
         Arc::new(Self { inner: started.await })
+    }
+
+    /// Starts a node, unless its start-up check refuses.
+    ///
+    /// # Errors
+    /// The report of the check.
+    ///
+    /// # Panics
+    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.
+    pub async fn try_start_with_options(
+        history_store: Arc<dyn Provider>,
+        activity_registry: ActivityRegistry,
+        orchestration_registry: OrchestrationRegistry,
+        options: RuntimeOptions,
+    ) -> Result<Arc<Self>, StartupRefusal> {
+        let started = core::Runtime::try_start_with_options(
+            history_store,
+            activity_registry,
+            orchestration_registry,
+            options,
+        );
+        Ok(Arc::new(Self { inner: started.await? }))
     }
 
     /// Stops the node: it claims no new work, lets running work complete within the grace period

@@ -21,9 +21,6 @@ use crate::runtime::start_facts::StartFacts;
 use crate::runtime::storage_retry::retry_for_ever;
 use crate::runtime::turns::{TurnSummary, WarmExecution, report};
 
-/// "No version" in very old histories.
-const VERSION_NONE: &str = "0.0.0";
-
 /// The code of an execution, and its start event if this turn is its first.
 pub(super) struct Resolved {
     handler: Arc<dyn OrchestrationHandler>,
@@ -125,10 +122,7 @@ pub(super) fn resolve_code(turn: &LeasedTurn<'_>) -> Option<Resolved> {
         return Some(Resolved { handler, start: Some(start) });
     }
     let facts = turn.state.facts.as_ref()?;
-    let (_version, handler) = match facts.version.as_str() {
-        VERSION_NONE => handlers.orchestration(&facts.name)?,
-        version => exact(&facts.name, version)?,
-    };
+    let handler = handlers.recorded_orchestration(&facts.name, &facts.version)?;
     Some(Resolved { handler, start: None })
 }
 
