@@ -128,25 +128,15 @@ impl Execution {
     }
 
     fn compare_end(&self, returned: Option<End>, last: &Event) -> Result<Agreement, Disagreement> {
-        let (recorded, found) = match &last.kind {
-            EventKind::OrchestrationCompleted { output } => (Ok(output), returned),
-            EventKind::OrchestrationFailed {
-                details:
-                    ErrorDetails::Application {
-                        kind: AppErrorKind::OrchestrationFailed, message, ..
-                    },
-            } if !message.contains(LIMIT_TEXT) => (Err(message), returned),
-            EventKind::OrchestrationContinuedAsNew { input } => {
-                return match &self.continue_as_new {
-                    Some((next, _version)) if next == input => Ok(Agreement::finished()),
-                    Some((next, _version)) => Err(Disagreement::of_end(last, next)),
-                    None => Err(Disagreement::of_end(last, NOTHING)),
-                };
-            }
-            // Cancelled, poisoned, or failed for a reason outside of the code.
-            _ => return Ok(Agreement::finished()),
-        };
-        match found {
+        if let EventKind::OrchestrationContinuedAsNew { input } = &last.kind {
+            return match &self.continue_as_new {
+                Some((next, _version)) if next == input => Ok(Agreement::finished()),
+                Some((next, _version)) => Err(Disagreement::of_end(last, next)),
+                None => Err(Disagreement::of_end(last, NOTHING)),
+            };
+        }
+        let Some(recorded) = recorded_result(last) else { return Ok(Agreement::finished()) };
+        match returned {
             Some(End::Returned(output)) if output.as_ref() == recorded => Ok(Agreement::finished()),
             Some(End::Returned(output)) => Err(Disagreement::of_end(last, &format!("{output:?}"))),
             Some(End::Fault(_)) | None => Err(Disagreement::of_end(last, NOTHING)),
@@ -228,6 +218,21 @@ impl Disagreement {
             message: "the code ends otherwise than history says".to_owned(),
         }
     }
+}
+
+/// What the code returned, if it did; not if the execution was cancelled, poisoned, or failed for
+/// a reason outside of the code.
+fn recorded_result(last: &Event) -> Option<Result<&String, &String>> {
+    if let EventKind::OrchestrationCompleted { output } = &last.kind {
+        return Some(Ok(output));
+    }
+    let EventKind::OrchestrationFailed { details } = &last.kind else { return None };
+    let ErrorDetails::Application { kind: AppErrorKind::OrchestrationFailed, message, .. } =
+        details
+    else {
+        return None;
+    };
+    (!message.contains(LIMIT_TEXT)).then_some(Err(message))
 }
 
 /// Whether the execution failed in the same way when it was recorded.

@@ -181,7 +181,7 @@ fn variant_of(path: &str) -> &str {
     path.rsplit_once('.').map_or(path, |(variant, _key)| variant)
 }
 
-/// What breaks the rule that the schema only grows, as advice to whoever changed it.
+/// What breaks the rule that the schema only grows, as advice for the author of the change.
 fn violations(released: &Schema, current: &Schema) -> Vec<String> {
     let mut found = Vec::new();
     for (path, shape) in released {
@@ -207,8 +207,8 @@ fn violations(released: &Schema, current: &Schema) -> Vec<String> {
             ));
         } else {
             found.push(format!(
-                "{path} is new. If releases up to now can be kept from reading it (by the pin of \
-                 the execution), add this line to testdata/schema.txt:\n  {path} | {shape} | since {}",
+                "{path} is new. If the pin of the execution keeps older releases from reading it, \
+                 add this line to testdata/schema.txt:\n  {path} | {shape} | since {}",
                 env!("CARGO_PKG_VERSION")
             ));
         }

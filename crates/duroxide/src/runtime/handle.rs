@@ -72,8 +72,8 @@ impl Runtime {
     /// Starts a node.
     ///
     /// # Panics
-    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason. When
-    /// the start-up check refuses, if the options ask for one that does.
+    /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.
+    /// When the start-up check refuses, if the options ask for one that does.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,

@@ -35,8 +35,7 @@ fn the_recordings_have_every_kind_of_event_and_running_executions() {
 }
 
 #[test]
-fn a_change_of_any_recorded_event_is_noticed_or_harmless() {
-    // Removes one event of each running history: a request must be missed at its place.
+fn a_missing_recorded_activity_is_noticed() {
     let checker = Checker::new(orchestrations());
     let mut missed = 0;
     for history in histories_of("0.1.32").into_iter().filter(|history| !history.is_finished()) {
@@ -56,11 +55,13 @@ fn a_change_of_any_recorded_event_is_noticed_or_harmless() {
     assert!(missed > 0);
 }
 
-/// Writes the recording of this release:
-/// `cargo test -p duroxide --test histories record -- --ignored`.
+/// Writes the recording of this release, once for each release, and is no test otherwise:
+/// `DUROXIDE_RECORD=1 cargo test -p duroxide --test histories record`.
 #[tokio::test]
-#[ignore = "writes a file of the repository, once for each release"]
 async fn record() {
+    if std::env::var_os("DUROXIDE_RECORD").is_none() {
+        return;
+    }
     let store: Arc<dyn Provider> = Arc::new(SqliteProvider::new_in_memory().await.unwrap());
     run_all(Arc::clone(&store)).await;
     assert!(!Client::new(Arc::clone(&store)).list_all_instances().await.unwrap().is_empty());
