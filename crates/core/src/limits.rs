@@ -224,11 +224,11 @@ pub(crate) const CANCELLATIONS_REMEMBERED_FOR: Duration = Duration::from_secs(5)
 /// wait for a slot, so that a cancellation between its lease and its registration is not missed.
 pub(crate) const LOST_LEASES_PAUSE: Duration = Duration::from_millis(40);
 
-/// Instances whose reports are told apart: with some dozen commits at a time, few share a number.
+/// Numbers of pending reports: with some dozen commits at a time, few instances share one.
 pub(crate) const REPORT_SLOTS: usize = 4096;
 
-/// A client waits this long for the report of a node that it sees the effect of. Only the scheduling
-/// of a busy machine is between the two.
+/// A client waits this long for the report of a node that it sees the effect of. Only the
+/// scheduling of a busy machine is between the two.
 pub(crate) const REPORT_WAIT_MAX: Duration = Duration::from_secs(1);
 
 /// Problems that the report of a check describes; it counts the others.

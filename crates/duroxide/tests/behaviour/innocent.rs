@@ -51,7 +51,7 @@ async fn an_activity_whose_nodes_are_killed_is_not_poison() {
 }
 
 /// Kills and deployments used to add up for turns as well: a node that was killed between the fetch
-/// and the commit of a turn left an attempt behind, and the twelfth kill poisoned healthy instances.
+/// and the commit of a turn left an attempt behind, and a dozen kills poisoned healthy instances.
 #[tokio::test]
 async fn instances_whose_nodes_are_killed_in_mid_turn_are_not_poison() {
     const INSTANCES: u32 = 50;
