@@ -135,6 +135,9 @@ macro_rules! __ability {
     (vouching) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Vouching)
     };
+    (new_starts) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::NewStarts)
+    };
 }
 
 /// The function, or the wrapper that takes a factory.

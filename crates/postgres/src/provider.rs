@@ -300,6 +300,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::Reclaiming)
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
+            .with(ProviderCapability::NewStarts)
     }
 
     async fn commit_direct_turn(

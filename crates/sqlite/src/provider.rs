@@ -370,6 +370,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
+            .with(ProviderCapability::NewStarts)
     }
 
     async fn commit_direct_turn(

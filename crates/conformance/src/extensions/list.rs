@@ -64,6 +64,10 @@ macro_rules! __extensions {
             a_message_id_has_one_effect needs(message_ids);
             a_deleted_instance_forgets_its_message_ids needs(message_ids, management);
             a_message_to_an_unknown_instance_is_reported needs(message_ids);
+            a_start_is_new_once needs(new_starts);
+            a_deleted_instance_can_be_new_again needs(new_starts, management);
+            one_of_many_starts_is_new needs(new_starts);
+            a_repeated_start_is_still_that_start needs(new_starts, message_ids);
             an_unknown_instance_blocks_no_other;
             an_early_message_waits_for_its_instance;
             a_useless_message_is_not_kept needs(management);

@@ -83,17 +83,20 @@ pub(crate) fn send(
     let instance = encoded.instance.clone();
     let mut queued = store.messages.values().filter(|queued| queued.instance == instance);
     let is_starting = queued.any(|queued| decode(&queued.text).is_some_and(|item| item.is_start()));
-    if message.existing_only && !is_starting && !store.records.contains_key(&instance) {
+    let is_known = is_starting || store.records.contains_key(&instance);
+    if message.existing_only && !is_known {
         return Ok(Delivery::NotFound);
     }
     store.message_ids.retain(|_, expires_at| *expires_at > now);
-    if let Some(id) = &message.id {
-        let expires_at = now.saturating_add(millis(MESSAGE_ID_WINDOW));
-        if store.message_ids.contains_key(&(instance.clone(), id.clone())) {
-            return Ok(Delivery::Repeated);
-        }
-        store.message_ids.insert((instance, id.clone()), expires_at);
+    let id = message.id.clone().map(|id| (instance, id));
+    if id.as_ref().is_some_and(|id| store.message_ids.contains_key(id)) {
+        return Ok(Delivery::Repeated);
     }
+    if is_known && matches!(message.item, WorkItem::StartOrchestration { .. }) {
+        return Ok(Delivery::Existing);
+    }
+    let expires_at = now.saturating_add(millis(MESSAGE_ID_WINDOW));
+    store.message_ids.extend(id.map(|id| (id, expires_at)));
     insert(store, now, encoded, now);
     Ok(Delivery::Enqueued)
 }

@@ -345,6 +345,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
+            .with(ProviderCapability::NewStarts)
     }
 
     async fn commit_direct_turn(

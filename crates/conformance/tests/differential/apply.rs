@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    CommittedTurn, DirectTurn, FetchFilter, FetchedTurn, FetchedWork, HistoryMark, KnownHistory,
-    Provider, ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch, WorkFetch,
-    WorkSlot,
+    ClientMessage, CommittedTurn, DirectTurn, FetchFilter, FetchedTurn, FetchedWork, HistoryMark,
+    KnownHistory, Provider, ProviderAdmin, PruneOptions, SessionFetchConfig, TurnCommit, TurnFetch,
+    WorkFetch, WorkSlot,
 };
 
 use crate::as_text::{self, text};
 use crate::build::{self, Position};
-use crate::op::{Known, Mark, OWNERS, Op, Turn};
+use crate::op::{Known, MESSAGE_IDS, Mark, OWNERS, Op, Turn};
 
 const NOW: Duration = Duration::ZERO;
 const SESSION_LEASE: Duration = Duration::from_millis(3000);
@@ -89,6 +89,7 @@ impl Side {
     pub(crate) async fn apply(&mut self, step: &Op, now: u64) -> String {
         match step {
             Op::Send { .. }
+            | Op::Deliver { .. }
             | Op::FetchTurn { .. }
             | Op::FetchTurns { .. }
             | Op::Commit { .. }
@@ -112,6 +113,12 @@ impl Side {
             Op::Send { message, delay } => {
                 let item = build::message(message, now);
                 text(self.provider.enqueue_for_orchestrator(item, delay.map(ms)).await)
+            }
+            Op::Deliver { message, id, existing_only } => {
+                let mut message = ClientMessage::new(build::message(message, now));
+                message.id = id.map(|id| MESSAGE_IDS[id].to_owned());
+                message.existing_only = *existing_only;
+                text(self.provider.send_message(message).await)
             }
             Op::FetchTurn { lease, filter } => {
                 let filter = build::filter(filter);

@@ -15,11 +15,13 @@ pub(crate) const OWNERS: [&str; 2] = ["w1", "w2"];
 pub(crate) const TAGS: [&str; 2] = ["gpu", "cpu"];
 pub(crate) const KEYS: [&str; 3] = ["k1", "k2", ""];
 pub(crate) const VALUES: [&str; 3] = ["", "värde", "42"];
+pub(crate) const MESSAGE_IDS: [&str; 3] = ["m1", "m2", "m3"];
 pub(crate) const PINS: [&str; 4] = ["0.9.0", "1.0.0", "1.0.1-rc.1", "2.5.0"];
 
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
     Send { message: Message, delay: Option<u64> },
+    Deliver { message: Message, id: Option<usize>, existing_only: bool },
     Schedule(Activity),
     ScheduleWrongKind(Message),
     FetchTurn { lease: u64, filter: Filter },
@@ -360,6 +362,9 @@ fn turn_op() -> BoxedStrategy<Op> {
     let known = prop_oneof![Just(Known::Nothing), Just(Known::Newest), Just(Known::Oldest)];
     prop_oneof![
         10 => (message(), delay()).prop_map(|(message, delay)| Op::Send { message, delay }),
+        4 => (message(), prop::option::of(0..MESSAGE_IDS.len()), any::<bool>()).prop_map(
+            |(message, id, existing_only)| Op::Deliver { message, id, existing_only }
+        ),
         4 => (lease(), filter()).prop_map(|(lease, filter)| Op::FetchTurn { lease, filter }),
         8 => (0..4_usize, lease(), filter(), known).prop_map(
             |(turns_max, lease, filter, known)| Op::FetchTurns { turns_max, lease, filter, known }

@@ -31,6 +31,8 @@ pub(crate) struct Noted {
     pub(crate) leased: Vec<WorkItem>,
     /// Ids of messages that clients sent, with their instances.
     pub(crate) message_ids: Vec<(String, String)>,
+    /// Instances that clients started.
+    pub(crate) started: Vec<String>,
     /// Starts of children that commits have sent.
     pub(crate) child_starts: Vec<WorkItem>,
     /// Cancellations for unknown instances.

@@ -20,6 +20,9 @@ impl FaultyProvider {
         if self.has(Fault::MessageIdIgnored) {
             message.id = None;
         }
+        if matches!(message.item, WorkItem::StartOrchestration { .. }) {
+            return self.faulty_start(message).await;
+        }
         if self.has(Fault::QueuedStartUnknown) && message.existing_only {
             let outcome = self.inner.read_outcome(&instance).await?;
             if matches!(outcome, InstanceOutcome::NotFound) {
@@ -40,6 +43,50 @@ impl FaultyProvider {
             noted.message_ids.push(used);
         }
         self.inner.send_message(message).await
+    }
+
+    /// Starts an instance with the fault applied.
+    async fn faulty_start(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+        let instance = message.item.target_instance().to_owned();
+        let enqueues = match self.fault() {
+            Some(Fault::StartAlwaysNew) => true,
+            Some(Fault::QueuedStartNew) => {
+                let outcome = self.inner.read_outcome(&instance).await?;
+                matches!(outcome, InstanceOutcome::NotFound)
+            }
+            Some(Fault::StartsNotAtomic) => {
+                let is_new = !self.memory.noted().started.contains(&instance);
+                // All callers have checked before the first one enqueues.
+                for _ in 0..100 {
+                    tokio::task::yield_now().await;
+                }
+                self.memory.noted().started.push(instance.clone());
+                is_new && message.id.is_none() && {
+                    let outcome = self.inner.read_outcome(&instance).await?;
+                    matches!(outcome, InstanceOutcome::NotFound)
+                }
+            }
+            _other => false,
+        };
+        if enqueues {
+            self.inner.enqueue_for_orchestrator(message.item, None).await?;
+            return Ok(Delivery::Enqueued);
+        }
+        let id = message.id.clone().map(|id| (instance, id));
+        let delivery = self.inner.send_message(message).await?;
+        let mut noted = self.memory.noted();
+        let was_refused = id.as_ref().is_some_and(|id| noted.message_ids.contains(id));
+        match (self.fault(), delivery) {
+            (Some(Fault::RepeatedStartExists), Delivery::Repeated) => Ok(Delivery::Existing),
+            (Some(Fault::RefusedStartNoted), Delivery::Existing) if was_refused => {
+                Ok(Delivery::Repeated)
+            }
+            (Some(Fault::RefusedStartNoted), Delivery::Existing) => {
+                noted.message_ids.extend(id);
+                Ok(Delivery::Existing)
+            }
+            (_other, delivery) => Ok(delivery),
+        }
     }
 
     /// Enqueues a message; the fault keeps a cancellation until its instance starts.

@@ -1,5 +1,6 @@
 //! Messages with an id, and messages to instances that must exist.
 
+use super::start::refuse_start;
 use super::{Client, ClientError};
 use crate::limits::MESSAGE_ID_BYTES_MAX;
 use crate::model::{WorkItem, syscall};
@@ -13,6 +14,8 @@ impl Client {
     ///   effect within [`MESSAGE_ID_WINDOW`](crate::providers::MESSAGE_ID_WINDOW).
     /// - With [`to_existing`](ClientMessage::to_existing), an unknown instance is
     ///   [`ClientError::InstanceNotFound`].
+    /// - A start of an instance that exists, or whose start is queued, is [`Delivery::Existing`];
+    ///   see also [`start_if_new`](Self::start_if_new).
     ///
     /// # Examples
     ///
@@ -37,6 +40,15 @@ impl Client {
         {
             return invalid(refusal);
         }
+        if let Some(refusal) = refuse_start(&message.item) {
+            return invalid(refusal);
+        }
+        let knows = |capability| self.provider().capabilities().has(capability);
+        let starts = matches!(message.item, WorkItem::StartOrchestration { .. });
+        if starts && !knows(ProviderCapability::NewStarts) {
+            let text = "this provider cannot distinguish a new instance from an existing one";
+            return invalid(text.to_owned());
+        }
         if let Some(id) = &message.id {
             if id.is_empty() || id.len() > MESSAGE_ID_BYTES_MAX {
                 return invalid(format!(
@@ -44,14 +56,16 @@ impl Client {
                     id.len()
                 ));
             }
-            if !self.provider().capabilities().has(ProviderCapability::MessageIds) {
+            if !knows(ProviderCapability::MessageIds) {
                 return invalid("this provider does not remember the ids of messages".to_owned());
             }
         }
         let instance_id = message.item.target_instance().to_owned();
         match self.provider().send_message(message).await? {
             Delivery::NotFound => Err(ClientError::InstanceNotFound { instance_id }),
-            delivery @ (Delivery::Enqueued | Delivery::Repeated) => Ok(delivery),
+            delivery @ (Delivery::Enqueued | Delivery::Repeated | Delivery::Existing) => {
+                Ok(delivery)
+            }
         }
     }
 }

@@ -17,4 +17,5 @@ mod wait;
 
 pub use error::ClientError;
 pub use handle::Client;
+pub use start::{StartRequest, Started};
 pub use unserved::{UnservedReason, UnservedWork};

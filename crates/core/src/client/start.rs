@@ -4,45 +4,106 @@ use serde::Serialize;
 
 use super::handle::encode;
 use super::{Client, ClientError};
-use crate::model::{INITIAL_EXECUTION_ID, WorkItem, ids};
+use crate::model::{WorkItem, ids};
+use crate::providers::{ClientMessage, Delivery};
 
-/// A root start, before it is checked.
-struct Start {
+/// A root instance to be started.
+///
+/// # Examples
+///
+/// ```
+/// use duroxide_core as duroxide;
+/// use duroxide::client::StartRequest;
+///
+/// let start = StartRequest::new("order-7", "PlaceOrder").with_input("3 apples");
+/// let of_a_fixed_version = start.clone().with_version("2.1.0");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use = "a request does nothing until a client sends it"]
+pub struct StartRequest {
     instance: String,
     orchestration: String,
     version: Option<String>,
     input: String,
 }
 
-impl Start {
-    /// What can be known to be wrong before any node has seen it.
-    fn check(&self) -> Result<(), String> {
-        if let Some(message) = ids::refuse_root_id(&self.instance) {
-            return Err(message);
+/// What a start found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Started {
+    /// No instance had this id; the start is stored.
+    New,
+    /// An instance of this id exists, finished or not, or its start is queued; nothing changed.
+    Existing,
+}
+
+impl StartRequest {
+    /// A start with an empty input; the node that takes it chooses the version by its registry.
+    pub fn new(instance: impl Into<String>, orchestration: impl Into<String>) -> Self {
+        Self {
+            instance: instance.into(),
+            orchestration: orchestration.into(),
+            version: None,
+            input: String::new(),
         }
-        if self.instance.is_empty() {
-            return Err("an instance needs an id that is not empty".to_owned());
-        }
-        if self.orchestration.is_empty() {
-            return Err(format!("the start of '{}' names no orchestration", self.instance));
-        }
-        if let Some(version) = &self.version
-            && let Err(error) = semver::Version::parse(version)
-        {
-            return Err(format!(
-                "'{version}' is no semantic version of '{}' ({error}): use one like 1.2.0",
-                self.orchestration
-            ));
-        }
-        Ok(())
     }
+
+    /// Sets the input.
+    pub fn with_input(mut self, input: impl Into<String>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// Sets a typed input, which is encoded.
+    ///
+    /// # Errors
+    /// When the input cannot be encoded.
+    pub fn with_typed_input<In: Serialize>(self, input: &In) -> Result<Self, ClientError> {
+        Ok(self.with_input(encode(input)?))
+    }
+
+    /// Fixes the version.
+    pub fn with_version(mut self, version: impl Into<String>) -> Self {
+        self.version = Some(version.into());
+        self
+    }
+
+    fn into_message(self) -> ClientMessage {
+        let mut message = ClientMessage::start(self.instance, self.orchestration, self.input);
+        if let WorkItem::StartOrchestration { version, .. } = &mut message.item {
+            *version = self.version;
+        }
+        message
+    }
+}
+
+/// Why a message is refused as a start, if it is one: what can be known to be wrong before any node
+/// has seen it.
+pub(super) fn refuse_start(message: &WorkItem) -> Option<String> {
+    let WorkItem::StartOrchestration { instance, orchestration, version, .. } = message else {
+        return None;
+    };
+    if let Some(message) = ids::refuse_root_id(instance) {
+        return Some(message);
+    }
+    if instance.is_empty() {
+        return Some("an instance needs an id that is not empty".to_owned());
+    }
+    if orchestration.is_empty() {
+        return Some(format!("the start of '{instance}' names no orchestration"));
+    }
+    let version = version.as_deref()?;
+    let error = semver::Version::parse(version).err()?;
+    Some(format!(
+        "'{version}' is no semantic version of '{orchestration}' ({error}): use one like 1.2.0"
+    ))
 }
 
 impl Client {
     /// Asks for a new instance; the node that takes it chooses the version by its registry.
     ///
     /// - `Ok` says that the request is stored, not that the instance runs.
-    /// - A start of an instance that exists is ignored when it is processed.
+    /// - A start of an instance that exists is ignored when it is processed; to be notified of
+    ///   that, use [`start_if_new`](Self::start_if_new).
     /// - Ids that use the marker of generated child ids are refused, and so are an empty id and an
     ///   empty name.
     ///
@@ -62,13 +123,7 @@ impl Client {
         orchestration: impl Into<String>,
         input: impl Into<String>,
     ) -> Result<(), ClientError> {
-        self.start(Start {
-            instance: instance.into(),
-            orchestration: orchestration.into(),
-            version: None,
-            input: input.into(),
-        })
-        .await
+        self.start(StartRequest::new(instance, orchestration).with_input(input)).await
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with a fixed version. A version
@@ -91,13 +146,8 @@ impl Client {
         version: impl Into<String>,
         input: impl Into<String>,
     ) -> Result<(), ClientError> {
-        self.start(Start {
-            instance: instance.into(),
-            orchestration: orchestration.into(),
-            version: Some(version.into()),
-            input: input.into(),
-        })
-        .await
+        let start = StartRequest::new(instance, orchestration).with_input(input);
+        self.start(start.with_version(version)).await
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with an encoded input.
@@ -141,18 +191,42 @@ impl Client {
         self.start_orchestration_versioned(instance, orchestration, version, encode(&input)?).await
     }
 
-    async fn start(&self, start: Start) -> Result<(), ClientError> {
-        start.check().map_err(|message| ClientError::InvalidInput { message })?;
-        self.send(WorkItem::StartOrchestration {
-            instance: start.instance,
-            orchestration: start.orchestration,
-            input: start.input,
-            version: start.version,
-            parent_instance: None,
-            parent_id: None,
-            parent_execution_id: None,
-            execution_id: INITIAL_EXECUTION_ID,
+    /// Asks for a new instance, and returns whether it is new. Of two callers at once, one gets
+    /// [`Started::New`].
+    ///
+    /// # Errors
+    /// As [`start_orchestration`](Self::start_orchestration), and when the provider cannot decide
+    /// it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::client::{StartRequest, Started};
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let start = StartRequest::new("order-7", "PlaceOrder").with_input("3 apples");
+    /// match client.start_if_new(start).await? {
+    ///     Started::New => println!("ordered"),
+    ///     Started::Existing => println!("it was ordered before"),
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn start_if_new(&self, start: StartRequest) -> Result<Started, ClientError> {
+        Ok(match self.deliver(start.into_message()).await? {
+            Delivery::Existing => Started::Existing,
+            // Without an id of the caller, only this call can have been repeated.
+            Delivery::Enqueued | Delivery::Repeated | Delivery::NotFound => Started::New,
         })
-        .await
+    }
+
+    async fn start(&self, start: StartRequest) -> Result<(), ClientError> {
+        let message = start.into_message();
+        if let Some(message) = refuse_start(&message.item) {
+            return Err(ClientError::InvalidInput { message });
+        }
+        self.send(message.item).await
     }
 }

@@ -38,6 +38,9 @@ pub enum ProviderCapability {
     /// [`Provider::mark_turn_running`](super::Provider::mark_turn_running): the store knows which
     /// lost leases do not count as attempts.
     Vouching,
+    /// [`Provider::send_message`](super::Provider::send_message) starts only new instances, also
+    /// for two callers at once.
+    NewStarts,
 }
 
 impl ProviderCapability {
@@ -54,6 +57,7 @@ impl ProviderCapability {
         Self::LeaseHolders,
         Self::MessageIds,
         Self::Vouching,
+        Self::NewStarts,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -70,6 +74,7 @@ impl ProviderCapability {
             Self::LeaseHolders => "lease_holders",
             Self::MessageIds => "message_ids",
             Self::Vouching => "vouching",
+            Self::NewStarts => "new_starts",
         }
     }
 

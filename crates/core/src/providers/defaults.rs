@@ -4,7 +4,7 @@ use super::{
     ClientMessage, CommittedTurn, Delivery, FetchedTurn, FetchedWork, InstanceOutcome, Provider,
     ProviderError, TurnCommit, TurnFetch, WorkFetch,
 };
-use crate::model::{Event, EventKind};
+use crate::model::{Event, EventKind, WorkItem};
 
 /// One turn at a time, with its whole history.
 pub(super) async fn fetch_turn<P: Provider + ?Sized>(
@@ -91,15 +91,21 @@ pub(super) fn refuse_progress(_token: &str, _progress: &str) -> Result<(), Provi
     ))
 }
 
-/// A message without an id; only an instance with a history exists.
+/// A message without an id. An instance exists once it has a history: a start that is queued, and
+/// another one that is sent at the same time, are not seen.
 pub(super) async fn send_message<P: Provider + ?Sized>(
     provider: &P,
     message: ClientMessage,
 ) -> Result<Delivery, ProviderError> {
-    if message.existing_only {
+    let starts = matches!(message.item, WorkItem::StartOrchestration { .. });
+    if message.existing_only || starts {
         let outcome = provider.read_outcome(message.item.target_instance()).await?;
-        if matches!(outcome, InstanceOutcome::NotFound) {
-            return Ok(Delivery::NotFound);
+        match outcome {
+            InstanceOutcome::NotFound if message.existing_only => return Ok(Delivery::NotFound),
+            InstanceOutcome::Running | InstanceOutcome::Ended(_) if starts => {
+                return Ok(Delivery::Existing);
+            }
+            InstanceOutcome::NotFound | InstanceOutcome::Running | InstanceOutcome::Ended(_) => {}
         }
     }
     provider.enqueue_for_orchestrator(message.item, None).await?;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::model::WorkItem;
+use crate::model::{INITIAL_EXECUTION_ID, WorkItem};
 
 /// How long a store remembers the ids of messages, at least.
 pub const MESSAGE_ID_WINDOW: Duration = Duration::from_secs(60 * 60);
 
-/// A message of a client to an instance, with the conditions under which it is delivered.
+/// A message of a client to an instance, with the conditions under which it is delivered. A start
+/// is delivered only if the instance is new.
 ///
 /// # Examples
 ///
@@ -42,12 +43,32 @@ pub enum Delivery {
     Repeated,
     /// The instance does not exist; nothing changed.
     NotFound,
+    /// It is a start, and the instance exists or its start is queued; nothing changed.
+    Existing,
 }
 
 impl ClientMessage {
     /// Any message, without conditions.
     pub fn new(item: WorkItem) -> Self {
         Self { item, id: None, existing_only: false }
+    }
+
+    /// The start of a root instance; the node that runs it chooses the version.
+    pub fn start(
+        instance: impl Into<String>,
+        orchestration: impl Into<String>,
+        input: impl Into<String>,
+    ) -> Self {
+        Self::new(WorkItem::StartOrchestration {
+            instance: instance.into(),
+            orchestration: orchestration.into(),
+            input: input.into(),
+            version: None,
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            execution_id: INITIAL_EXECUTION_ID,
+        })
     }
 
     /// A positional signal.

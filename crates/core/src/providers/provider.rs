@@ -185,6 +185,8 @@ pub trait Provider: Any + Send + Sync {
     /// - The same id twice for one instance has one effect within
     ///   [`MESSAGE_ID_WINDOW`](super::MESSAGE_ID_WINDOW). The default knows no ids.
     /// - With `existing_only`, only if the instance exists or its start is queued.
+    /// - A start only if the instance neither exists nor has a queued start: of two callers, one
+    ///   starts it. A repeated id comes first. The default does not see a queued start.
     async fn send_message(&self, message: ClientMessage) -> Res<Delivery> {
         if let Some(inner) = self.inner() {
             return inner.send_message(message).await;

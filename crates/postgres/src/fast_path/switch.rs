@@ -38,13 +38,18 @@ impl FastPath {
         if !self.enabled || !is_start {
             return Offered::ToStore(None);
         }
-        self.starts.wait_for_other_starts(&message.instance).await;
+        self.wait_for_other_starts(&message.instance).await;
         let Some(mut offer) = self.starts.offer(message) else { return Offered::ToStore(None) };
         match offer.committed().await {
             Ok(()) => Offered::Committed,
             Err(Late::Message) => Offered::ToStore(None),
             Err(Late::UnderLease(lease)) => Offered::ToStore(Some(lease)),
         }
+    }
+
+    /// Returns when no other start of this instance is under way on this node.
+    pub(crate) async fn wait_for_other_starts(&self, instance: &str) {
+        self.starts.wait_for_other_starts(instance).await;
     }
 
     /// A fetch of turns is under way until the guard is dropped; `None` if it can run no turn.

@@ -1,7 +1,10 @@
 //! Messages of clients: each id has one effect, and an instance may have to exist.
 
 use duroxide_core::clock::millis;
-use duroxide_core::providers::{ClientMessage, Delivery, MESSAGE_ID_WINDOW, ProviderError};
+use duroxide_core::providers::{
+    ClientMessage, Delivery, MESSAGE_ID_WINDOW, ProviderError, WorkItem,
+};
+use uuid::Uuid;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
@@ -28,8 +31,18 @@ async fn send_encoded(
     encoded: &NewMessage,
     message: &ClientMessage,
 ) -> Result<Delivery, JobError> {
-    let id = message.id.as_deref().map(stored);
-    let arguments: [Argument<'_>; 7] = [
+    // The id lets the store recognise a message whose response was lost. A message without one gets
+    // an id of this call.
+    let id = match &message.id {
+        Some(id) => stored(id),
+        None => Uuid::new_v4().to_string(),
+    };
+    let starts = matches!(message.item, WorkItem::StartOrchestration { .. });
+    if starts {
+        // This node may be about to store another start of the instance.
+        store.fast_path.wait_for_other_starts(&encoded.instance).await;
+    }
+    let arguments: [Argument<'_>; 8] = [
         ("p_now", &store.now()),
         ("p_instance", &encoded.instance),
         ("p_item", &encoded.text),
@@ -37,23 +50,26 @@ async fn send_encoded(
         ("p_id", &id),
         ("p_window", &to_db(millis(MESSAGE_ID_WINDOW))),
         ("p_existing_only", &message.existing_only),
+        ("p_start", &starts),
     ];
-    // Only an id lets the store recognise a message whose response was lost.
-    let rows = match id {
-        Some(_) => store.call_repeatable("send_message", &arguments).await?,
-        None => store.call("send_message", &arguments).await?,
-    };
+    let rows = store.call_repeatable("send_message", &arguments).await?;
     let Some(row) = rows.first() else {
         return Err(JobError::Broken("send_message returned no row".to_owned()));
     };
-    Ok(match (row.get("o_found"), row.get("o_enqueued")) {
-        (false, _) => Delivery::NotFound,
-        (true, false) => Delivery::Repeated,
-        (true, true) => {
-            let mut changes = Changes::default();
-            changes.orchestrator_queue();
-            store.publish(changes);
-            Delivery::Enqueued
-        }
+    let is_id_known = row.get("o_known");
+    Ok(match (row.get("o_enqueued"), row.get("o_found")) {
+        (true, _) => enqueued(store),
+        (false, _) if is_id_known && message.id.is_some() => Delivery::Repeated,
+        // An earlier attempt of this call has added it.
+        (false, _) if is_id_known => enqueued(store),
+        (false, true) => Delivery::Existing,
+        (false, false) => Delivery::NotFound,
     })
+}
+
+fn enqueued(store: &Store) -> Delivery {
+    let mut changes = Changes::default();
+    changes.orchestrator_queue();
+    store.publish(changes);
+    Delivery::Enqueued
 }

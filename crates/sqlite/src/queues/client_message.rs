@@ -1,7 +1,9 @@
 //! Messages of clients: each id has one effect, and an instance may have to exist.
 
 use duroxide_core::clock::millis;
-use duroxide_core::providers::{ClientMessage, Delivery, MESSAGE_ID_WINDOW, ProviderError};
+use duroxide_core::providers::{
+    ClientMessage, Delivery, MESSAGE_ID_WINDOW, ProviderError, WorkItem,
+};
 use rusqlite::{Connection, params};
 
 use crate::SqliteProvider;
@@ -19,14 +21,22 @@ pub(crate) async fn send(
     let encoded = NewMessage::encode_message(&message.item).during(OPERATION)?;
     let instance = message.item.target_instance().to_owned();
     let (id, existing_only) = (message.id, message.existing_only);
+    let starts = matches!(message.item, WorkItem::StartOrchestration { .. });
     let send = move |tx: &mut Tx<'_>| {
-        if existing_only && !is_known(tx.conn, &instance)? {
+        let is_known = (existing_only || starts) && is_known(tx.conn, &instance)?;
+        if existing_only && !is_known {
             return Ok(Delivery::NotFound);
         }
         if let Some(id) = &id
-            && !remember(tx, &instance, id)?
+            && is_remembered(tx.conn, &instance, id)?
         {
             return Ok(Delivery::Repeated);
+        }
+        if starts && is_known {
+            return Ok(Delivery::Existing);
+        }
+        if let Some(id) = &id {
+            remember(tx, &instance, id)?;
         }
         orchestrator_queue::insert(tx, &encoded, tx.now)?;
         Ok(Delivery::Enqueued)
@@ -34,26 +44,41 @@ pub(crate) async fn send(
     provider.writer().run(OPERATION, send).await
 }
 
-/// Whether an instance exists or its start is queued.
+/// Whether an instance exists or its start is queued. One that is being deleted does not exist.
 fn is_known(conn: &Connection, instance: &str) -> Result<bool, JobError> {
-    Ok(conn
+    let is_stored = conn
         .prepare_cached(
             "SELECT 1 FROM instances WHERE instance_id = ?1
-             UNION ALL SELECT 1 FROM history WHERE instance_id = ?1
-             UNION ALL SELECT 1 FROM orchestrator_queue
-             WHERE instance_id = ?1 AND substr(work_item, 1, 21) = '{\"StartOrchestration\"'",
+             UNION ALL SELECT 1 FROM history WHERE instance_id = ?1 AND NOT EXISTS (
+                 SELECT 1 FROM deletions WHERE instance_id = ?1 AND execution_id IS NULL)",
+        )?
+        .exists([instance])?;
+    if is_stored {
+        return Ok(true);
+    }
+    Ok(conn
+        .prepare_cached(
+            "SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_start
+             WHERE instance_id = ?1 AND start_rank > 0 AND id > coalesce((
+                 SELECT max(last_message) FROM deletions
+                 WHERE instance_id = ?1 AND execution_id IS NULL), 0)",
         )?
         .exists([instance])?)
 }
 
-/// Remembers the id of a message; false if it is known.
-fn remember(tx: &Tx<'_>, instance: &str, id: &str) -> Result<bool, JobError> {
+/// Whether the id of a message was used before.
+fn is_remembered(conn: &Connection, instance: &str, id: &str) -> Result<bool, JobError> {
+    Ok(conn
+        .prepare_cached("SELECT 1 FROM message_ids WHERE instance_id = ?1 AND message_id = ?2")?
+        .exists([instance, id])?)
+}
+
+/// Remembers the id of a message.
+fn remember(tx: &Tx<'_>, instance: &str, id: &str) -> Result<(), JobError> {
     let expires_at = tx.now.saturating_add(to_db(millis(MESSAGE_ID_WINDOW)));
-    let added = tx
-        .conn
+    tx.conn
         .prepare_cached(
-            "INSERT OR IGNORE INTO message_ids (instance_id, message_id, expires_at)
-             VALUES (?1, ?2, ?3)",
+            "INSERT INTO message_ids (instance_id, message_id, expires_at) VALUES (?1, ?2, ?3)",
         )?
         .execute(params![instance, id, expires_at])?;
     // Each message removes more than it adds, so that the table stays as small as the window.
@@ -64,5 +89,5 @@ fn remember(tx: &Tx<'_>, instance: &str, id: &str) -> Result<bool, JobError> {
                  WHERE expires_at <= ?1 ORDER BY expires_at LIMIT 4)",
         )?
         .execute([tx.now])?;
-    Ok(added > 0)
+    Ok(())
 }
