@@ -7,11 +7,11 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::error::During;
-use crate::queues::{waiting_work, workers};
+use crate::queues::{waiting_starts, waiting_work, workers};
 use crate::read::{history, inspect};
 use crate::{PostgresProvider, retention};
 
@@ -156,5 +156,12 @@ impl ProviderAdmin for PostgresProvider {
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         waiting_work::work(self.store(), &query).await.during("list_waiting_work")
+    }
+
+    async fn list_waiting_starts(
+        &self,
+        query: WaitingStartQuery,
+    ) -> Result<Vec<WaitingStart>, ProviderError> {
+        waiting_starts::starts(self.store(), &query).await.during("list_waiting_starts")
     }
 }

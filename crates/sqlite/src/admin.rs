@@ -8,11 +8,10 @@ use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
-use crate::queues::waiting_work;
-use crate::queues::workers;
+use crate::queues::{waiting_starts, waiting_work, workers};
 use crate::read::history;
 use crate::read::inspect;
 use crate::{SqliteProvider, limits, retention};
@@ -231,5 +230,13 @@ impl ProviderAdmin for SqliteProvider {
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         let now = self.clock_ref().now_ms();
         self.read_with("list_waiting_work", move |conn| waiting_work::work(conn, now, &query)).await
+    }
+
+    async fn list_waiting_starts(
+        &self,
+        query: WaitingStartQuery,
+    ) -> Result<Vec<WaitingStart>, ProviderError> {
+        self.read_with("list_waiting_starts", move |conn| waiting_starts::starts(conn, &query))
+            .await
     }
 }

@@ -122,6 +122,7 @@ macro_rules! __extensions {
             waiting_tags_are_listed_in_order needs(workers);
             waiting_work_is_listed_oldest_first needs(workers);
             a_cursor_that_no_page_returned_is_refused needs(workers);
+            waiting_starts_are_listed needs(workers);
             a_requested_activity_is_leased_or_enqueued;
             a_leased_activity_is_not_fetched_by_others needs(work_leases);
             each_leased_activity_has_a_token needs(work_leases);

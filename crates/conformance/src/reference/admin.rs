@@ -7,7 +7,7 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingWork, WaitingWorkQuery,
+    SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
@@ -170,5 +170,12 @@ impl ProviderAdmin for MemoryProvider {
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         waiting::work(&self.store(), self.clock_ref().now_ms(), &query)
             .map_err(|error| error.during("list_waiting_work"))
+    }
+
+    async fn list_waiting_starts(
+        &self,
+        query: WaitingStartQuery,
+    ) -> Result<Vec<WaitingStart>, ProviderError> {
+        Ok(waiting::starts(&self.store(), &query))
     }
 }

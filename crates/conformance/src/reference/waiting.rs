@@ -1,9 +1,11 @@
 //! Activities without a live lease, for the management side.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use duroxide_core::providers::kit::{RowError, activity_name, cursor_at, number_behind};
-use duroxide_core::providers::{WaitingWork, WaitingWorkQuery};
+use duroxide_core::providers::kit::{
+    RowError, activity_name, cursor_at, number_behind, waiting_start,
+};
+use duroxide_core::providers::{WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery};
 
 use super::store::{Store, Work};
 
@@ -32,6 +34,25 @@ pub(crate) fn work(
     let waiting = behind.filter(|(_, work)| !work.is_leased(now) && work.tag == query.tag);
     let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
     Ok(waiting.take(limit).map(|(number, work)| listed(*number, work)).collect())
+}
+
+/// Starts of instances that do not exist yet, by instance.
+pub(crate) fn starts(store: &Store, query: &WaitingStartQuery) -> Vec<WaitingStart> {
+    let mut starts: BTreeMap<String, WaitingStart> = BTreeMap::new();
+    for message in store.messages.values() {
+        let Some(start) = waiting_start(&message.text) else { continue };
+        let wanted = query.instance.as_ref().is_none_or(|wanted| *wanted == start.instance_id);
+        let is_behind =
+            query.after.as_ref().is_none_or(|after| start.instance_id.as_str() > after.as_str());
+        if wanted && is_behind && !store.records.contains_key(&start.instance_id) {
+            let start = start
+                .with_times(message.enqueued_at, message.visible_at)
+                .with_attempts(message.attempt_count);
+            starts.entry(start.instance_id.clone()).or_insert(start);
+        }
+    }
+    let limit = usize::try_from(query.limit).unwrap_or(usize::MAX);
+    starts.into_values().take(limit).collect()
 }
 
 fn listed(number: u64, work: &Work) -> WaitingWork {

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
     ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,
-    UNPINNED_VERSION, WaitingWork, WaitingWorkQuery,
+    UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -227,6 +227,23 @@ impl ProviderAdmin for FaultyProvider {
         query: WaitingWorkQuery,
     ) -> Result<Vec<WaitingWork>, ProviderError> {
         self.waiting(query).await
+    }
+
+    async fn list_waiting_starts(
+        &self,
+        mut query: WaitingStartQuery,
+    ) -> Result<Vec<WaitingStart>, ProviderError> {
+        match self.fault() {
+            Some(Fault::WaitingStartsHidden) => return Ok(Vec::new()),
+            Some(Fault::WaitingStartsPageIgnored) => query.after = None,
+            Some(Fault::WaitingStartsOfAll) => query.instance = None,
+            _other => {}
+        }
+        let mut starts = self.inner.list_waiting_starts(query).await?;
+        if self.has(Fault::WaitingStartsUncounted) {
+            starts.iter_mut().for_each(|start| start.attempt_count = 0);
+        }
+        Ok(starts)
     }
 
     duroxide_core::forward_provider_admin! { this => this.inner;

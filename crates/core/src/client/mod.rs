@@ -13,9 +13,11 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod unserved;
+mod unstarted;
 mod wait;
 
 pub use error::ClientError;
 pub use handle::Client;
 pub use start::{StartRequest, Started};
 pub use unserved::{UnservedReason, UnservedWork};
+pub use unstarted::{UnstartedInstance, UnstartedReason};

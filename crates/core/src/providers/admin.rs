@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -212,6 +212,19 @@ pub trait ProviderAdmin: Any + Send + Sync {
         }
         let _unknown = query;
         Err(not_supported("list_waiting_work"))
+    }
+
+    /// Queued starts whose instance does not exist yet, whether they are visible or not, by
+    /// instance.
+    async fn list_waiting_starts(
+        &self,
+        query: WaitingStartQuery,
+    ) -> Result<Vec<WaitingStart>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_waiting_starts(query).await;
+        }
+        let _unknown = query;
+        Err(not_supported("list_waiting_starts"))
     }
 }
 

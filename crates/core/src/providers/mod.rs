@@ -25,6 +25,7 @@ pub mod tag_filter;
 pub mod trouble;
 pub mod turn;
 pub mod turn_state;
+pub mod waiting_starts;
 pub mod work;
 pub mod workers;
 
@@ -59,5 +60,6 @@ pub use turn::{
     TurnFetch,
 };
 pub use turn_state::{DeferredHistory, TurnState};
+pub use waiting_starts::{WaitingStart, WaitingStartQuery};
 pub use work::{FetchedWork, OverdueFetch, ScheduledActivity, WorkFetch, WorkSlot};
 pub use workers::{LiveWorker, WaitingWork, WaitingWorkQuery, WorkerAnnouncement};

@@ -7,6 +7,7 @@ mod announcing;
 mod background;
 mod builtin;
 pub mod check;
+mod contradictions;
 mod descriptor;
 pub(crate) mod dispatchers;
 mod fast_path;

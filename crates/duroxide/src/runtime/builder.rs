@@ -77,7 +77,7 @@ pub enum RuntimeBuildError {
     /// The builder has no store.
     #[error("a runtime needs a store: call with_provider first")]
     NoProvider,
-    /// The options contradict each other.
+    /// The options contradict each other, or no work could be done with them.
     #[error("{0}")]
     Options(String),
     /// The activities have mistakes in their registrations.
@@ -134,7 +134,7 @@ impl RuntimeBuilder {
     /// ```
     pub async fn build(self) -> Result<Arc<Runtime>, RuntimeBuildError> {
         let provider = self.provider.ok_or(RuntimeBuildError::NoProvider)?;
-        self.options.validate().map_err(RuntimeBuildError::Options)?;
+        self.options.check().map_err(RuntimeBuildError::Options)?;
         self.activities.validate().map_err(RuntimeBuildError::Activities)?;
         self.orchestrations.validate().map_err(RuntimeBuildError::Orchestrations)?;
         let options = self.options;

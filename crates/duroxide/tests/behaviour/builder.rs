@@ -47,6 +47,10 @@ async fn a_builder_reports_missing_and_contradicting_parts() {
     let builder = DuroxideRuntime::builder().with_provider(memory().await);
     let refused = builder.with_options(contradicting()).build().await.unwrap_err();
     assert!(refused.to_string().starts_with("session_idle_timeout ("), "{refused}");
+    let builder = DuroxideRuntime::builder().with_provider(memory().await);
+    let options = RuntimeOptions::default().with_max_attempts(0);
+    let refused = builder.with_options(options).build().await.unwrap_err();
+    assert!(refused.to_string().starts_with("max_attempts (0)"), "{refused}");
 }
 
 #[tokio::test]

@@ -1,9 +1,15 @@
 //! Mistakes of callers: each is named where it can be seen.
 
-use duroxide::runtime::RuntimeOptions;
-use duroxide::{ActivityContext, ClientError, OrchestrationContext};
+use std::time::Duration;
 
-use crate::support::{DEFAULT_MODE, Node, activities, memory, orchestrations, short_backoff};
+use duroxide::client::{StartRequest, Started, UnstartedReason};
+use duroxide::runtime::{RuntimeOptions, UnregisteredBackoffConfig};
+use duroxide::{ActivityContext, ClientError, OrchestrationContext, OrchestrationStatus};
+use tokio::task::JoinSet;
+
+use crate::support::{
+    DEFAULT_MODE, Node, TIMEOUT, activities, memory, orchestrations, short_backoff, within,
+};
 
 async fn echo(_: OrchestrationContext, input: String) -> Result<String, String> {
     Ok(input)
@@ -46,6 +52,82 @@ async fn the_failure_of_unregistered_code_says_so() {
     assert!(text.ends_with("activity 'Chrage' is not registered on this node"), "{text}");
     let counts = node.stop_and_count().await;
     assert_eq!((counts.orch_failures, counts.orch_poison), (3, 3));
+}
+
+/// Its status was `NotFound`, and it was in no list.
+#[tokio::test]
+async fn a_start_that_no_node_can_run_is_listed_with_the_reason() {
+    let hour = Duration::from_secs(3600);
+    let options = RuntimeOptions {
+        unregistered_backoff: UnregisteredBackoffConfig { base_delay: hour, max_delay: hour },
+        ..DEFAULT_MODE.options()
+    };
+    let registry = orchestrations().register("Order", echo);
+    let node = Node::on(&memory().await, options, registry, activities()).await;
+    let client = &node.client;
+    assert_eq!(client.explain_unstarted("typo").await.unwrap(), None);
+    client.start_orchestration("typo", "Odrer", "").await.unwrap();
+    client.start_orchestration_versioned("early", "Order", "9.0.0", "").await.unwrap();
+    let listed = within(async {
+        loop {
+            let listed = client.list_unstarted_instances(10).await.unwrap();
+            let is_known = listed.iter().all(|it| it.reason == UnstartedReason::NoHandler);
+            if listed.len() == 2 && is_known {
+                return listed;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    let texts: Vec<String> = listed.iter().map(ToString::to_string).collect();
+    let early = "'early' waits for a node with `Order` in version 9.0.0";
+    assert_eq!(texts, [early, "'typo' waits for a node with `Odrer`"]);
+    let explained = client.explain_unstarted("typo").await.unwrap().unwrap();
+    assert_eq!(explained, listed[1]);
+    assert_eq!(client.list_unstarted_instances(1).await.unwrap(), listed[..1]);
+    let status = client.get_orchestration_status("typo").await.unwrap();
+    assert_eq!(status, OrchestrationStatus::NotFound);
+    client.start_orchestration("good", "Order", "").await.unwrap();
+    client.wait_for_orchestration("good", TIMEOUT).await.unwrap();
+    assert_eq!(client.explain_unstarted("good").await.unwrap(), None);
+    node.stop().await;
+}
+
+#[tokio::test]
+async fn start_if_new_reports_an_existing_instance() {
+    let registry = orchestrations().register("Order", echo);
+    let node = Node::on(&memory().await, DEFAULT_MODE.options(), registry, activities()).await;
+    let client = &node.client;
+    let order = || StartRequest::new("order", "Order").with_input("3 apples");
+    let mut callers = JoinSet::new();
+    for _ in 0..8 {
+        let (client, order) = (client.clone(), order());
+        callers.spawn(async move { client.start_if_new(order).await.unwrap() });
+    }
+    let started = callers.join_all().await;
+    let new = started.iter().filter(|it| **it == Started::New).count();
+    assert_eq!((new, started.len()), (1, 8), "{started:?}");
+    let status = client.wait_for_orchestration("order", TIMEOUT).await.unwrap();
+    assert!(
+        matches!(status, OrchestrationStatus::Completed { output, .. } if output == "3 apples")
+    );
+    assert_eq!(client.start_if_new(order()).await.unwrap(), Started::Existing, "it has finished");
+    client.delete_instance("order", false).await.unwrap();
+    assert_eq!(client.start_if_new(order()).await.unwrap(), Started::New, "it was deleted");
+    let typed = StartRequest::new("typed", "Order").with_typed_input(&7).unwrap();
+    let typed = typed.with_version("1.0.0");
+    assert_eq!(client.start_if_new(typed).await.unwrap(), Started::New);
+    client.wait_for_orchestration("typed", TIMEOUT).await.unwrap();
+    for wrong in [
+        StartRequest::new("", "Order"),
+        StartRequest::new("a", ""),
+        StartRequest::new("a::sub::1", "Order"),
+        StartRequest::new("a", "Order").with_version("one"),
+    ] {
+        let refused = client.start_if_new(wrong).await.unwrap_err();
+        assert!(matches!(refused, ClientError::InvalidInput { .. }), "{refused}");
+    }
+    node.stop().await;
 }
 
 /// The failure was just "expected value at line 1 column 1".

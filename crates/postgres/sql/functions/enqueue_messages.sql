@@ -1,8 +1,9 @@
 -- Adds messages for clients. A start whose first turn a dispatcher already runs carries the token
--- and the length of that turn's lease.
+-- and the length of that turn's lease. The sender recognises the transaction if its response is
+-- lost.
 CREATE OR REPLACE FUNCTION {schema}.enqueue_messages{v}(
     p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_delay BIGINT[], m_kind SMALLINT[],
-    m_token UUID[], m_lock_for BIGINT[],
+    m_token UUID[], m_lock_for BIGINT[], p_sender UUID, p_number BIGINT,
     OUT o_now BIGINT
 )
 LANGUAGE plpgsql
@@ -13,6 +14,7 @@ DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_visible_at BIGINT[] := m_delay;
 BEGIN
+    PERFORM {schema}.record_sending{v}(v_now, p_sender, p_number);
     IF 0 = ALL (m_delay) THEN
         v_visible_at := array_fill(v_now, ARRAY[cardinality(m_delay)]);
     ELSE

@@ -47,7 +47,7 @@ async fn connections(pool: &Pool, count: usize) -> Vec<PooledSession> {
 async fn warm_up_writer(store: &Store, session: &Session) -> Result<(), JobError> {
     turn_commit::commit_turns(store, session, &[]).await?;
     step::warm_up(store, session).await?;
-    orchestrator_queue::insert_all(store, session, &[]).await?;
+    orchestrator_queue::insert_all(store, session, &[], None).await?;
     worker_queue::finish_all(store, session, &[]).await?;
     Ok(())
 }

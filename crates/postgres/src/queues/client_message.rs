@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
-use crate::notify::change::Changes;
-use crate::queues::orchestrator_queue::NewMessage;
+use crate::queues::orchestrator_queue::{self, NewMessage};
 use crate::schema::call::Argument;
 use crate::schema::codes;
 use crate::schema::number::to_db;
@@ -68,8 +67,6 @@ async fn send_encoded(
 }
 
 fn enqueued(store: &Store) -> Delivery {
-    let mut changes = Changes::default();
-    changes.orchestrator_queue();
-    store.publish(changes);
+    store.publish(orchestrator_queue::added());
     Delivery::Enqueued
 }

@@ -14,6 +14,7 @@ use crate::schema::codes;
 use crate::schema::number::to_db;
 use crate::schema::stored_text::stored;
 use crate::store::Store;
+use crate::write::sender::Sending;
 
 /// A message in its stored form.
 #[derive(Debug, Clone)]
@@ -75,6 +76,7 @@ pub(crate) async fn insert_all(
     store: &Store,
     session: &Session,
     messages: &[&DelayedMessage],
+    sending: Option<Sending>,
 ) -> Result<Changes, JobError> {
     let instances: Vec<&str> = messages.iter().map(|it| it.message.instance.as_str()).collect();
     let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
@@ -83,7 +85,7 @@ pub(crate) async fn insert_all(
     let leases = || messages.iter().map(|it| it.lease.as_ref());
     let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
     let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();
-    let arguments: [Argument<'_>; 7] = [
+    let arguments: [Argument<'_>; 9] = [
         ("p_now", &store.now()),
         ("m_instance", &instances),
         ("m_item", &texts),
@@ -91,15 +93,22 @@ pub(crate) async fn insert_all(
         ("m_kind", &kinds),
         ("m_token", &tokens),
         ("m_lock_for", &lock_for),
+        ("p_sender", &sending.map(|it| it.sender)),
+        ("p_number", &sending.map(|it| it.number)),
     ];
     let requested = Instant::now();
     let rows = session.call(&store.schema, ENQUEUE_MESSAGES, &arguments).await?;
     if let Some(row) = rows.first() {
         store.observe_server_time(requested, row.get("o_now"));
     }
+    Ok(added())
+}
+
+/// What a new message changes.
+pub(crate) fn added() -> Changes {
     let mut changes = Changes::default();
     changes.orchestrator_queue();
-    Ok(changes)
+    changes
 }
 
 /// The function that adds messages.

@@ -23,6 +23,7 @@ use crate::schema::codes;
 use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
 use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
+use crate::write::sender::Sending;
 
 /// An activity in its stored form.
 #[derive(Debug)]
@@ -93,9 +94,10 @@ pub(crate) async fn insert_all(
     store: &Store,
     session: &Session,
     work: &[&NewWork],
+    sending: Sending,
 ) -> Result<Changes, JobError> {
     let columns = WorkColumns::of(work.iter().copied());
-    let arguments: [Argument<'_>; 7] = [
+    let arguments: [Argument<'_>; 9] = [
         ("p_now", &store.now()),
         ("w_instance", &columns.instances),
         ("w_execution", &columns.executions),
@@ -103,17 +105,24 @@ pub(crate) async fn insert_all(
         ("w_session", &columns.sessions),
         ("w_route", &columns.routes),
         ("w_item", &columns.texts),
+        ("p_sender", &sending.sender),
+        ("p_number", &sending.number),
     ];
     let requested = Instant::now();
     let rows = session.call(&store.schema, ENQUEUE_WORK, &arguments).await?;
     if let Some(row) = rows.first() {
         store.observe_server_time(requested, row.get("o_now"));
     }
+    Ok(added(work))
+}
+
+/// What new activities change.
+pub(crate) fn added(work: &[&NewWork]) -> Changes {
     let mut changes = Changes::default();
     for work in work {
         changes.worker_queue(&work.route);
     }
-    Ok(changes)
+    changes
 }
 
 /// The function that adds activities.

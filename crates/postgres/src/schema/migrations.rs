@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 16] = [
+const MIGRATIONS: [Migration; 17] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -44,6 +44,7 @@ const MIGRATIONS: [Migration; 16] = [
     migration!("0014_running_executions"),
     migration!("0015_message_ids"),
     migration!("0016_excused_attempts"),
+    migration!("0017_senders"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

@@ -10,6 +10,7 @@ use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::{self, DelayedMessage};
 use crate::queues::worker_queue::{self, Finished, NewWork};
 use crate::store::Store;
+use crate::write::sender::Sending;
 
 /// Something that is written in a group.
 #[derive(Debug)]
@@ -29,15 +30,16 @@ impl Work {
         }
     }
 
-    /// An earlier attempt may have succeeded. False if a repeated one could not detect that, so
-    /// that it must not be repeated.
-    pub(crate) fn may_have_run(&mut self) -> bool {
+    /// An earlier attempt may have succeeded. A repeated one detects that by itself, except one
+    /// that only adds rows: returns what that changes, and its sender knows whether it has run.
+    pub(crate) fn may_have_run(&mut self) -> Option<Changes> {
         match self {
             Self::Commit(commit) => commit.again = true,
             Self::Finish(finished) => finished.again = true,
-            Self::Message(_) | Self::Activity(_) => return false,
+            Self::Message(_) => return Some(orchestrator_queue::added()),
+            Self::Activity(work) => return Some(worker_queue::added(&[work])),
         }
-        true
+        None
     }
 }
 
@@ -112,15 +114,16 @@ impl<'a> Group<'a> {
         &self,
         store: &Store,
         session: &Session,
+        sending: Sending,
     ) -> Result<Vec<Outcome>, JobError> {
         if self.kinds() <= 1 {
-            return self.run(store, session).await;
+            return self.run(store, session, sending).await;
         }
         self.prepare(store, session).await?;
         // Sends all without waiting: the whole transaction is one round trip.
         let (begun, written, committed) = tokio::join!(
             session.execute("BEGIN"),
-            self.run(store, session),
+            self.run(store, session, sending),
             session.execute("COMMIT"),
         );
         begun?;
@@ -130,11 +133,16 @@ impl<'a> Group<'a> {
     }
 
     /// Runs the statements, all in flight at once.
-    async fn run(&self, store: &Store, session: &Session) -> Result<Vec<Outcome>, JobError> {
+    async fn run(
+        &self,
+        store: &Store,
+        session: &Session,
+        sending: Sending,
+    ) -> Result<Vec<Outcome>, JobError> {
         let (finished, messages, activities, commits) = tokio::join!(
             self.write_finished(store, session),
-            self.write_messages(store, session),
-            self.write_activities(store, session),
+            self.write_messages(store, session, sending),
+            self.write_activities(store, session, sending),
             self.write_commits(store, session),
         );
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.jobs());
@@ -162,21 +170,27 @@ impl<'a> Group<'a> {
         Ok(places.into_iter().zip(outcomes).collect())
     }
 
-    async fn write_messages(&self, store: &Store, session: &Session) -> Written {
+    async fn write_messages(&self, store: &Store, session: &Session, sending: Sending) -> Written {
         if self.messages.is_empty() {
             return Ok(Vec::new());
         }
         let (places, messages) = unzip(&self.messages);
-        let changes = orchestrator_queue::insert_all(store, session, &messages).await?;
+        let changes =
+            orchestrator_queue::insert_all(store, session, &messages, Some(sending)).await?;
         Ok(all_good(places, &changes))
     }
 
-    async fn write_activities(&self, store: &Store, session: &Session) -> Written {
+    async fn write_activities(
+        &self,
+        store: &Store,
+        session: &Session,
+        sending: Sending,
+    ) -> Written {
         if self.activities.is_empty() {
             return Ok(Vec::new());
         }
         let (places, activities) = unzip(&self.activities);
-        let changes = worker_queue::insert_all(store, session, &activities).await?;
+        let changes = worker_queue::insert_all(store, session, &activities, sending).await?;
         Ok(all_good(places, &changes))
     }
 

@@ -21,7 +21,8 @@ use crate::limits;
 use crate::notify::change::Changes;
 use crate::store::Store;
 use crate::write::group::{Group, Outcome, Work};
-use crate::write::single;
+use crate::write::sender::{Sender, Sending};
+use crate::write::single::{self, Failed};
 
 /// The result of a job. Only a commit returns a value.
 pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
@@ -57,6 +58,8 @@ struct Waiting {
     started: Option<Instant>,
     /// Commits whose response was lost: the same call may come again.
     uncertain: HashSet<Uuid>,
+    /// Senders without a transaction, no more than there were transactions at once.
+    senders: Vec<Sender>,
 }
 
 impl std::fmt::Debug for Waiting {
@@ -119,6 +122,16 @@ impl Queue {
     /// Keeps [`Writer::close`] waiting until it is dropped.
     pub(crate) fn until_ended(&self) -> watch::Receiver<()> {
         self.tasks.subscribe()
+    }
+
+    /// A sender without a transaction.
+    pub(crate) fn sender(&self) -> Sender {
+        self.lock().senders.pop().unwrap_or_else(Sender::new)
+    }
+
+    /// Keeps a sender for the next transaction. One whose response was lost is dropped instead.
+    pub(crate) fn keep_sender(&self, sender: Sender) {
+        self.lock().senders.push(sender);
     }
 
     /// Remembers a commit while its outcome is unknown.
@@ -234,14 +247,20 @@ impl Lane {
     }
 
     async fn write_all(&self, jobs: Vec<Job>, writing: Writing<'_>) {
-        match self.write_group(&jobs, writing).await {
+        let mut sender = self.queue.sender();
+        let sending = sender.next();
+        let written = self.write_group(&jobs, sending, writing).await;
+        if !written.as_ref().is_err_and(JobError::is_uncertain) {
+            self.queue.keep_sender(sender);
+        }
+        match written {
             Ok(outcomes) => respond_all(&self.store, &self.queue, jobs, outcomes),
             Err(error) => {
                 // If one of several met a locked row, the others need not wait for it.
                 let passed = jobs.len() > 1 && error.is_locked();
-                let error = Some(error).filter(|_| !passed);
+                let failed = Some(Failed { error, sending }).filter(|_| !passed);
                 for job in jobs {
-                    single::spawn(&self.store, &self.queue, job, error.clone());
+                    single::spawn(&self.store, &self.queue, job, failed.clone());
                 }
             }
         }
@@ -251,12 +270,13 @@ impl Lane {
     async fn write_group(
         &self,
         jobs: &[Job],
+        sending: Sending,
         writing: Writing<'_>,
     ) -> Result<Vec<Outcome>, JobError> {
         let session = self.store.connections.writers.get().await?;
         let changes = self.store.notifier.queue_changes();
         let group = Group::of(jobs.iter().map(|job| &job.work));
-        let written = group.write(&self.store, &session).await;
+        let written = group.write(&self.store, &session, sending).await;
         drop(writing);
         if group.has_commits() {
             let since = Some(changes).filter(|_| written.is_ok());

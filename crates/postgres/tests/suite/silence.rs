@@ -3,6 +3,7 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use duroxide_core::EventKind;
 use duroxide_core::providers::{ChangeScope, Provider, ProviderError};
 use duroxide_pg::{Migrations, PostgresProvider};
 use duroxide_pg_server::{Server, Setup};
@@ -87,17 +88,34 @@ async fn a_stopped_server_is_an_error_in_time_and_works_again_afterwards() {
 }
 
 #[tokio::test]
-async fn a_request_lost_on_the_way_is_given_up() {
+async fn a_message_without_a_response_is_sent_once() {
     let (proxy, store) = proxied("held on the way").await;
     let node = quick_node(&store).await;
     create(&node, "a").await;
     proxy.deafen(true);
     let message = crate::support::signal("a", "held on the way");
-    let error = timeout(PATIENCE, node.enqueue_for_orchestrator(message, None)).await;
+    let sent = timeout(PATIENCE, node.enqueue_for_orchestrator(message, None)).await;
+    // The connection is given up; another one shows that the message was stored.
+    sent.expect("a deadline").unwrap();
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+}
+
+#[tokio::test]
+async fn a_request_lost_on_the_way_is_given_up() {
+    let (proxy, store) = proxied("held on the way").await;
+    let node = quick_node(&store).await;
+    create(&node, "a").await;
+    proxy.deafen(true);
+    let seeded = event(
+        "a",
+        2,
+        EventKind::ExternalEvent { name: "held on the way".to_owned(), data: String::new() },
+    );
+    let error = timeout(PATIENCE, node.append_with_execution("a", 1, vec![seeded])).await;
     let error: ProviderError = error.expect("a deadline").unwrap_err();
     assert!(error.is_retryable() && error.message.starts_with("No response within"), "{error}");
     // The connection is gone; the next call opens another.
-    node.enqueue_for_orchestrator(crate::support::signal("a", "2"), None).await.unwrap();
+    assert_eq!(node.read("a").await.unwrap().len(), 2);
 }
 
 /// A port that accepts connections and never says anything.

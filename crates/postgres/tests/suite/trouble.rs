@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, ProviderAdmin, TagFilter};
+use duroxide_core::providers::{ClientMessage, Delivery, Provider, ProviderAdmin, TagFilter};
 use duroxide_pg::PostgresProvider;
 use duroxide_pg_server::{Server, Setup};
+use tokio_postgres::error::SqlState;
 
 use crate::proxy::Proxy;
 use crate::support::*;
@@ -59,15 +60,68 @@ async fn an_activity_with_a_lost_response_completes_once() {
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
 }
 
+/// The first attempt was committed, also if a turn has consumed the message since.
 #[tokio::test]
-async fn a_message_with_a_lost_response_is_not_repeated_silently() {
+async fn a_message_with_a_lost_response_is_sent_once() {
     let (proxy, store) = proxied("perhaps sent").await;
     let node = store.node().await;
-    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    create(&*node, "a").await;
+    for round in 1..=3 {
+        proxy.lose_next_answer();
+        node.enqueue_for_orchestrator(signal("a", "perhaps sent"), None).await.unwrap();
+        assert_eq!(proxy.answers_lost(), round);
+        assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+        let fetched = turn(&*node).await;
+        node.store_turn(commit(&fetched.lock_token, vec![])).await.unwrap();
+    }
     proxy.lose_next_answer();
-    let error = node.enqueue_for_orchestrator(signal("a", "perhaps sent"), None).await.unwrap_err();
-    assert!(error.is_retryable() && error.message.starts_with("Connection lost"), "{error}");
-    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 2);
+    let message = ClientMessage::new(signal("a", "perhaps sent")).to_existing();
+    assert_eq!(node.send_message(message).await.unwrap(), Delivery::Enqueued);
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+}
+
+#[tokio::test]
+async fn work_with_a_lost_response_is_added_once() {
+    let (proxy, store) = proxied("perhaps queued").await;
+    let node = store.node().await;
+    proxy.lose_next_answer();
+    node.enqueue_for_worker(tagged("a", 1, Some("perhaps queued"))).await.unwrap();
+    assert_eq!(proxy.answers_lost(), 1);
+    assert_eq!(store.count("SELECT count(*) FROM $.worker_queue").await, 1);
+}
+
+#[tokio::test]
+async fn a_new_start_with_a_lost_response_is_still_new() {
+    let (proxy, store) = proxied("perhaps started").await;
+    let node = store.node().await;
+    proxy.lose_next_answer();
+    let message = ClientMessage::start("a", "TestOrch", "perhaps started");
+    assert_eq!(node.send_message(message.clone()).await.unwrap(), Delivery::Enqueued);
+    assert_eq!(proxy.answers_lost(), 1);
+    assert_eq!(node.send_message(message).await.unwrap(), Delivery::Existing);
+    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
+}
+
+/// The request is on its way while the node gives it up: it must not add its message later.
+#[tokio::test]
+async fn a_request_that_was_given_up_adds_nothing_later() {
+    let store = Store::live();
+    let node = store.node().await;
+    node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    let sql = store.sql().await;
+    let (close, record) =
+        (sql.function("close_sender").await, sql.function("record_sending").await);
+    let sender = sql.text("SELECT sender_id::TEXT FROM $.senders").await;
+    let number = sql.count(&format!("SELECT o_number FROM $.{close}(0, '{sender}')")).await;
+    assert_eq!(number, 1, "the message was committed");
+    let late = sql.try_run(&format!("SELECT $.{record}(0, '{sender}', 2)")).await.unwrap_err();
+    assert_eq!(late.code(), Some(&SqlState::UNIQUE_VIOLATION));
+    // The same for a sender that has never committed.
+    let unused = "00000000-0000-0000-0000-000000000001";
+    let number = sql.count(&format!("SELECT o_number FROM $.{close}(0, '{unused}')")).await;
+    assert_eq!(number, 0);
+    let late = sql.try_run(&format!("SELECT $.{record}(0, '{unused}', 1)")).await.unwrap_err();
+    assert_eq!(late.code(), Some(&SqlState::UNIQUE_VIOLATION));
 }
 
 /// Only a group of several kinds is a transaction of several statements, and timing decides whether

@@ -5,7 +5,7 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 19] = [
+const SOURCES: [(&str, &str); 21] = [
     ("direct_turn", include_str!("../../src/commit/direct_turn.rs")),
     ("events", include_str!("../../src/commit/events.rs")),
     ("kv_changes", include_str!("../../src/commit/kv_changes.rs")),
@@ -13,12 +13,14 @@ const SOURCES: [(&str, &str); 19] = [
     ("candidates", include_str!("../../src/fetch/candidates.rs")),
     ("turn_lock", include_str!("../../src/fetch/turn_lock.rs")),
     ("turns", include_str!("../../src/fetch/turns.rs")),
+    ("client_message", include_str!("../../src/queues/client_message.rs")),
     ("due_work", include_str!("../../src/queues/due_work.rs")),
     ("orchestrator_queue", include_str!("../../src/queues/orchestrator_queue.rs")),
     ("progress", include_str!("../../src/queues/progress.rs")),
     ("ready_messages", include_str!("../../src/queues/ready_messages.rs")),
     ("sessions", include_str!("../../src/queues/sessions.rs")),
     ("start_limits", include_str!("../../src/queues/start_limits.rs")),
+    ("waiting_starts", include_str!("../../src/queues/waiting_starts.rs")),
     ("waiting_work", include_str!("../../src/queues/waiting_work.rs")),
     ("work_choice", include_str!("../../src/queues/work_choice.rs")),
     ("work_lock", include_str!("../../src/queues/work_lock.rs")),

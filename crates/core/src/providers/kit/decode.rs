@@ -5,7 +5,7 @@
 
 use super::RowError;
 use crate::model::{Event, EventKind, WorkItem};
-use crate::providers::{LiveWorker, ScheduledActivityIdentifier};
+use crate::providers::{LiveWorker, ScheduledActivityIdentifier, WaitingStart};
 
 /// Decodes a stored event.
 ///
@@ -90,6 +90,24 @@ pub fn activity_name(text: &str) -> String {
     match serde_json::from_str(text) {
         Ok(WorkItem::ActivityExecute { name, .. }) => name,
         Ok(_) | Err(_) => String::new(),
+    }
+}
+
+/// The start in a stored message; `None` if the message is no start or cannot be decoded.
+pub fn waiting_start(text: &str) -> Option<WaitingStart> {
+    match serde_json::from_str(text) {
+        Ok(WorkItem::StartOrchestration {
+            instance,
+            orchestration,
+            version,
+            parent_instance,
+            ..
+        }) => Some(
+            WaitingStart::new(instance, orchestration)
+                .with_version(version)
+                .with_parent(parent_instance),
+        ),
+        Ok(_) | Err(_) => None,
     }
 }
 

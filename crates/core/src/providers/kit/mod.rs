@@ -65,7 +65,7 @@ pub use changes::Changes;
 pub use cursor::{cursor_at, number_behind};
 pub use decode::{
     activity_name, decode_activity, decode_event, decode_history, decode_messages,
-    decode_start_event, decode_worker, message_variant,
+    decode_start_event, decode_worker, message_variant, waiting_start,
 };
 pub use delta::{KvChange, ends_execution, kv_changes, last_custom_status};
 pub use encode::{EncodedActivity, EncodedEvent, EncodedMessage, EncodedWorker, MessageKind};
