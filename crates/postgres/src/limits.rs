@@ -124,6 +124,13 @@ pub(crate) const EVENTS_OF_A_STEP_MAX: usize = 4;
 /// How long other nodes leave an instance to the node that has its history in memory.
 pub(crate) const WARM_GRACE: Duration = Duration::from_millis(20);
 
+/// Transactions of one sender of messages. While the server cannot remove old versions of rows, a
+/// transaction reads a version for each one before it.
+pub(crate) const SENDINGS_MAX: i64 = 1000;
+
+/// How long a node uses a sender of messages. Its row is kept for twice this time.
+pub(crate) const SENDER_AGE_MAX: Duration = Duration::from_secs(60 * 60);
+
 /// Commits with an unknown outcome that a node remembers.
 pub(crate) const UNCERTAIN_MAX: usize = 10_000;
 

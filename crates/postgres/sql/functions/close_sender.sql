@@ -6,7 +6,7 @@ CREATE OR REPLACE FUNCTION {schema}.close_sender{v}(
 )
 LANGUAGE plpgsql AS $body$
 BEGIN
-    INSERT INTO {schema}.senders AS s (sender_id, number, is_closed, used_at)
+    INSERT INTO {schema}.senders AS s (sender_id, number, is_closed, created_at)
     VALUES (p_sender, 0, TRUE, coalesce(p_now, {schema}.now_ms()))
     ON CONFLICT (sender_id) DO UPDATE SET is_closed = TRUE
     RETURNING s.number INTO o_number;

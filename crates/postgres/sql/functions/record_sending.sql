@@ -5,17 +5,21 @@ CREATE OR REPLACE FUNCTION {schema}.record_sending{v}(
 ) RETURNS VOID
 LANGUAGE plpgsql AS $body$
 DECLARE
-    c_window CONSTANT BIGINT := 3600000;
+    -- A node uses a sender for at most half of this time.
+    c_window CONSTANT BIGINT := 7200000;
 BEGIN
-    UPDATE {schema}.senders s SET number = p_number, used_at = p_now
+    UPDATE {schema}.senders s SET number = p_number
     WHERE s.sender_id = p_sender AND NOT s.is_closed;
     IF NOT FOUND AND p_sender IS NOT NULL THEN
-        INSERT INTO {schema}.senders (sender_id, number, is_closed, used_at)
+        INSERT INTO {schema}.senders (sender_id, number, is_closed, created_at)
         VALUES (p_sender, p_number, FALSE, p_now);
-        -- A node has few senders, and a new one only after a lost response.
-        DELETE FROM {schema}.senders s WHERE s.ctid = ANY (ARRAY(
-            SELECT d.ctid FROM {schema}.senders d
-            WHERE d.used_at < p_now - c_window FOR UPDATE SKIP LOCKED));
+        -- Each sender removes more than it adds, so that the table stays as small as the window.
+        DELETE FROM {schema}.senders s USING (
+            SELECT d.sender_id FROM {schema}.senders d
+            WHERE d.created_at < p_now - c_window ORDER BY d.created_at LIMIT 4
+            FOR UPDATE SKIP LOCKED
+        ) AS expired
+        WHERE s.sender_id = expired.sender_id;
     END IF;
 END
 $body$;

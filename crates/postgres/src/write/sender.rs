@@ -6,10 +6,15 @@
 //! transaction was committed, and if it was not, it never will be. The node then writes the rows
 //! again under another sender, so that each has one effect. A row is kept for an hour after its
 //! last use, and a node settles a transaction within the deadline of the call.
+//!
+//! A node replaces its senders from time to time: while a long transaction of another session keeps
+//! the server from removing old versions of rows, each update reads all versions of its row.
 
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use crate::error::JobError;
+use crate::limits;
 use crate::schema::call::Argument;
 use crate::store::Store;
 use crate::write::group::no_result;
@@ -19,6 +24,7 @@ use crate::write::group::no_result;
 pub(crate) struct Sender {
     id: Uuid,
     last: i64,
+    since: Instant,
 }
 
 /// One transaction of a sender.
@@ -30,7 +36,12 @@ pub(crate) struct Sending {
 
 impl Sender {
     pub(crate) fn new() -> Self {
-        Self { id: Uuid::new_v4(), last: 0 }
+        Self { id: Uuid::new_v4(), last: 0, since: Instant::now() }
+    }
+
+    /// Whether it may have another transaction.
+    pub(crate) fn is_fresh(&self) -> bool {
+        self.last < limits::SENDINGS_MAX && self.since.elapsed() < limits::SENDER_AGE_MAX
     }
 
     /// The next transaction.

@@ -126,7 +126,8 @@ impl Queue {
 
     /// A sender without a transaction.
     pub(crate) fn sender(&self) -> Sender {
-        self.lock().senders.pop().unwrap_or_else(Sender::new)
+        let kept = self.lock().senders.pop();
+        kept.filter(Sender::is_fresh).unwrap_or_else(Sender::new)
     }
 
     /// Keeps a sender for the next transaction. One whose response was lost is dropped instead.
