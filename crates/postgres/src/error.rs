@@ -204,6 +204,11 @@ impl JobError {
         Self::Failed(Failure::new(ProviderErrorKind::Unavailable, message))
     }
 
+    /// A bug in a task of this crate.
+    pub(crate) fn panicked() -> Self {
+        Self::Broken("a storage task panicked".to_owned())
+    }
+
     /// The server sent nothing for this long: the call may have run or not.
     pub(crate) fn no_response(within: Duration) -> Self {
         let message = format!("No response within {within:?}; the connection was given up");

@@ -30,6 +30,7 @@ mod queues;
 mod read;
 mod retention;
 mod schema;
+mod statements;
 mod store;
 mod write;
 

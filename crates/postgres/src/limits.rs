@@ -27,6 +27,13 @@ pub(crate) const LARGE_JOB_BYTES: usize = 4 << 20;
 /// Connections for jobs that are written by themselves, opened when they are needed.
 pub(crate) const SINGLE_WRITERS: usize = 2;
 
+/// Connections of the store's own thread, opened when they are needed. Renewals and announcements
+/// are short, and one connection is enough for most nodes.
+pub(crate) const OWN_CONNECTIONS: usize = 4;
+
+/// How long closing a store waits for its own thread: only foreign code can hold it up.
+pub(crate) const OWN_THREAD_ENDS_WITHIN: Duration = Duration::from_secs(1);
+
 /// Commits under way at once: while one waits for the disk, the server executes the next.
 pub(crate) const WRITERS: usize = 2;
 

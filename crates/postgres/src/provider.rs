@@ -23,7 +23,7 @@ use crate::connect::options::PostgresProviderBuilder;
 use crate::error::During;
 use crate::fetch::turn_lock::Release;
 use crate::fetch::{calls as fetch, waiting};
-use crate::queues::{calls as queues, client_message, progress, sessions, worker_queue, workers};
+use crate::queues::{calls as queues, client_message, progress, worker_queue};
 use crate::read::reader::Reader;
 use crate::read::{inspect, kv};
 use crate::schema::migrations;
@@ -206,7 +206,7 @@ impl Provider for PostgresProvider {
         &self,
         _idle_timeout: Duration,
     ) -> Result<usize, ProviderError> {
-        sessions::cleanup(&self.store).await.during("cleanup_orphaned_sessions")
+        queues::remove_orphaned_sessions(self).await
     }
 
     async fn abandon_work_item(
@@ -396,7 +396,7 @@ impl Provider for PostgresProvider {
         &self,
         announcement: &WorkerAnnouncement,
     ) -> Result<(), ProviderError> {
-        workers::announce(&self.store, announcement).await.during("announce_worker")
+        queues::announce_worker(self, announcement.clone()).await
     }
 
     async fn close(&self) -> Result<(), ProviderError> {
@@ -405,6 +405,6 @@ impl Provider for PostgresProvider {
     }
 
     async fn withdraw_worker(&self, node_id: &str) -> Result<(), ProviderError> {
-        workers::withdraw(&self.store, node_id).await.during("withdraw_worker")
+        queues::withdraw_worker(self, node_id.to_owned()).await
     }
 }

@@ -1,7 +1,6 @@
 //! What all parts of a provider share: connections, schema, clock, notifications.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use duroxide_core::clock::Clock;
 use tokio::sync::Notify;
@@ -9,23 +8,25 @@ use tokio::time::Instant;
 use tokio_postgres::Row;
 
 use crate::clock::DatabaseClock;
-use crate::connect::connection::{Connections, Params, PooledSession};
+use crate::connect::connection::{Connections, Params, Pool, PooledSession};
 use crate::connect::options::Settings;
+use crate::connect::own_thread::OwnThread;
 use crate::error::JobError;
 use crate::fast_path::switch::FastPath;
 use crate::fetch::empty_poll::EmptyPoll;
 use crate::fetch::undo::DroppedFetches;
-use crate::limits;
 use crate::notify::change::Changes;
 use crate::notify::notifier::Notifier;
-use crate::schema::call::{Argument, Call};
+use crate::schema::call::Argument;
 use crate::schema::namespace::Schema;
 use crate::schema::number::{from_db, to_db};
+use crate::statements::Statements;
 
 /// The shared part of a provider.
 #[derive(Debug)]
 pub(crate) struct Store {
     pub(crate) connections: Connections,
+    pub(crate) own_thread: OwnThread,
     pub(crate) schema: Schema,
     pub(crate) settings: Settings,
     /// A random number that distinguishes this node from others.
@@ -82,13 +83,39 @@ impl Store {
         Ok(self.connections.pool.get().await?)
     }
 
+    /// Statements on the connections for fetches and reads.
+    fn shared(&self) -> Statements<'_> {
+        self.on(&self.connections.pool)
+    }
+
+    /// Statements on the connections of the store's own thread, for calls that run there.
+    pub(crate) fn own(&self) -> Statements<'_> {
+        self.on(&self.connections.own)
+    }
+
+    fn on<'a>(&'a self, pool: &'a Pool) -> Statements<'a> {
+        Statements { pool, schema: &self.schema, settings: &self.settings }
+    }
+
+    /// Runs a call on the store's own thread, where user code cannot block it.
+    pub(crate) async fn on_own_thread<T, F>(
+        self: &Arc<Self>,
+        call: impl FnOnce(Arc<Self>) -> F,
+    ) -> Result<T, JobError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, JobError>> + Send + 'static,
+    {
+        self.own_thread.run(call(Arc::clone(self))).await
+    }
+
     /// Runs a statement that may be repeated.
     pub(crate) async fn query(
         &self,
         template: &'static str,
         params: Params<'_>,
     ) -> Result<Vec<Row>, JobError> {
-        self.query_text(&self.schema.sql(template), params).await
+        self.shared().query(template, params).await
     }
 
     /// Calls a function that may be repeated.
@@ -97,20 +124,7 @@ impl Store {
         function: &'static str,
         arguments: &[Argument<'_>],
     ) -> Result<Vec<Row>, JobError> {
-        let call = Call::new(&self.schema, function, arguments)?;
-        self.query_text(&call.sql, &call.values).await
-    }
-
-    async fn query_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut attempts = Attempts::new(&self.settings);
-        loop {
-            match self.query_once(sql, params).await {
-                Err(error) if error.is_unavailable() || error.is_uncertain() => {
-                    attempts.pause_or_fail(error).await?;
-                }
-                answer => return answer,
-            }
-        }
+        self.shared().call_repeatable(function, arguments).await
     }
 
     /// Runs a statement that must not be repeated once it may have run.
@@ -119,17 +133,7 @@ impl Store {
         template: &'static str,
         params: Params<'_>,
     ) -> Result<Vec<Row>, JobError> {
-        self.change_text(&self.schema.sql(template), params).await
-    }
-
-    async fn change_text(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        let mut attempts = Attempts::new(&self.settings);
-        loop {
-            match self.query_once(sql, params).await {
-                Err(error) if error.is_unavailable() => attempts.pause_or_fail(error).await?,
-                answer => return answer,
-            }
-        }
+        self.shared().change(template, params).await
     }
 
     /// Calls a function that must not be repeated once it may have run.
@@ -138,66 +142,6 @@ impl Store {
         function: &'static str,
         arguments: &[Argument<'_>],
     ) -> Result<Vec<Row>, JobError> {
-        let call = Call::new(&self.schema, function, arguments)?;
-        self.change_text(&call.sql, &call.values).await
+        self.shared().call(function, arguments).await
     }
-
-    async fn query_once(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, JobError> {
-        self.session().await?.query(sql, params).await
-    }
-}
-
-/// Counts failed attempts and waits between them.
-#[derive(Debug)]
-pub(crate) struct Attempts {
-    failed: u32,
-    locked: u32,
-    /// Until then, a locked row does not count as a failure: its holder ends sooner or later.
-    patient_until: Instant,
-    /// After this there is no other attempt.
-    until: Instant,
-}
-
-impl Attempts {
-    /// No attempt so far. A call that got no response is repeated once, in case only its connection
-    /// was stuck; after a second one the server is.
-    pub(crate) fn new(settings: &Settings) -> Self {
-        let now = Instant::now();
-        let after = |wait| now.checked_add(wait).unwrap_or(now);
-        Self {
-            failed: 0,
-            locked: 0,
-            patient_until: after(settings.statement_timeout),
-            until: after(settings.response_within().saturating_mul(2)),
-        }
-    }
-
-    /// Waits before the next attempt, or returns the error after the last one.
-    pub(crate) async fn pause_or_fail(&mut self, error: JobError) -> Result<(), JobError> {
-        let waits_for_lock = error.is_locked() && Instant::now() < self.patient_until;
-        let pause = if waits_for_lock {
-            self.locked += 1;
-            pause(self.locked, limits::RETRY_PAUSE).min(limits::LOCKED_PAUSE_MAX)
-        } else {
-            self.failed += 1;
-            pause(self.failed, limits::RETRY_PAUSE)
-        };
-        if self.failed >= limits::ATTEMPTS_MAX || Instant::now() >= self.until {
-            return Err(error);
-        }
-        tracing::debug!(
-            target: "duroxide::providers::postgres",
-            %error,
-            attempt_count = self.failed + self.locked,
-            "storage operation failed; retrying"
-        );
-        tokio::time::sleep(pause).await;
-        Ok(())
-    }
-}
-
-/// A pause that doubles with each failure.
-pub(crate) fn pause(failed: u32, first: Duration) -> Duration {
-    let factor = 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
-    first.saturating_mul(factor).min(limits::RETRY_PAUSE_MAX)
 }

@@ -1,4 +1,5 @@
-//! Connections: one pool for fetches and reads, one for commits, and one connection that listens.
+//! Connections: one pool for fetches and reads, some for commits, one for renewals, and one
+//! connection that listens.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -36,6 +37,8 @@ pub(crate) struct Connections {
     pub(crate) writers: Pool,
     /// For jobs that are written by themselves, so that commits never wait for them.
     pub(crate) single_writers: Pool,
+    /// For calls on the store's own thread, which opens them.
+    pub(crate) own: Pool,
 }
 
 impl Connections {
@@ -55,7 +58,8 @@ impl Connections {
         let pool = make_pool(&dialer, settings, settings.connections)?;
         let writers = make_pool(&dialer, settings, settings.writers)?;
         let single_writers = make_pool(&dialer, settings, limits::SINGLE_WRITERS)?;
-        Ok(Self { dialer, pool, writers, single_writers })
+        let own = make_pool(&dialer, settings, settings.connections.min(limits::OWN_CONNECTIONS))?;
+        Ok(Self { dialer, pool, writers, single_writers, own })
     }
 
     /// Closes idle connections now and the others when they are returned; makes no new ones.
@@ -63,6 +67,7 @@ impl Connections {
         self.pool.close();
         self.writers.close();
         self.single_writers.close();
+        self.own.close();
     }
 }
 

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use crate::clock::DatabaseClock;
 use crate::connect::connection::{self, Connections};
 use crate::connect::options::{Migrations, Settings};
+use crate::connect::own_thread::OwnThread;
 use crate::connect::session::Session;
 use crate::connect::url::Location;
 use crate::error::JobError;
@@ -93,6 +94,7 @@ impl PostgresProvider {
         let (random, _) = Uuid::new_v4().as_u64_pair();
         let store = Arc::new(Store {
             connections,
+            own_thread: OwnThread::default(),
             schema,
             settings,
             node: random.cast_signed(),
@@ -125,6 +127,7 @@ impl PostgresProvider {
         self.writer.close().await;
         self.background.stop();
         self.store.connections.close();
+        self.store.own_thread.close().await;
         // Callers that wait for a change poll again and get the error.
         self.store.notifier.hub.notify_all();
     }

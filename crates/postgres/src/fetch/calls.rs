@@ -1,5 +1,6 @@
 //! The contract's fetches of one turn or activity, and the leases of turns.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::providers::{OrchestrationItem, ProviderError, TurnFetch, WorkFetch, WorkItem};
@@ -10,6 +11,7 @@ use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Extension, Release};
 use crate::fetch::waiting;
 use crate::schema::number::lease_length;
+use crate::store::Store;
 
 /// Leases one turn.
 pub(crate) async fn fetch_turn(
@@ -51,9 +53,7 @@ pub(crate) async fn renew_turn(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "renew_orchestration_item_lock";
-    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
-    let length = lease_length(extend_for);
-    turn_lock::renew(store, &token, length, Extension::Live).await.during(OPERATION)
+    extend_turn(provider, token, extend_for, Extension::Live).await.during(OPERATION)
 }
 
 /// Extends the lease of a turn, also an expired one.
@@ -63,9 +63,20 @@ pub(crate) async fn reclaim_turn(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "reclaim_orchestration_item_lock";
-    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
-    let length = lease_length(extend_for);
-    turn_lock::renew(store, &token, length, Extension::Unclaimed).await.during(OPERATION)
+    extend_turn(provider, token, extend_for, Extension::Unclaimed).await.during(OPERATION)
+}
+
+async fn extend_turn(
+    provider: &PostgresProvider,
+    token: &str,
+    extend_for: Duration,
+    extension: Extension,
+) -> Result<(), JobError> {
+    let (token, length) = (turn_token(token)?, lease_length(extend_for));
+    let renew = |store: Arc<Store>| async move {
+        turn_lock::renew(&store, &token, length, extension).await
+    };
+    provider.store.on_own_thread(renew).await
 }
 
 /// Marks whether the code of a turn runs; returns how many of its attempts are excused.

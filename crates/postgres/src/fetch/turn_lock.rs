@@ -19,7 +19,7 @@ pub(crate) enum Extension {
     Unclaimed,
 }
 
-/// Extends a lease from now on.
+/// Extends a lease from now on. Runs on the store's own thread.
 pub(crate) async fn renew(
     store: &Store,
     token: &TurnToken,
@@ -32,6 +32,7 @@ pub(crate) async fn renew(
     }
     store.fast_path.wait_for_lease(token.id).await;
     let rows = store
+        .own()
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              renewed AS (

@@ -7,7 +7,6 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::timeout;
 
 use crate::error::JobError;
-use crate::fetch::waiting::panicked;
 use crate::limits;
 use crate::store::Store;
 
@@ -70,8 +69,8 @@ where
     });
     let mut pending =
         PendingFetch { response: Some(response), store: Arc::clone(store), undo, dropped };
-    let Some(response) = pending.response.as_mut() else { return Err(panicked()) };
-    let outcome = response.await.map_err(|_| panicked())?;
+    let Some(response) = pending.response.as_mut() else { return Err(JobError::panicked()) };
+    let outcome = response.await.map_err(|_| JobError::panicked())?;
     pending.response = None;
     outcome
 }

@@ -229,8 +229,3 @@ fn decode_work(work: RawWork) -> Option<FetchedWork> {
             .with_overdue(work.overdue.map(Duration::from_millis)),
     )
 }
-
-/// A bug in a task of this crate.
-pub(crate) fn panicked() -> JobError {
-    JobError::Broken("a storage task panicked".to_owned())
-}

@@ -18,7 +18,8 @@ use crate::error::JobError;
 use crate::notify::change::Changes;
 use crate::notify::payload::{self, Greeting};
 use crate::schema::namespace::quoted;
-use crate::store::{Store, pause};
+use crate::statements::pause;
+use crate::store::Store;
 use crate::{PostgresError, limits};
 
 /// Listens until the task is aborted. Replaces a broken connection.

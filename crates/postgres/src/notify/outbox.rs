@@ -22,7 +22,8 @@ use crate::limits;
 use crate::notify::change::Changes;
 use crate::notify::payload::{self, Greeting};
 use crate::queues::worker_queue::concerns;
-use crate::store::{Store, pause};
+use crate::statements::pause;
+use crate::store::Store;
 
 /// What other nodes must learn, and which activities workers of this node wait for.
 #[derive(Debug, Default)]

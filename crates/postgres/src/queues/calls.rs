@@ -1,9 +1,10 @@
 //! The contract's calls that change the queues.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{ProviderError, WorkItem};
+use duroxide_core::providers::{ProviderError, WorkItem, WorkerAnnouncement};
 
 use crate::PostgresProvider;
 use crate::error::{During, JobError};
@@ -12,8 +13,10 @@ use crate::fetch::lease_token::WorkToken;
 use crate::fetch::turn_lock::{Extension, Release};
 use crate::queues::orchestrator_queue::{DelayedMessage, NewMessage};
 use crate::queues::worker_queue::{self, Finished, NewWork};
-use crate::queues::{progress, sessions};
+use crate::queues::{progress, sessions, workers};
 use crate::schema::number::lease_length;
+use crate::schema::stored_text::stored;
+use crate::store::Store;
 use crate::write::group::Work;
 
 /// Adds a message, visible after `delay`.
@@ -64,9 +67,7 @@ pub(crate) async fn renew_work(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "renew_work_item_lock";
-    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
-    let length = lease_length(extend_for);
-    worker_queue::renew(store, token, length, Extension::Live).await.during(OPERATION)
+    extend_work(provider, token, extend_for, Extension::Live).await.during(OPERATION)
 }
 
 /// Adds to the leases whose holder vouches for the activity.
@@ -76,8 +77,9 @@ pub(crate) async fn vouch_for_work(
     leases: u32,
 ) -> Result<u32, ProviderError> {
     const OPERATION: &str = "vouch_for_work_item";
-    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
-    worker_queue::vouch(store, token, leases).await.during(OPERATION)
+    let token = work_token(token).during(OPERATION)?;
+    let vouch = |store: Arc<Store>| async move { worker_queue::vouch(&store, token, leases).await };
+    provider.store.on_own_thread(vouch).await.during(OPERATION)
 }
 
 /// Extends the lease of an activity, also an expired one.
@@ -87,9 +89,7 @@ pub(crate) async fn reclaim_work(
     extend_for: Duration,
 ) -> Result<(), ProviderError> {
     const OPERATION: &str = "reclaim_work_item_lock";
-    let (store, token) = (provider.store(), work_token(token).during(OPERATION)?);
-    let length = lease_length(extend_for);
-    worker_queue::renew(store, token, length, Extension::Unclaimed).await.during(OPERATION)
+    extend_work(provider, token, extend_for, Extension::Unclaimed).await.during(OPERATION)
 }
 
 /// Extends the sessions of these owners.
@@ -100,10 +100,39 @@ pub(crate) async fn renew_sessions(
     idle_timeout: Duration,
 ) -> Result<usize, ProviderError> {
     // Each owner once: a session counts once even if its owner is named twice.
-    let owners: BTreeSet<&str> = owner_ids.iter().copied().collect();
+    let owners: BTreeSet<String> = owner_ids.iter().map(|owner| stored(owner)).collect();
     let (extend_for, idle) = (lease_length(extend_for), lease_length(idle_timeout));
-    let renewed = sessions::renew(provider.store(), &owners, extend_for, idle).await;
+    let renew =
+        |store: Arc<Store>| async move { sessions::renew(&store, &owners, extend_for, idle).await };
+    let renewed = provider.store.on_own_thread(renew).await;
     renewed.during("renew_session_lock")
+}
+
+/// Removes expired sessions that have no queued work.
+pub(crate) async fn remove_orphaned_sessions(
+    provider: &PostgresProvider,
+) -> Result<usize, ProviderError> {
+    let remove = |store: Arc<Store>| async move { sessions::cleanup(&store).await };
+    provider.store.on_own_thread(remove).await.during("cleanup_orphaned_sessions")
+}
+
+/// Records that a node runs activities.
+pub(crate) async fn announce_worker(
+    provider: &PostgresProvider,
+    announcement: WorkerAnnouncement,
+) -> Result<(), ProviderError> {
+    let announce =
+        |store: Arc<Store>| async move { workers::announce(&store, &announcement).await };
+    provider.store.on_own_thread(announce).await.during("announce_worker")
+}
+
+/// Records that a node no longer runs activities.
+pub(crate) async fn withdraw_worker(
+    provider: &PostgresProvider,
+    node_id: String,
+) -> Result<(), ProviderError> {
+    let withdraw = |store: Arc<Store>| async move { workers::withdraw(&store, &node_id).await };
+    provider.store.on_own_thread(withdraw).await.during("withdraw_worker")
 }
 
 /// Releases an activity.
@@ -143,6 +172,19 @@ pub(crate) async fn record_progress(
     let changes = progress::record(store, token, reported).await.during(OPERATION)?;
     store.publish(changes);
     Ok(())
+}
+
+async fn extend_work(
+    provider: &PostgresProvider,
+    token: &str,
+    extend_for: Duration,
+    extension: Extension,
+) -> Result<(), JobError> {
+    let (token, length) = (work_token(token)?, lease_length(extend_for));
+    let renew = |store: Arc<Store>| async move {
+        worker_queue::renew(&store, token, length, extension).await
+    };
+    provider.store.on_own_thread(renew).await
 }
 
 fn work_token(text: &str) -> Result<WorkToken, JobError> {

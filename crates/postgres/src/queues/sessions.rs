@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use crate::error::JobError;
 use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::schema::number::count_from_db;
-use crate::schema::stored_text::stored;
 use crate::store::Store;
 
 /// A session that an owner did not hold before.
@@ -38,15 +37,17 @@ pub(crate) async fn release(store: &Store, claim: &NewClaim) -> Result<(), JobEr
     Ok(())
 }
 
-/// Extends the live sessions of these owners that were used recently.
+/// Extends the live sessions of these owners, in their stored form, that were used recently. Runs
+/// on the store's own thread.
 pub(crate) async fn renew(
     store: &Store,
-    owners: &BTreeSet<&str>,
+    owners: &BTreeSet<String>,
     extend_for: i64,
     idle_timeout: i64,
 ) -> Result<usize, JobError> {
-    let owners: Vec<String> = owners.iter().map(|owner| stored(owner)).collect();
+    let owners: Vec<&str> = owners.iter().map(String::as_str).collect();
     let rows = store
+        .own()
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              live AS (
@@ -66,9 +67,10 @@ pub(crate) async fn renew(
     Ok(rows.first().map_or(0, |row| count_from_db(row.get("sessions"))))
 }
 
-/// Removes expired sessions that have no queued work.
+/// Removes expired sessions that have no queued work. Runs on the store's own thread.
 pub(crate) async fn cleanup(store: &Store) -> Result<usize, JobError> {
     let rows = store
+        .own()
         .query(
             "WITH removed AS (
                  DELETE FROM {schema}.sessions d WHERE d.session_id IN (

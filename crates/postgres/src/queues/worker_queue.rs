@@ -372,7 +372,7 @@ pub(crate) async fn finish_all(
     Ok(finished.iter().enumerate().map(outcome).collect())
 }
 
-/// Extends a lease from now on.
+/// Extends a lease from now on. Runs on the store's own thread.
 pub(crate) async fn renew(
     store: &Store,
     token: WorkToken,
@@ -386,17 +386,18 @@ pub(crate) async fn renew(
         ("p_extend_for", &extend_for),
         ("p_expired", &(extension == Extension::Unclaimed)),
     ];
-    let rows = store.call_repeatable("renew_work", &arguments).await?;
+    let rows = store.own().call_repeatable("renew_work", &arguments).await?;
     let renewed = rows.first().is_some_and(|row| row.get::<_, bool>("o_renewed"));
     if renewed { Ok(()) } else { Err(lost_lease()) }
 }
 
-/// Adds to the leases whose holder vouches for the activity; returns how many there are.
+/// Adds to the leases whose holder vouches for the activity; returns how many there are. Runs on
+/// the store's own thread.
 pub(crate) async fn vouch(store: &Store, token: WorkToken, leases: u32) -> Result<u32, JobError> {
     let leases = i32::try_from(leases).unwrap_or(i32::MAX);
     let sql = "UPDATE {schema}.worker_queue SET vouched = vouched + $3
          WHERE id = $1 AND lock_token = $2 RETURNING vouched";
-    let rows = store.change(sql, &[&token.row, &token.id, &leases]).await?;
+    let rows = store.own().change(sql, &[&token.row, &token.id, &leases]).await?;
     rows.first().map(|row| attempts(row.get("vouched"))).ok_or_else(lost_lease)
 }
 

@@ -8,13 +8,14 @@ use crate::schema::number::{from_db, lease_length};
 use crate::schema::stored_text::{from_stored, to_stored};
 use crate::store::Store;
 
-/// Records that a node runs activities, and removes expired nodes.
+/// Records that a node runs activities, and removes expired nodes. Runs on the store's own thread.
 pub(crate) async fn announce(
     store: &Store,
     announcement: &WorkerAnnouncement,
 ) -> Result<(), JobError> {
     let worker = EncodedWorker::encode(announcement)?;
     store
+        .own()
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              expired AS (
@@ -37,10 +38,10 @@ pub(crate) async fn announce(
     Ok(())
 }
 
-/// Records that a node no longer runs activities.
+/// Records that a node no longer runs activities. Runs on the store's own thread.
 pub(crate) async fn withdraw(store: &Store, node_id: &str) -> Result<(), JobError> {
     let sql = "DELETE FROM {schema}.workers WHERE node_id = $1";
-    store.query(sql, &[&to_stored(node_id)]).await?;
+    store.own().query(sql, &[&to_stored(node_id)]).await?;
     Ok(())
 }
 

@@ -6,7 +6,8 @@
 use std::sync::Arc;
 
 use crate::error::JobError;
-use crate::store::{Attempts, Store};
+use crate::statements::Attempts;
+use crate::store::Store;
 use crate::write::group::{Group, Outcome, no_result};
 use crate::write::sender::Sending;
 use crate::write::writer::{Job, Queue, respond_all};
