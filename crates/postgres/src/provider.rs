@@ -1,7 +1,7 @@
 //! The storage contract over PostgreSQL.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,10 +9,10 @@ use duroxide_core::clock::Clock;
 use duroxide_core::providers::{
     ActivityProgress, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery, DirectTurn,
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn, FetchedWork,
-    InstanceOutcome, InstanceStatus, OrchestrationItem, OverdueFetch, Provider, ProviderAdmin,
-    ProviderCapabilities, ProviderCapability, ProviderError, ScheduledActivityIdentifier,
-    SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem, WorkSlot,
-    WorkerAnnouncement,
+    InstanceOutcome, InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider,
+    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
+    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -301,6 +301,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
+            .with(ProviderCapability::LeaseHolders)
     }
 
     async fn commit_direct_turn(
@@ -390,6 +391,10 @@ impl Provider for PostgresProvider {
         instance: &str,
     ) -> Result<Vec<ActivityProgress>, ProviderError> {
         progress::read(&self.store, instance).await.during("read_activity_progress")
+    }
+
+    fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
+        self.store.holders.add(holder);
     }
 
     async fn announce_worker(

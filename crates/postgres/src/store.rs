@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use duroxide_core::clock::Clock;
+use duroxide_core::providers::LeaseHolders;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) notifier: Notifier,
     /// The channel on which nodes notify each other of changes.
     pub(crate) channel: String,
+    /// Nodes of this process, whose expired leases are extended.
+    pub(crate) holders: LeaseHolders,
     pub(crate) dropped_fetches: DroppedFetches,
     pub(crate) empty_poll: EmptyPoll,
     pub(crate) fast_path: FastPath,

@@ -2,10 +2,14 @@
 -- the order of age, activities without a session, those of the slots' own sessions, and those of
 -- sessions without an owner, and gives each to the first free slot that may run it. Activities of
 -- sessions with other owners leave the lane as they are read: their owners find them by the session.
--- `o_due` is when to read again if it stopped before it had read all.
+-- `o_due` is when to read again if it stopped before it had read all. `o_expired_ids` are activities
+-- with the token of an expired lease that is not in `p_free`, unless that is null. With `p_asks` it
+-- chooses nothing behind them, and returns them if it has chosen nothing.
 CREATE OR REPLACE FUNCTION {schema}.choose_session_work{v}(
-    p_now BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[],
-    OUT o_ids BIGINT[], OUT o_places INTEGER[], OUT o_claims BOOLEAN[], OUT o_due BIGINT
+    p_now BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[], p_asks BOOLEAN,
+    p_free UUID[],
+    OUT o_ids BIGINT[], OUT o_places INTEGER[], OUT o_claims BOOLEAN[], OUT o_due BIGINT,
+    OUT o_expired_ids BIGINT[], OUT o_expired_tokens UUID[]
 )
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -25,6 +29,7 @@ DECLARE
     v_holder TEXT;
     v_slot INTEGER;
     v_claim BOOLEAN;
+    v_token UUID;
     v_row RECORD;
 BEGIN
     o_ids := '{}';
@@ -81,10 +86,16 @@ BEGIN
                 WHERE o.owner IS NOT NULL;
             END IF;
             CONTINUE WHEN v_slot IS NULL;
-            PERFORM 1 FROM {schema}.worker_queue q
+            SELECT q.lock_token INTO v_token FROM {schema}.worker_queue q
             WHERE q.id = v_row.id AND q.locked_until IS NULL AND q.visible_at = 0
             FOR UPDATE SKIP LOCKED;
             CONTINUE WHEN NOT FOUND;
+            IF v_token IS NOT NULL AND v_token <> ALL (p_free) THEN
+                o_expired_ids := o_expired_ids || v_row.id;
+                o_expired_tokens := o_expired_tokens || v_token;
+                CONTINUE;
+            END IF;
+            CONTINUE WHEN p_asks AND o_expired_ids IS NOT NULL;
             v_claim := FALSE;
             IF v_row.session_id IS NOT NULL THEN
                 -- A claim holds the advisory lock of its session, so that no claim waits for
@@ -117,6 +128,10 @@ BEGIN
             EXIT;
         END IF;
     END LOOP;
+    IF cardinality(o_ids) > 0 THEN
+        o_expired_ids := NULL;
+        o_expired_tokens := NULL;
+    END IF;
     IF cardinality(v_foreign) > 0 THEN
         -- A node of an earlier release may have claimed it.
         UPDATE {schema}.sessions s SET expired = FALSE

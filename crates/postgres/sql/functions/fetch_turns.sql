@@ -2,6 +2,9 @@
 -- The last row has no instance: it carries the server's time, the time of the next poll, whether
 -- the call passed over something that may be free by now, and which messages it set aside. With
 -- `p_turns_max` 0 it warms up: its statements run on no rows, which makes their plans.
+-- If nodes of the caller's process hold leases, the caller sets `p_asks`. A call that meets expired
+-- leases then returns them in the last row and does nothing else. The caller repeats it with those
+-- that its nodes hold, `h_`, which are extended, and with the others, `p_free`, which are claimed.
 CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     p_now BIGINT,
     p_turns_max INTEGER,
@@ -20,7 +23,12 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     p_fetch_bytes_max BIGINT,
     -- Longer histories, and larger key-value states, take a read of their own.
     p_inline_events_max BIGINT,
-    p_inline_bytes_max BIGINT
+    p_inline_bytes_max BIGINT,
+    p_asks BOOLEAN,
+    -- Null if all expired leases may be claimed.
+    p_free UUID[],
+    h_instance TEXT[],
+    h_token UUID[]
 ) RETURNS TABLE (
     o_instance TEXT,
     o_token UUID,
@@ -43,7 +51,9 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     o_unfinished BOOLEAN,
     o_aside_instances TEXT[],
     o_aside_counts BIGINT[],
-    o_aside_dropped BOOLEAN[]
+    o_aside_dropped BOOLEAN[],
+    o_expired_instances TEXT[],
+    o_expired_tokens UUID[]
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
@@ -51,6 +61,7 @@ SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_sort = off
 AS $body$
 DECLARE
+    c_asked CONSTANT INTEGER := 512;
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_chosen TEXT[];
     v_left TEXT[] := '{}';
@@ -63,33 +74,36 @@ DECLARE
     v_more BOOLEAN;
     v_row RECORD;
 BEGIN
+    IF p_free IS NOT NULL THEN
+        PERFORM {schema}.extend_turns{v}(v_now + p_lock_for, h_instance, h_token);
+        -- Others may have expired since the caller asked.
+        v_due := v_now + 1000;
+    END IF;
     -- Another round is needed only if messages were set aside that came before others. Each holds
     -- the locks of its instances: more rounds are a call of their own.
     FOR v_round IN 1..4 LOOP
         v_chosen := '{}';
         -- Instances with expired leases come first: their messages are late already.
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
-            FOR v_row IN
-                SELECT l.instance_id FROM {schema}.instance_locks l
-                LEFT JOIN {schema}.instances i ON i.instance_id = l.instance_id
-                LEFT JOIN {schema}.executions e
-                    ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-                WHERE l.locked_until <= v_now
-                    AND EXISTS (
-                        SELECT 1 FROM {schema}.orchestrator_queue q
-                        WHERE q.instance_id = l.instance_id AND q.visible_at <= v_now
-                            AND NOT q.parked)
-                    AND (p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
-                        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-                        WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key))
-                ORDER BY l.locked_until, l.instance_id
-            LOOP
-                EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
-                CONTINUE WHEN v_row.instance_id = ANY (v_left);
-                IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
-                    v_chosen := v_chosen || v_row.instance_id;
-                END IF;
-            END LOOP;
+            IF p_asks THEN
+                SELECT array_agg(e.o_instance), array_agg(e.o_token)
+                INTO o_expired_instances, o_expired_tokens FROM (
+                    SELECT x.o_instance, x.o_token
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to) AS x LIMIT c_asked) AS e;
+                EXIT WHEN o_expired_tokens IS NOT NULL;
+            ELSE
+                FOR v_row IN
+                    SELECT e.o_instance AS instance_id
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to) AS e
+                    WHERE p_free IS NULL OR e.o_token = ANY (p_free)
+                LOOP
+                    EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
+                    CONTINUE WHEN v_row.instance_id = ANY (v_left);
+                    IF pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
+                        v_chosen := v_chosen || v_row.instance_id;
+                    END IF;
+                END LOOP;
+            END IF;
             IF cardinality(v_chosen) > 0 THEN
                 PERFORM {schema}.count_expired_attempts{v}(v_now, v_chosen);
                 -- What another transaction holds may be free in a moment.
@@ -187,7 +201,7 @@ BEGIN
             END,
             size.history,
             CASE WHEN size.values <= p_inline_bytes_max THEN kv.keys END, kv.values, kv.times, NULL::BIGINT, NULL::BIGINT, NULL::BOOLEAN,
-            NULL::TEXT[], NULL::BIGINT[], NULL::BOOLEAN[]
+            NULL::TEXT[], NULL::BIGINT[], NULL::BOOLEAN[], NULL::TEXT[], NULL::UUID[]
         FROM locked k
         JOIN wanted w ON w.instance_id = k.instance_id
         LEFT JOIN LATERAL (

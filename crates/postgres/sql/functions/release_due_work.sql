@@ -1,6 +1,7 @@
 -- Makes activities claimable whose time has come: a delay is over, or a lease has expired. Each is
--- found by an index and moved once. True if more than one call may move is due.
-CREATE OR REPLACE FUNCTION {schema}.release_due_work{v}(p_now BIGINT) RETURNS BOOLEAN
+-- found by an index and moved once. True if more than one call may move is due. Of expired leases
+-- only those in `p_free` are released, unless it is null.
+CREATE OR REPLACE FUNCTION {schema}.release_due_work{v}(p_now BIGINT, p_free UUID[]) RETURNS BOOLEAN
 LANGUAGE plpgsql AS $body$
 DECLARE
     c_max CONSTANT BIGINT := 512;
@@ -21,7 +22,8 @@ BEGIN
     UPDATE {schema}.worker_queue q SET locked_until = NULL,
         lane = CASE WHEN q.visible_at > 0 THEN 2 ELSE (q.session_id IS NOT NULL)::INTEGER END
     FROM (
-        SELECT w.id FROM {schema}.worker_queue w WHERE w.locked_until <= p_now
+        SELECT w.id FROM {schema}.worker_queue w
+        WHERE w.locked_until <= p_now AND (p_free IS NULL OR w.lock_token = ANY (p_free))
         ORDER BY w.locked_until LIMIT c_max FOR UPDATE SKIP LOCKED) AS expired
     WHERE q.id = expired.id;
     GET DIAGNOSTICS v_moved = ROW_COUNT;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use duroxide_core::providers::LeaseHolders;
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
@@ -100,14 +101,17 @@ impl PostgresProvider {
             node: random.cast_signed(),
             notifier: Notifier::default(),
             channel: stored.get("channel"),
+            holders: LeaseHolders::default(),
             dropped_fetches: DroppedFetches::default(),
             empty_poll: EmptyPoll::default(),
             fast_path,
             database_clock: Arc::new(DatabaseClock::new(requested, from_db(stored.get("now")))),
             clock_set_back: Notify::new(),
         });
-        // It may have been set back while no node ran.
-        store.clock_set_back.notify_one();
+        if store.settings.clock.is_none() {
+            // It may have been set back while no node ran.
+            store.clock_set_back.notify_one();
+        }
         warm_up::warm_up(&store).await;
         let writer = Writer::start(&store);
         let reader = Reader::start(&store);

@@ -10,6 +10,7 @@ use crate::connect::connection::{Pool, PooledSession};
 use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fast_path::step;
+use crate::fetch::held::ExpiredLeases;
 use crate::fetch::turns;
 use crate::limits;
 use crate::queues::{orchestrator_queue, worker_queue};
@@ -56,12 +57,17 @@ async fn warm_up_reader(store: &Store, session: &Session) -> Result<(), JobError
     turns::warm_up(store, session).await?;
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
     let routes = Some(vec![worker_queue::route(None)]);
-    let no_slots: [Argument<'_>; 5] = [
+    let expired = ExpiredLeases::<i64>::all_free();
+    let no_slots: [Argument<'_>; 9] = [
         ("p_now", &store.now()),
         ("p_lock_for", &0_i64),
         ("p_routes", &routes),
         ("s_owner", &owners),
         ("s_lock_for", &locks),
+        ("p_asks", &expired.asks),
+        ("p_free", &expired.free),
+        ("h_id", &expired.held_keys),
+        ("h_token", &expired.held_tokens),
     ];
     session.call(&store.schema, worker_queue::FETCH_WORK, &no_slots).await?;
     let no_instance: [Argument<'_>; 2] =

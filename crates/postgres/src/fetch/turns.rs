@@ -16,6 +16,7 @@ use tokio_postgres::Row;
 
 use crate::connect::session::Session;
 use crate::error::JobError;
+use crate::fetch::held::ExpiredLeases;
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
@@ -93,10 +94,19 @@ pub(crate) async fn fetch_turns(
     if !request.filter.allows_some_turn() {
         return Ok(TurnBatch::default());
     }
-    let requested = Instant::now();
-    let rows = store.call(FETCH_TURNS, &Parameters::of(store, request).arguments()).await?;
-    let batch = complete(store, request, read_batch(store, requested, &rows)).await?;
-    Ok(TurnBatch { leased_at: Some(requested.into_std()), ..batch })
+    let mut parameters = Parameters::of(store, request, ExpiredLeases::unknown(&store.holders));
+    loop {
+        let requested = Instant::now();
+        let rows = store.call(FETCH_TURNS, &parameters.arguments()).await?;
+        let token = |instance: &String, id| TurnToken { id, instance: instance.clone() }.text();
+        let expired = parameters.expired.found(&store.holders, &rows, "o_expired_instances", token);
+        if let Some(expired) = expired {
+            parameters.expired = expired;
+            continue;
+        }
+        let batch = complete(store, request, read_batch(store, requested, &rows)).await?;
+        return Ok(TurnBatch { leased_at: Some(requested.into_std()), ..batch });
+    }
 }
 
 /// Runs the statements of a fetch on no rows.
@@ -104,7 +114,7 @@ pub(crate) async fn warm_up(store: &Store, session: &Session) -> Result<(), JobE
     let filter = Arc::new(FetchFilter::everything());
     let nothing =
         TurnRequest { turns_max: 0, lock_for: 0, filter, known: None, defers_histories: false };
-    let parameters = Parameters::of(store, &nothing);
+    let parameters = Parameters::of(store, &nothing, ExpiredLeases::all_free());
     session.call(&store.schema, FETCH_TURNS, &parameters.arguments()).await?;
     Ok(())
 }
@@ -125,10 +135,11 @@ struct Parameters {
     to: Option<Vec<Vec<u8>>>,
     node: i64,
     grace: i64,
+    expired: ExpiredLeases<String>,
 }
 
 impl Parameters {
-    fn of(store: &Store, request: &TurnRequest) -> Self {
+    fn of(store: &Store, request: &TurnRequest, expired: ExpiredLeases<String>) -> Self {
         let ranges = request.filter.replays.as_ref().map(|it| &it.supported_duroxide_versions);
         let keys = |end: fn(&SemverRange) -> &semver::Version| {
             ranges.map(|ranges| ranges.iter().map(|range| version_key(end(range))).collect())
@@ -141,10 +152,11 @@ impl Parameters {
             to: keys(|range| &range.max),
             node: store.node,
             grace: lease_length(store.settings.warm_grace),
+            expired,
         }
     }
 
-    fn arguments(&self) -> [Argument<'_>; 13] {
+    fn arguments(&self) -> [Argument<'_>; 17] {
         [
             ("p_now", &self.now),
             ("p_turns_max", &self.turns_max),
@@ -159,6 +171,10 @@ impl Parameters {
             ("p_fetch_bytes_max", &limits::FETCH_BYTES_MAX),
             ("p_inline_events_max", &limits::INLINE_EVENTS_MAX),
             ("p_inline_bytes_max", &limits::INLINE_BYTES_MAX),
+            ("p_asks", &self.expired.asks),
+            ("p_free", &self.expired.free),
+            ("h_instance", &self.expired.held_keys),
+            ("h_token", &self.expired.held_tokens),
         ]
     }
 }

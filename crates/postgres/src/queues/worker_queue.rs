@@ -13,6 +13,7 @@ use uuid::Uuid;
 
 use crate::connect::session::Session;
 use crate::error::JobError;
+use crate::fetch::held::ExpiredLeases;
 use crate::fetch::lease_token::WorkToken;
 use crate::fetch::turn_lock::{Extension, Release};
 use crate::notify::change::{ANY_ROUTE, Changes};
@@ -212,16 +213,27 @@ pub(crate) async fn fetch_work(
     let owners: Vec<Option<String>> = request.slots.iter().map(session).collect();
     let lock_for = |slot: &WorkSlot| slot.session.as_ref().map(|it| lease_length(it.lock_timeout));
     let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
-    let arguments: [Argument<'_>; 5] = [
-        ("p_now", &store.now()),
-        ("p_lock_for", &request.lock_for),
-        ("p_routes", &routes(&request.tag_filter)),
-        ("s_owner", &owners),
-        ("s_lock_for", &session_lock_for),
-    ];
-    let requested = Instant::now();
-    let rows = store.call(FETCH_WORK, &arguments).await?;
-    Ok(read_batch(store, requested, &rows, &owners))
+    let mut expired = ExpiredLeases::unknown(&store.holders);
+    loop {
+        let arguments: [Argument<'_>; 9] = [
+            ("p_now", &store.now()),
+            ("p_lock_for", &request.lock_for),
+            ("p_routes", &routes(&request.tag_filter)),
+            ("s_owner", &owners),
+            ("s_lock_for", &session_lock_for),
+            ("p_asks", &expired.asks),
+            ("p_free", &expired.free),
+            ("h_id", &expired.held_keys),
+            ("h_token", &expired.held_tokens),
+        ];
+        let requested = Instant::now();
+        let rows = store.call(FETCH_WORK, &arguments).await?;
+        let token = |row: &i64, id| WorkToken { id, row: *row }.text();
+        match expired.found(&store.holders, &rows, "o_expired_ids", token) {
+            Some(found) => expired = found,
+            None => return Ok(read_batch(store, requested, &rows, &owners)),
+        }
+    }
 }
 
 /// Leases activities that no worker started in time, the longest overdue first.

@@ -4,5 +4,4 @@ mod factory;
 
 use crate::factory::SchemaFactory;
 
-// A fetch of one node does not know what other nodes of its process hold.
-duroxide_conformance::provider_conformance_tests!(SchemaFactory::new(), without = [lease_holders]);
+duroxide_conformance::provider_conformance_tests!(SchemaFactory::new());

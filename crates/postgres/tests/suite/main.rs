@@ -7,6 +7,7 @@ mod clocks;
 mod command;
 mod direct;
 mod gauges;
+mod holders;
 mod idle;
 mod in_flight;
 mod locked;
