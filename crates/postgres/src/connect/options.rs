@@ -112,7 +112,8 @@ impl PostgresProviderBuilder {
         self
     }
 
-    /// Connections for fetches and reads; at least one. Each writer and the listener have one more.
+    /// Connections for fetches and reads; at least one. Each writer and the listener have one more,
+    /// and renewals of leases up to four, but no more than this.
     #[must_use]
     pub fn with_connections(mut self, count: usize) -> Self {
         self.settings.connections = count.max(1);
@@ -167,7 +168,8 @@ impl PostgresProviderBuilder {
     /// Asks for the password whenever a connection is opened, in place of the one in the URL: for
     /// tokens that expire (Entra, RDS, Cloud SQL) and for secrets that are rotated. Open
     /// connections stay open. A source that fails, or takes longer than connecting may, is trouble
-    /// of the store: calls are retried.
+    /// of the store: calls are retried. It may be called on a thread of the provider, which renews
+    /// leases while user code blocks the executor of the program.
     ///
     /// ```no_run
     /// # async fn token() -> Result<String, std::io::Error> { Ok(String::new()) }
