@@ -4,7 +4,7 @@
 //! the time of their turn.
 
 use crate::clock::{Clock, SystemClock};
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 use crate::model::{Event, EventKind};
 
 impl Event {
@@ -22,7 +22,7 @@ impl Event {
             instance_id: instance_id.into(),
             execution_id,
             timestamp_ms: SystemClock.now_ms(),
-            duroxide_version: BUILD_VERSION.to_owned(),
+            duroxide_version: build_version().to_owned(),
             kind,
         }
     }

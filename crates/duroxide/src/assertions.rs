@@ -3,7 +3,7 @@
 /// Panics, with a report, unless orchestration code agrees with recorded histories.
 ///
 /// The second argument is a folder of exported histories, or one file. All executions in it are
-/// replayed, finished ones too. With `store: …` it is an `Arc<dyn Provider>`, whose running
+/// replayed, finished ones too. With `store: …` it is an `Arc` of a provider, whose running
 /// executions are replayed; that form awaits, so that it belongs into an async test.
 ///
 /// # Examples
@@ -27,7 +27,7 @@
 #[macro_export]
 macro_rules! assert_compatible {
     ($orchestrations:expr, store: $store:expr $(,)?) => {
-        match $crate::check::Checker::new($orchestrations).check_store($store).await {
+        match $crate::check::Checker::new($orchestrations).check_store(&*$store).await {
             Ok(report) => report.assert_compatible(),
             Err(error) => panic!("the running executions cannot be checked: {error}"),
         }

@@ -26,7 +26,6 @@
 //! - `SqliteOptions`, `SqliteProvider::new_in_memory_with_options`: `SqliteProvider::builder`.
 //! - The modules `provider_validation` and `provider_stress_test`: `provider_validations` and
 //!   `provider_stress_tests`.
-//! - The feature `replay-version-test`: nothing. It is accepted and adds nothing.
 
 use std::sync::Arc;
 

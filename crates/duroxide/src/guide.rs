@@ -20,8 +20,7 @@ pub mod timers {}
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
-#[doc = "[Versions]: crate::guide::versions"]
-#[doc = "[COMPAT]: https://github.com/duroxide/duroxide/blob/main/COMPAT.md\n\n"]
+#[doc = "[Versions]: crate::guide::versions\n\n"]
 #[doc = include_str!("../docs/upgrades.md")]
 pub mod upgrades {}
 

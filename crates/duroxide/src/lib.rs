@@ -7,6 +7,7 @@
 //! [Events and queues]: guide::events
 //! [Timers]: guide::timers
 //! [Versions]: guide::versions
+//! [Upgrades]: guide::upgrades
 //! [Writing a provider]: guide::provider_guide
 //! [Performance]: https://github.com/duroxide/duroxide/blob/main/docs/performance.md
 //! [ARCHITECTURE.md]: https://github.com/duroxide/duroxide/blob/main/ARCHITECTURE.md

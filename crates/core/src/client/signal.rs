@@ -37,6 +37,20 @@ impl Client {
         self.send(WorkItem::ExternalRaised { instance, name, data }).await
     }
 
+    /// Raises a signal with a topic. Only tests of upgrades use it.
+    #[cfg(feature = "replay-version-test")]
+    pub async fn raise_event2(
+        &self,
+        instance: impl Into<String>,
+        event_name: impl Into<String>,
+        topic: impl Into<String>,
+        data: impl Into<String>,
+    ) -> Result<(), ClientError> {
+        let (instance, name) = (instance.into(), event_name.into());
+        let (topic, data) = (topic.into(), data.into());
+        self.send(WorkItem::ExternalRaised2 { instance, name, topic, data }).await
+    }
+
     /// Like [`raise_event`](Self::raise_event) with an encoded payload.
     pub async fn raise_event_typed<T: Serialize>(
         &self,

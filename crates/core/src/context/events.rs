@@ -131,6 +131,20 @@ impl OrchestrationContext {
         self.dequeue_event(payload.name.clone()).map(move |data| payload.decoded(&data))
     }
 
+    /// Waits for a signal with a topic. Only tests of upgrades use it.
+    #[cfg(feature = "replay-version-test")]
+    #[track_caller]
+    pub fn schedule_wait2(
+        &self,
+        name: impl Into<String>,
+        topic: impl Into<String>,
+    ) -> DurableFuture<String> {
+        let (name, topic) = (name.into(), topic.into());
+        let kind = ScheduleKind::ExternalWait { event_name: name.clone() };
+        let action = Action::WaitExternal2 { scheduling_event_id: 0, name, topic };
+        self.schedule(action, kind, external_data)
+    }
+
     fn payload(&self, kind: &'static str, name: String) -> Payload {
         Payload { orchestration: self.orchestration_name(), kind, name }
     }
@@ -151,6 +165,12 @@ impl OrchestrationContext {
     ) -> impl Future<Output = T> {
         self.dequeue_event_typed(name)
     }
+}
+
+/// The lane of waits for a signal with a topic, apart from those without.
+#[cfg(feature = "replay-version-test")]
+pub(crate) fn topic_lane(name: &str, topic: &str) -> String {
+    format!("{name}\u{1f}{topic}")
 }
 
 fn external_data(result: CompletionResult) -> String {

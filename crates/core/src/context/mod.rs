@@ -27,6 +27,8 @@ mod timers;
 mod trace;
 
 pub use activity_options::ActivityOptions;
+#[cfg(feature = "replay-version-test")]
+pub(crate) use events::topic_lane;
 pub use future::DurableFuture;
 pub use handler::{FnOrchestration, OrchestrationHandler};
 pub use orchestration::OrchestrationContext;

@@ -76,6 +76,10 @@ pub(super) fn effect_of(action: Action, id: &ScheduleId<'_>) -> Effect {
             return start_detached(id, Start { name, version, instance, input });
         }
         Action::WaitExternal { name, .. } => (EventKind::ExternalSubscribed { name }, None),
+        #[cfg(feature = "replay-version-test")]
+        Action::WaitExternal2 { name, topic, .. } => {
+            (EventKind::ExternalSubscribed2 { name, topic }, None)
+        }
         Action::DequeueEvent { name, .. } => (EventKind::QueueSubscribed { name }, None),
         Action::UpdateCustomStatus { status } => (EventKind::CustomStatusUpdated { status }, None),
         Action::SetKeyValue { key, value, last_updated_at_ms } => {
@@ -165,6 +169,10 @@ pub(super) fn difference(action: &Action, kind: &EventKind) -> Option<Difference
         Action::WaitExternal { name, .. } => {
             compare!(EventKind::ExternalSubscribed { name: n } => name == n)
         }
+        #[cfg(feature = "replay-version-test")]
+        Action::WaitExternal2 { name, topic, .. } => compare!(
+            EventKind::ExternalSubscribed2 { name: n, topic: t } => name == n, topic == t
+        ),
         Action::DequeueEvent { name, .. } => {
             compare!(EventKind::QueueSubscribed { name: n } => name == n)
         }

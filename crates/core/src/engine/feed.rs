@@ -63,6 +63,12 @@ impl Execution {
             }
 
             EventKind::ExternalEvent { name, data } => self.signal(name, data),
+            #[cfg(feature = "replay-version-test")]
+            EventKind::ExternalSubscribed2 { .. } => self.match_asked(event),
+            #[cfg(feature = "replay-version-test")]
+            EventKind::ExternalEvent2 { name, topic, data } => {
+                self.signal(&crate::context::topic_lane(name, topic), data);
+            }
             EventKind::QueueEventDelivered { name, data } => self.message(name, data),
 
             EventKind::ActivityCancelRequested { reason } => {

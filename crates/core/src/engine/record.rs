@@ -56,6 +56,10 @@ impl Execution {
             self.must_poll = true;
             woken = state.bind_dequeue(id, name);
         }
+        #[cfg(feature = "replay-version-test")]
+        if let EventKind::ExternalSubscribed2 { name, topic } = &event.kind {
+            state.bind_wait(id, &crate::context::topic_lane(name, topic));
+        }
         drop(state);
         wake_all(woken);
     }

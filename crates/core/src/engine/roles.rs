@@ -53,6 +53,8 @@ impl Role {
             | EventKind::ExternalEvent { .. }
             | EventKind::QueueEventDelivered { .. }
             | EventKind::OrchestrationCancelRequested { .. } => Self::Message,
+            #[cfg(feature = "replay-version-test")]
+            EventKind::ExternalEvent2 { .. } => Self::Message,
 
             EventKind::ActivityCompleted { .. } | EventKind::ActivityFailed { .. } => {
                 Self::Answer(Schedule::Activity)
@@ -67,6 +69,8 @@ impl Role {
                 Self::Scheduled(Schedule::SubOrchestration)
             }
             EventKind::ExternalSubscribed { .. } => Self::Scheduled(Schedule::Wait),
+            #[cfg(feature = "replay-version-test")]
+            EventKind::ExternalSubscribed2 { .. } => Self::Scheduled(Schedule::Wait),
             EventKind::QueueSubscribed { .. } => Self::Scheduled(Schedule::Dequeue),
 
             EventKind::OrchestrationChained { .. } => Self::Detached,

@@ -9,7 +9,7 @@ use super::execution::{End, Execution};
 use super::roles::Schedule;
 use super::turn::AnsweredCall;
 use super::waker::FOREIGN_WAKE_SIGNAL;
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem, cancel_reason};
 
 /// An answer to a schedule.
@@ -38,6 +38,14 @@ impl Execution {
                 }
                 WorkItem::ExternalRaised { name, data, .. } => {
                     self.push(None, EventKind::ExternalEvent { name, data });
+                }
+                // Unlike the signal above, it is recorded only if a wait for it is.
+                #[cfg(feature = "replay-version-test")]
+                WorkItem::ExternalRaised2 { name, topic, data, .. } => {
+                    let lane = crate::context::topic_lane(&name, &topic);
+                    if self.ctx.shared.state().waits.has_open_position(&lane) {
+                        self.push(None, EventKind::ExternalEvent2 { name, topic, data });
+                    }
                 }
                 WorkItem::QueueMessage { name, data, .. } => {
                     self.push(None, EventKind::QueueEventDelivered { name, data });
@@ -186,7 +194,7 @@ impl Execution {
             instance_id: self.ctx.shared.instance_id.clone(),
             execution_id: self.execution_id(),
             timestamp_ms: self.now_ms,
-            duroxide_version: BUILD_VERSION.to_owned(),
+            duroxide_version: build_version().to_owned(),
             kind,
         });
         event_id
@@ -223,6 +231,8 @@ impl Answer {
             | WorkItem::CancelInstance { .. }
             | WorkItem::ContinueAsNew { .. }
             | WorkItem::QueueMessage { .. } => return None,
+            #[cfg(feature = "replay-version-test")]
+            WorkItem::ExternalRaised2 { .. } => return None,
         };
         Some(Self { execution_id, id, schedule, kind })
     }

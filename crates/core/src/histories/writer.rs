@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::format::{ExecutionFacts, ExecutionLine, FileLine, HISTORIES_FORMAT, HistoriesError};
 use super::recorded::RecordedHistory;
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 
 /// Writes histories as JSON lines.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ impl<W: Write> HistoryWriter<W> {
     /// When the output fails.
     pub fn new(place: impl Into<String>, output: W) -> Result<Self, HistoriesError> {
         let mut writer = Self { place: place.into(), output };
-        let written_by = BUILD_VERSION.to_owned();
+        let written_by = build_version().to_owned();
         writer.line(&FileLine { duroxide_histories: HISTORIES_FORMAT, written_by })?;
         Ok(writer)
     }

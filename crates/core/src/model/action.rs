@@ -91,6 +91,16 @@ pub enum Action {
     },
     /// Remove all keys.
     ClearKeyValues,
+    /// Wait for a signal with a topic. Only tests of upgrades ask for it.
+    #[cfg(feature = "replay-version-test")]
+    WaitExternal2 {
+        /// Event id of the schedule; zero until it is recorded.
+        scheduling_event_id: u64,
+        /// Signal name.
+        name: String,
+        /// Its topic.
+        topic: String,
+    },
 }
 
 /// The result of a scheduled operation.

@@ -7,6 +7,15 @@ use super::EventKind;
 /// The version that this build writes into every event and pins executions to.
 pub const BUILD_VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The version that this process writes: that of the build, unless a test lets it act as another.
+pub(crate) fn build_version() -> &'static str {
+    #[cfg(feature = "replay-version-test")]
+    if let Some(version) = super::acting_version::acting_as() {
+        return version;
+    }
+    BUILD_VERSION
+}
+
 /// One recorded fact of an execution. Its JSON form is part of the stored format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Event {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "replay-version-test")]
+use super::acting_version::text_of_version_two;
 use super::{ErrorDetails, ExecutionStatus};
 
 /// What an [`Event`](super::Event) records. Tags, keys and their order are a stored format.
@@ -180,6 +182,26 @@ pub enum EventKind {
     },
     /// All keys were removed.
     KeyValuesCleared,
+    /// The code waits for a signal with a topic. No release writes this.
+    #[cfg(feature = "replay-version-test")]
+    ExternalSubscribed2 {
+        /// Signal name.
+        name: String,
+        /// Its topic.
+        #[serde(deserialize_with = "text_of_version_two")]
+        topic: String,
+    },
+    /// A signal with a topic arrived. No release writes this.
+    #[cfg(feature = "replay-version-test")]
+    ExternalEvent2 {
+        /// Signal name.
+        name: String,
+        /// Its topic.
+        #[serde(deserialize_with = "text_of_version_two")]
+        topic: String,
+        /// Payload.
+        data: String,
+    },
 }
 
 impl EventKind {
@@ -212,6 +234,8 @@ impl EventKind {
             | Self::KeyValueSet { .. }
             | Self::KeyValueCleared { .. }
             | Self::KeyValuesCleared => None,
+            #[cfg(feature = "replay-version-test")]
+            Self::ExternalSubscribed2 { .. } | Self::ExternalEvent2 { .. } => None,
         }
     }
 
@@ -244,6 +268,10 @@ impl EventKind {
             Self::KeyValueSet { .. } => "KeyValueSet",
             Self::KeyValueCleared { .. } => "KeyValueCleared",
             Self::KeyValuesCleared => "KeyValuesCleared",
+            #[cfg(feature = "replay-version-test")]
+            Self::ExternalSubscribed2 { .. } => "ExternalSubscribed2",
+            #[cfg(feature = "replay-version-test")]
+            Self::ExternalEvent2 { .. } => "ExternalEvent2",
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The data that all layers share. Data only: no clock, no I/O, no async.
 
+#[cfg(feature = "replay-version-test")]
+pub(crate) mod acting_version;
 pub mod action;
 pub(crate) mod cancel_reason;
 pub mod codec;

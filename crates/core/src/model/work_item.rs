@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "replay-version-test")]
+use super::acting_version::text_of_version_two;
 use super::{ErrorDetails, cancel_reason};
 
 /// A queue message. `ActivityExecute` goes to the worker queue, all others to the orchestrator
@@ -154,6 +156,19 @@ pub enum WorkItem {
         /// Payload.
         data: String,
     },
+    /// A signal with a topic. No release writes this.
+    #[cfg(feature = "replay-version-test")]
+    ExternalRaised2 {
+        /// Target instance.
+        instance: String,
+        /// Signal name.
+        name: String,
+        /// Its topic.
+        #[serde(deserialize_with = "text_of_version_two")]
+        topic: String,
+        /// Payload.
+        data: String,
+    },
 }
 
 impl WorkItem {
@@ -169,6 +184,8 @@ impl WorkItem {
             | Self::CancelInstance { instance, .. }
             | Self::ContinueAsNew { instance, .. }
             | Self::QueueMessage { instance, .. } => instance,
+            #[cfg(feature = "replay-version-test")]
+            Self::ExternalRaised2 { instance, .. } => instance,
             Self::SubOrchCompleted { parent_instance, .. }
             | Self::SubOrchFailed { parent_instance, .. } => parent_instance,
         }
@@ -196,6 +213,8 @@ impl WorkItem {
             Self::CancelInstance { .. } => "CancelInstance",
             Self::ContinueAsNew { .. } => "ContinueAsNew",
             Self::QueueMessage { .. } => "QueueMessage",
+            #[cfg(feature = "replay-version-test")]
+            Self::ExternalRaised2 { .. } => "ExternalRaised2",
         }
     }
 

@@ -2,11 +2,11 @@
 
 use semver::Version;
 
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 
 /// The version of this build, which new executions are pinned to.
 pub fn current_build_version() -> Version {
-    Version::parse(BUILD_VERSION).expect("cargo refuses a package version that is not semver")
+    Version::parse(build_version()).expect("cargo refuses a package version that is not semver")
 }
 
 /// Versions from `min` to `max`, both included.

@@ -21,7 +21,7 @@ use super::{
     dispatchers, gauges,
 };
 use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT, SHUTDOWN_RELEASE_MAX};
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 use crate::observability::{MetricsSnapshot, ObservabilityHandle};
 use crate::providers::instrumented::InstrumentedProvider;
 use crate::providers::{Provider, StoreHealth};
@@ -90,7 +90,7 @@ impl Runtime {
         options: RuntimeOptions,
     ) -> Result<Arc<Self>, StartupRefusal> {
         let code = (&activity_registry, &orchestration_registry);
-        check::before_start(&history_store, code, &options).await?;
+        check::before_start(history_store.as_ref(), code, &options).await?;
         Ok(Self::start_checked(history_store, activity_registry, orchestration_registry, options))
     }
 
@@ -232,7 +232,8 @@ fn log_start(turns: &Turns) {
     let provider = &turns.node.provider;
     info!(
         target: "duroxide::runtime",
-        "duroxide runtime ({BUILD_VERSION}) starting with provider {} ({})",
+        "duroxide runtime ({}) starting with provider {} ({})",
+        build_version(),
         provider.name(),
         provider.version()
     );

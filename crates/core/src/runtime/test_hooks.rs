@@ -26,6 +26,17 @@ pub fn set_orch_processing_delay(delay: Duration, instance_prefix: Option<&str>)
     }
 }
 
+/// Makes this process act as `version` of Duroxide, for good: it pins new executions to it, replays
+/// by default what is pinned up to it, and below 2.0.0 does not decode the kinds of events that the
+/// feature `replay-version-test` adds. Call it before anything else.
+///
+/// # Panics
+/// When `version` is not a semantic version, or the process already acts as another one.
+#[cfg(feature = "replay-version-test")]
+pub fn act_as_version(version: &str) {
+    crate::model::acting_version::act_as(version);
+}
+
 /// The delay of this instance's turns.
 pub fn get_orch_processing_delay(instance: &str) -> Option<Duration> {
     let delays = delays();

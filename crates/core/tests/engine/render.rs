@@ -92,6 +92,10 @@ pub(crate) fn event(event: &Event) -> String {
         }
         EventKind::KeyValueCleared { key } => format!("clear {key}"),
         EventKind::KeyValuesCleared => "clear-all".to_owned(),
+        #[cfg(feature = "replay-version-test")]
+        EventKind::ExternalSubscribed2 { .. } | EventKind::ExternalEvent2 { .. } => {
+            format!("unexpected {:?}", event.kind)
+        }
     };
     format!("{} {text}", event.event_id).trim_end().to_owned()
 }
@@ -131,6 +135,8 @@ fn message(message: &WorkItem) -> String {
         | WorkItem::ActivityFailed { .. }
         | WorkItem::ExternalRaised { .. }
         | WorkItem::QueueMessage { .. } => format!("unexpected {message:?}"),
+        #[cfg(feature = "replay-version-test")]
+        WorkItem::ExternalRaised2 { .. } => format!("unexpected {message:?}"),
     }
 }
 

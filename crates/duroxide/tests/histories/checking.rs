@@ -33,18 +33,18 @@ where
 #[tokio::test]
 async fn code_that_did_not_change_is_fine() {
     let store = waiting_orders(3).await;
-    let report = Checker::new(order()).check_store(&store).await.unwrap();
+    let report = Checker::new(order()).check_store(store.as_ref()).await.unwrap();
     assert!(report.is_compatible(), "{report}");
     assert_eq!(report.progress.executions, 3);
     let counts = report.summary[&("Order".to_owned(), "1.0.0".to_owned())];
     assert_eq!((counts.fine, counts.differs), (3, 0));
-    duroxide::assert_compatible!(order(), store: &store);
+    duroxide::assert_compatible!(order(), store: store);
 }
 
 #[tokio::test]
 async fn a_step_added_in_the_middle_is_reported_with_its_line() {
     let store = waiting_orders(2).await;
-    let report = Checker::new(order_with_a_step_added()).check_store(&store).await.unwrap();
+    let report = Checker::new(order_with_a_step_added()).check_store(store.as_ref()).await.unwrap();
     assert!(!report.is_compatible() && report.breaks_executions());
     let Verdict::Differs(difference) = &report.problems[0].verdict else { panic!("{report}") };
     assert_eq!(difference.event_id, Some(4));
@@ -74,7 +74,7 @@ async fn a_step_removed_and_an_early_return_differ() {
         panic!("not ready")
     });
     for code in [removed, returns, panics] {
-        let report = Checker::new(code).check_store(&store).await.unwrap();
+        let report = Checker::new(code).check_store(store.as_ref()).await.unwrap();
         let problem = &report.problems[0];
         assert!(matches!(problem.verdict, Verdict::Differs(_)), "{report}");
     }
@@ -90,7 +90,7 @@ async fn new_steps_at_the_end_are_fine() {
         ctx.schedule_wait("received").await;
         ctx.schedule_activity("Thank", input).await
     });
-    Checker::new(longer).check_store(&store).await.unwrap().assert_compatible();
+    Checker::new(longer).check_store(store.as_ref()).await.unwrap().assert_compatible();
 }
 
 #[tokio::test]
@@ -98,7 +98,7 @@ async fn a_missing_handler_and_an_unsupported_version_are_named() {
     let store = waiting_orders(1).await;
     let other =
         order_that("2.0.0", |_ctx: OrchestrationContext, input: String| async { Ok(input) });
-    let report = Checker::new(other).check_store(&store).await.unwrap();
+    let report = Checker::new(other).check_store(store.as_ref()).await.unwrap();
     let Verdict::HandlerMissing { registered } = &report.problems[0].verdict else {
         panic!("{report}")
     };
@@ -106,12 +106,12 @@ async fn a_missing_handler_and_an_unsupported_version_are_named() {
     assert!(!report.breaks_executions());
 
     let nothing = OrchestrationRegistry::builder().build();
-    let report = Checker::new(nothing).check_store(&store).await.unwrap();
+    let report = Checker::new(nothing).check_store(store.as_ref()).await.unwrap();
     assert!(report.to_string().contains("the orchestration is not registered"), "{report}");
 
     let old = SemverRange::new(Version::new(0, 0, 0), Version::new(0, 1, 32));
     let checker = Checker::new(order()).with_replay_versions([old]);
-    let report = checker.check_store(&store).await.unwrap();
+    let report = checker.check_store(store.as_ref()).await.unwrap();
     let problem = &report.problems[0];
     assert!(matches!(problem.verdict, Verdict::VersionUnsupported { .. }), "{problem}");
     assert!(!report.breaks_executions());
@@ -127,7 +127,7 @@ async fn the_observer_is_called_for_every_execution_with_the_progress() {
             let instances = so_far.instances_total;
             noted.lock().unwrap().push((checked.instance_id.clone(), so_far.executions, instances));
         });
-    checker.check_store(&store).await.unwrap();
+    checker.check_store(store.as_ref()).await.unwrap();
     let seen = seen.lock().unwrap();
     assert_eq!(seen.iter().map(|(_, n, _)| *n).collect::<Vec<_>>(), [1, 2, 3, 4]);
     assert!(seen.iter().all(|(_, _, total)| *total == Some(4)));
@@ -137,6 +137,6 @@ async fn the_observer_is_called_for_every_execution_with_the_progress() {
 async fn a_check_leases_nothing_and_changes_nothing() {
     let store = waiting_orders(1).await;
     let before = store.read("order-0").await.unwrap();
-    Checker::new(order_with_a_step_added()).check_store(&store).await.unwrap();
+    Checker::new(order_with_a_step_added()).check_store(store.as_ref()).await.unwrap();
     assert_eq!(store.read("order-0").await.unwrap(), before);
 }

@@ -13,4 +13,5 @@ mod exporting;
 mod recorded;
 mod speed;
 mod starting;
+mod stores;
 mod support;

@@ -88,6 +88,8 @@ impl<'a> EncodedMessage<'a> {
             | WorkItem::SubOrchCompleted { .. }
             | WorkItem::SubOrchFailed { .. }
             | WorkItem::CancelInstance { .. } => (None, MessageKind::Other),
+            #[cfg(feature = "replay-version-test")]
+            WorkItem::ExternalRaised2 { .. } => (None, MessageKind::Other),
         };
         debug_assert_eq!(kind == MessageKind::Start, item.is_start());
         // Only a new instance: those that an older version started continue.

@@ -1,7 +1,6 @@
 //! The check before a node starts.
 
 use std::fmt;
-use std::sync::Arc;
 
 use tracing::{info, warn};
 
@@ -41,7 +40,7 @@ impl std::error::Error for StartupRefusal {}
 
 /// Checks the running executions as the options say.
 pub(crate) async fn before_start(
-    store: &Arc<dyn Provider>,
+    store: &dyn Provider,
     (activities, orchestrations): (&ActivityRegistry, &OrchestrationRegistry),
     options: &RuntimeOptions,
 ) -> Result<(), StartupRefusal> {

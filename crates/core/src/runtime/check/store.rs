@@ -1,6 +1,5 @@
 //! Checks the executions of a store.
 
-use std::sync::Arc;
 use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
@@ -18,12 +17,9 @@ impl Checker {
     /// # Errors
     /// When the store cannot be read. A history that cannot be decoded is a problem of the report
     /// instead.
-    pub async fn check_store(
-        &self,
-        store: &Arc<dyn Provider>,
-    ) -> Result<CheckReport, HistoriesError> {
+    pub async fn check_store(&self, store: &dyn Provider) -> Result<CheckReport, HistoriesError> {
         let begun = Instant::now();
-        let instances = select(store.as_ref(), self.selection).await?;
+        let instances = select(store, self.selection).await?;
         let mut report = CheckReport::default();
         report.progress.instances_total = Some(instances.len() as u64);
         // One instance at a time for each worker: the executions of an instance are read in order.
@@ -42,14 +38,13 @@ impl Checker {
 
     async fn check_instance(
         &self,
-        store: &Arc<dyn Provider>,
+        store: &dyn Provider,
         instance: String,
     ) -> Result<Vec<CheckedExecution>, HistoriesError> {
         let mut found = Vec::new();
         let mut earlier = Earlier::default();
-        for execution_id in executions(store.as_ref(), &instance, self.selection).await? {
-            let read =
-                read_execution(store.as_ref(), &instance, execution_id, &mut earlier).await?;
+        for execution_id in executions(store, &instance, self.selection).await? {
+            let read = read_execution(store, &instance, execution_id, &mut earlier).await?;
             let history = match read {
                 Ok(history) if history.events.is_empty() || !self.wants(&history) => continue,
                 Ok(history) => history,

@@ -40,6 +40,8 @@ impl Batch {
                 WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. } => {
                     batch.inbox.push(message);
                 }
+                #[cfg(feature = "replay-version-test")]
+                WorkItem::ExternalRaised2 { .. } => batch.inbox.push(message),
                 WorkItem::CancelInstance { reason, .. } => {
                     let sender = cancel_reason::split(reason).1;
                     match is_early || sender.is_some_and(|it| !is_call(own_parent.as_ref(), &it)) {
@@ -143,6 +145,8 @@ pub(super) fn parent_of(message: &WorkItem) -> Option<ParentCall> {
         | WorkItem::SubOrchFailed { .. }
         | WorkItem::CancelInstance { .. }
         | WorkItem::QueueMessage { .. } => None,
+        #[cfg(feature = "replay-version-test")]
+        WorkItem::ExternalRaised2 { .. } => None,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::parent::{collision_notices, failure_notice, resolve};
 use super::process::LeasedTurn;
 use crate::engine::{Parent, Turn, TurnResult};
-use crate::model::event::BUILD_VERSION;
+use crate::model::event::build_version;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem};
 use crate::runtime::start_facts::StartFacts;
 
@@ -50,7 +50,7 @@ pub(super) fn event(
         instance_id: turn.item.instance.clone(),
         execution_id,
         timestamp_ms: turn.now_ms,
-        duroxide_version: BUILD_VERSION.to_owned(),
+        duroxide_version: build_version().to_owned(),
         kind,
     }
 }

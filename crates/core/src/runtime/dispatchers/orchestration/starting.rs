@@ -26,6 +26,8 @@ pub(super) fn wanted(start: &WorkItem) -> Option<Wanted<'_>> {
         | WorkItem::SubOrchFailed { .. }
         | WorkItem::CancelInstance { .. }
         | WorkItem::QueueMessage { .. } => None,
+        #[cfg(feature = "replay-version-test")]
+        WorkItem::ExternalRaised2 { .. } => None,
     }
 }
 
@@ -89,6 +91,8 @@ pub(super) fn start_event(
         | WorkItem::SubOrchFailed { .. }
         | WorkItem::CancelInstance { .. }
         | WorkItem::QueueMessage { .. } => return None,
+        #[cfg(feature = "replay-version-test")]
+        WorkItem::ExternalRaised2 { .. } => return None,
     };
     Some(event(turn, execution_id, INITIAL_EVENT_ID, kind))
 }
