@@ -62,6 +62,25 @@ pub async fn a_mark_is_stale_after_any_commit<F: ProviderFactory + ?Sized>(facto
     goes_through_the_queue(&store, &waiting).await;
 }
 
+/// A mark names the commit that wrote its event: after a restore from a backup, a stored history
+/// may be as long as the one that the caller holds, and another.
+pub async fn a_mark_of_another_commit_refuses_a_direct_turn<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    let waiting = store.waiting("a").await;
+    let unnamed = waiting.rich_turn().with_mark(waiting.mark.with_commit_id(Some(7)));
+    store.direct_refused(unnamed, "the stored commit has no id").await;
+    let mut first = waiting.turn(vec![waiting.next()]).with_finished_work(vec![]);
+    first.commit.commit_id = Some(7);
+    store.direct_must(first).await;
+    let waiting = waiting.moved(1, waiting.tokens.clone());
+    let other = waiting.rich_turn().with_mark(waiting.mark.with_commit_id(Some(8)));
+    store.direct_refused(other, "another commit wrote the event").await;
+    let own = waiting.turn(vec![waiting.next()]);
+    store.direct_must(own.with_mark(waiting.mark.with_commit_id(Some(7)))).await;
+}
+
 /// A commit without events does not change what a mark describes.
 pub async fn a_turn_without_events_keeps_the_mark_valid<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;

@@ -122,6 +122,37 @@ pub async fn a_mark_of_an_earlier_execution_is_ignored<F: ProviderFactory + ?Siz
     assert_whole(&turn, &events, "a mark of an earlier execution");
 }
 
+/// A store that was restored from a backup may hold a history of the same length that other commits
+/// wrote. A mark names its commit, so that neither its end nor its beginning is taken for the one
+/// that the caller holds.
+pub async fn a_mark_of_another_commit_is_ignored<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.send(start_item("a")).await;
+    let turn = store.turn_of("a").await;
+    let mut events = vec![started("a", 1), heard("a", 1, 2)];
+    let first = commit(&turn, events.clone()).with_commit_id(Some(7));
+    let committed = store.provider.commit_turn(Arc::new(first)).await.must("committing a turn");
+    let mark = committed.incarnation.map_or(FOREIGN, |incarnation| {
+        HistoryMark::new(incarnation).with_execution_id(1).with_event_id(2)
+    });
+    for event_id in 3..=4 {
+        let turn = turn_with(&store, mark.with_commit_id(Some(8))).await;
+        assert_whole(&turn, &events, "a mark of another commit");
+        commit_to(&store, turn, vec![]).await;
+        let turn = turn_with(&store, mark.with_commit_id(Some(7))).await;
+        if turn.history_after > 0 {
+            assert_eq!(turn.history_after, 2, "the omitted part ends at the mark");
+            assert_eq!(turn.item.history, events[2..], "the events after the mark are returned");
+        }
+        let delta = vec![heard("a", 1, event_id)];
+        commit_to(&store, turn, delta.clone()).await;
+        events.extend(delta);
+    }
+    // The last event came without a commit id.
+    let turn = turn_with(&store, mark.with_event_id(4).with_commit_id(Some(7))).await;
+    assert_whole(&turn, &events, "a mark of a commit that the store does not know");
+}
+
 /// An instance that was deleted and created again has a new incarnation, so old marks are ignored.
 pub async fn a_recreated_instance_has_a_new_incarnation<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;

@@ -19,6 +19,7 @@ macro_rules! __extensions {
             known_history_is_left_out_exactly;
             a_mark_that_does_not_match_is_ignored;
             a_mark_of_an_earlier_execution_is_ignored;
+            a_mark_of_another_commit_is_ignored;
             a_recreated_instance_has_a_new_incarnation needs(management);
             an_incarnation_stays_with_its_instance;
             a_corrupt_history_is_reported_despite_a_mark needs(corruption);
@@ -144,6 +145,7 @@ macro_rules! __extensions {
             a_direct_turn_may_start_an_execution needs(direct_turns);
             a_stale_mark_refuses_a_direct_turn needs(direct_turns);
             a_mark_is_stale_after_any_commit needs(direct_turns);
+            a_mark_of_another_commit_refuses_a_direct_turn needs(direct_turns);
             a_turn_without_events_keeps_the_mark_valid needs(direct_turns);
             a_recreated_instance_refuses_a_direct_turn needs(direct_turns, management);
             a_leased_instance_refuses_a_direct_turn needs(direct_turns);

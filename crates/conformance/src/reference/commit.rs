@@ -26,12 +26,13 @@ pub(crate) struct Encoded<'a> {
 impl<'a> Encoded<'a> {
     /// Encodes a commit.
     pub(crate) fn encode(commit: &'a TurnCommit) -> Result<Self, Refusal> {
-        Ok(Self {
-            commit,
-            work: NewWork::encode_all(commit)?,
-            messages: NewMessage::encode_all(commit.messages())?,
-            events: history::encode(&commit.history_delta)?,
-        })
+        let work = NewWork::encode_all(commit)?;
+        let messages = NewMessage::encode_all(commit.messages())?;
+        let mut events = history::encode(&commit.history_delta)?;
+        if let Some((_, last)) = events.last_mut() {
+            last.commit_id = commit.commit_id;
+        }
+        Ok(Self { commit, events, work, messages })
     }
 
     /// Refuses events that are already stored.

@@ -39,10 +39,14 @@ pub(crate) fn commit_direct_turn(
 fn follows(store: &Store, now: u64, instance: &str, mark: HistoryMark) -> bool {
     let Some(stored) = store.instance(instance) else { return false };
     let events = history::stored(store, instance, stored.current_execution);
+    let (event_id, commit_id) =
+        events.last().map_or((0, None), |(event_id, event)| (*event_id, event.commit_id));
     let end = HistoryMark::new(stored.incarnation)
         .with_execution_id(stored.current_execution)
-        .with_event_id(events.last().map_or(0, |(event_id, _)| *event_id));
+        .with_event_id(event_id)
+        .with_commit_id(mark.commit_id);
     end == mark
+        && mark.matches_commit(commit_id)
         && !turn_lock::is_held(store, instance, now)
         && orchestrator_queue::ready(store, instance, now).is_empty()
 }

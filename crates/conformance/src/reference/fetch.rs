@@ -9,7 +9,7 @@ use duroxide_core::providers::{
     FetchFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
 };
 
-use super::store::{Message, Store, TurnLock};
+use super::store::{Message, Store, StoredEvent, TurnLock};
 use super::{attempts, history, orchestrator_queue, turn_lock};
 
 /// The request of a dispatcher.
@@ -161,8 +161,7 @@ fn read_turn(
     mark: Option<HistoryMark>,
 ) -> (OrchestrationItem, u64) {
     let stored = history::stored(store, instance, identity.execution_id);
-    let held = mark.filter(|mark| is_held(mark, &identity)).map(|mark| mark.event_id);
-    let held = held.filter(|held| stored.iter().any(|(id, _)| id == held)).unwrap_or(0);
+    let held = mark.filter(|mark| is_held(mark, &identity, &stored)).map_or(0, |it| it.event_id);
     let wanted = stored.into_iter().filter(|(id, _)| *id > held);
     let texts: Vec<&str> = wanted.map(|(_, event)| event.text.as_str()).collect();
     let (history, history_error, history_after) = match decode_history(&texts) {
@@ -186,9 +185,14 @@ fn read_turn(
 }
 
 /// A mark is valid only for exactly this execution of exactly this incarnation: an instance that
-/// was deleted and created again under the same id has another history.
-fn is_held(mark: &HistoryMark, identity: &Identity) -> bool {
-    identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
+/// was deleted and created again under the same id has another history. And only if the commit that
+/// it names stored its event: a store that was restored from a backup may hold another event there.
+fn is_held(mark: &HistoryMark, identity: &Identity, stored: &[(u64, &StoredEvent)]) -> bool {
+    identity.incarnation == Some(mark.incarnation)
+        && identity.execution_id == mark.execution_id
+        && stored
+            .iter()
+            .any(|(id, event)| *id == mark.event_id && mark.matches_commit(event.commit_id))
 }
 
 /// The next time at which a message becomes visible or a lease expires.

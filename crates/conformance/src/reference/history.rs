@@ -11,7 +11,7 @@ use super::store::{Store, StoredEvent};
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
     let encode = |event| {
         let EncodedEvent { event_id, event_type, text, .. } = EncodedEvent::encode(event)?;
-        Ok((event_id, StoredEvent { event_type, text }))
+        Ok((event_id, StoredEvent { event_type, text, commit_id: None }))
     };
     events.iter().map(encode).collect()
 }

@@ -88,6 +88,8 @@ impl Execution {
 pub(crate) struct StoredEvent {
     pub(crate) event_type: &'static str,
     pub(crate) text: String,
+    /// Of the last event of a commit.
+    pub(crate) commit_id: Option<u64>,
 }
 
 /// A message of the orchestrator queue.

@@ -24,6 +24,8 @@ pub(crate) struct Side {
     turns: Vec<HeldTurn>,
     work: Vec<String>,
     marks: Vec<(String, HistoryMark)>,
+    /// The number of commits, which names them.
+    commits: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -70,7 +72,7 @@ fn session(owner: Option<usize>) -> Option<SessionFetchConfig> {
 
 impl Side {
     pub(crate) fn new(provider: Arc<dyn Provider>) -> Self {
-        Self { provider, turns: Vec::new(), work: Vec::new(), marks: Vec::new() }
+        Self { provider, turns: Vec::new(), work: Vec::new(), marks: Vec::new(), commits: 0 }
     }
 
     fn admin(&self) -> &dyn ProviderAdmin {
@@ -191,7 +193,9 @@ impl Side {
             execution_id: held.execution_id,
             first_event: held.next_event,
         };
-        let commit = build::commit(turn, at, now).with_lock_token(held.token);
+        let commit_id = self.next_commit();
+        let commit = build::commit(turn, at, now);
+        let commit = commit.with_lock_token(held.token).with_commit_id(commit_id);
         if plain_ack {
             let messages = commit.messages().cloned().collect();
             let acked = self.provider.ack_orchestration_item(
@@ -223,7 +227,7 @@ impl Side {
             execution_id: mark.execution_id,
             first_event: mark.event_id + 1,
         };
-        let commit = build::commit(turn, at, now);
+        let commit = build::commit(turn, at, now).with_commit_id(self.next_commit());
         let direct = Arc::new(
             DirectTurn::new(instance.clone(), mark, commit).with_finished_work(finished_work),
         );
@@ -250,6 +254,7 @@ impl Side {
             Mark::Beyond => newest.with_event_id(newest.event_id + 1),
             Mark::OtherExecution => newest.with_execution_id(newest.execution_id + 1),
             Mark::OtherIncarnation => newest.with_incarnation(newest.incarnation ^ 1),
+            Mark::OtherCommit => newest.with_commit_id(Some(u64::MAX >> 1)),
         };
         (instance, mark)
     }
@@ -258,9 +263,16 @@ impl Side {
     async fn end_of(&self, instance: &str, seen: HistoryMark) -> HistoryMark {
         let execution_id = self.admin().latest_execution_id(instance).await;
         let events = self.provider.read(instance).await.unwrap_or_default();
-        HistoryMark::new(seen.incarnation)
+        let end = HistoryMark::new(seen.incarnation)
             .with_execution_id(execution_id.unwrap_or(1))
-            .with_event_id(events.last().map_or(0, |event| event.event_id))
+            .with_event_id(events.last().map_or(0, |event| event.event_id));
+        let is_seen = end == seen.with_commit_id(None);
+        end.with_commit_id(seen.commit_id.filter(|_| is_seen))
+    }
+
+    fn next_commit(&mut self) -> Option<u64> {
+        self.commits += 1;
+        Some(self.commits)
     }
 
     fn keep_committed(
@@ -271,10 +283,11 @@ impl Side {
     ) -> (bool, Vec<usize>) {
         self.work.extend(committed.leased.iter().map(|work| work.lock_token.clone()));
         if let Some(incarnation) = committed.incarnation {
-            let event_id = commit.history_delta.last().map_or(0, |event| event.event_id);
+            let last = commit.history_delta.last();
             let mark = HistoryMark::new(incarnation)
                 .with_execution_id(commit.execution_id)
-                .with_event_id(event_id);
+                .with_event_id(last.map_or(0, |event| event.event_id))
+                .with_commit_id(commit.commit_id.filter(|_| last.is_some()));
             self.marks.push((instance.to_owned(), mark));
         }
         let leased = committed.leased.iter().map(|work| work.index).collect();

@@ -113,6 +113,7 @@ pub(crate) enum Mark {
     Beyond,
     OtherExecution,
     OtherIncarnation,
+    OtherCommit,
 }
 
 impl Turn {
@@ -309,6 +310,7 @@ fn direct() -> BoxedStrategy<Op> {
         1 => Just(Mark::Beyond),
         1 => Just(Mark::OtherExecution),
         1 => Just(Mark::OtherIncarnation),
+        1 => Just(Mark::OtherCommit),
     ];
     let instance = prop::option::weighted(0.5, id());
     let finished = prop_oneof![

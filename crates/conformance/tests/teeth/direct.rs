@@ -51,6 +51,7 @@ impl FaultyProvider {
             Some(Fault::DirectEventIgnored) => mark.with_event_id(event_id),
             Some(Fault::DirectExecutionIgnored) => mark.with_execution_id(execution_id),
             Some(Fault::DirectIncarnationIgnored) => mark.with_incarnation(incarnation),
+            Some(Fault::DirectCommitIgnored) => mark.with_commit_id(None),
             _other => mark,
         }
     }

@@ -234,6 +234,10 @@ impl FaultyProvider {
                     Arc::new(Current { known, incarnations: noted }) as Arc<dyn KnownHistory>
                 });
             }
+            Some(Fault::KnownCommitIgnored) => {
+                request.known =
+                    request.known.map(|known| Arc::new(AnyCommit(known)) as Arc<dyn KnownHistory>);
+            }
             _other => {}
         }
         let mut turns = self.inner.fetch_orchestration_items(request).await?;
@@ -245,6 +249,15 @@ impl FaultyProvider {
             }
         }
         Ok(turns)
+    }
+}
+
+/// Reports every known mark without its commit.
+struct AnyCommit(Arc<dyn KnownHistory>);
+
+impl KnownHistory for AnyCommit {
+    fn mark(&self, instance: &str) -> Option<HistoryMark> {
+        Some(self.0.mark(instance)?.with_commit_id(None))
     }
 }
 

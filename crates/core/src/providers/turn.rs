@@ -21,12 +21,15 @@ pub struct HistoryMark {
     pub execution_id: u64,
     /// Its last event that was seen.
     pub event_id: u64,
+    /// The [commit](TurnCommit::commit_id) that appended that event: a store that was restored from
+    /// a backup may hold another event there. `None` compares the numbers alone.
+    pub commit_id: Option<u64>,
 }
 
 impl HistoryMark {
     /// The point before the first event of the first execution.
     pub const fn new(incarnation: u64) -> Self {
-        Self { incarnation, execution_id: INITIAL_EXECUTION_ID, event_id: 0 }
+        Self { incarnation, execution_id: INITIAL_EXECUTION_ID, event_id: 0, commit_id: None }
     }
 
     /// The same point of another incarnation.
@@ -48,6 +51,18 @@ impl HistoryMark {
     pub const fn with_event_id(mut self, event_id: u64) -> Self {
         self.event_id = event_id;
         self
+    }
+
+    /// The commit that appended that event.
+    #[must_use]
+    pub const fn with_commit_id(mut self, commit_id: Option<u64>) -> Self {
+        self.commit_id = commit_id;
+        self
+    }
+
+    /// Whether this mark names the commit that is stored with the event at the mark.
+    pub fn matches_commit(&self, stored: Option<u64>) -> bool {
+        self.commit_id.is_none() || self.commit_id == stored
     }
 }
 
@@ -211,6 +226,9 @@ pub struct TurnCommit {
     pub metadata: ExecutionMetadata,
     /// Activities to remove from the worker queue.
     pub cancelled_activities: Vec<ScheduledActivityIdentifier>,
+    /// A number that no other commit has, stored with the last of the events; a later
+    /// [`HistoryMark`] names it.
+    pub commit_id: Option<u64>,
 }
 
 impl TurnCommit {
@@ -297,6 +315,13 @@ impl TurnCommit {
         cancelled_activities: Vec<ScheduledActivityIdentifier>,
     ) -> Self {
         self.cancelled_activities = cancelled_activities;
+        self
+    }
+
+    /// A number that no other commit has.
+    #[must_use]
+    pub fn with_commit_id(mut self, commit_id: Option<u64>) -> Self {
+        self.commit_id = commit_id;
         self
     }
 }

@@ -5,7 +5,8 @@ CREATE OR REPLACE FUNCTION {schema}.commit_step{v}(
     p_now BIGINT, p_node BIGINT, p_instance TEXT, p_token UUID, p_execution BIGINT, p_name TEXT,
     p_version TEXT, p_status TEXT, p_output TEXT, p_ends BOOLEAN, p_custom_set BOOLEAN,
     p_custom TEXT, d_incarnation BIGINT, d_execution BIGINT, d_event BIGINT,
-    f_id BIGINT, f_token UUID, e_id BIGINT[], e_type TEXT[], e_data TEXT[],
+    d_commit BIGINT, f_id BIGINT, f_token UUID, e_id BIGINT[], e_type TEXT[], e_data TEXT[],
+    e_commit BIGINT[],
     w_instance TEXT, w_execution BIGINT, w_activity BIGINT, w_session TEXT, w_route TEXT,
     w_item TEXT, w_token UUID, w_lock_for BIGINT, w_limit BIGINT,
     OUT o_now BIGINT, OUT o_code INTEGER, OUT o_incarnation BIGINT, OUT o_custom TEXT,
@@ -39,10 +40,11 @@ BEGIN
     WHERE i.instance_id = p_instance
         AND i.incarnation = d_incarnation
         AND i.current_execution_id = d_execution
-        AND d_event = coalesce((
-            SELECT h.event_id FROM {schema}.history h
+        AND coalesce((
+            SELECT h.event_id = d_event AND coalesce(h.commit_id = d_commit, d_commit IS NULL)
+            FROM {schema}.history h
             WHERE h.instance_id = p_instance AND h.execution_id = d_execution
-            ORDER BY h.event_id DESC LIMIT 1), 0)
+            ORDER BY h.event_id DESC LIMIT 1), d_event = 0 AND d_commit IS NULL)
         AND (
             SELECT 1 FROM {schema}.instance_locks l
             WHERE l.instance_id = p_instance AND l.locked_until > v_now) IS NULL
@@ -76,8 +78,9 @@ BEGIN
     -- For a few events, single inserts are faster than one insert of all.
     FOR v_place IN 1..greatest(cardinality(e_id), v_warm_up::INTEGER) LOOP
         INSERT INTO {schema}.history
-            (instance_id, execution_id, event_id, event_type, event_data, created_at)
-        SELECT p_instance, p_execution, e_id[v_place], e_type[v_place], e_data[v_place], v_now
+            (instance_id, execution_id, event_id, event_type, event_data, created_at, commit_id)
+        SELECT p_instance, p_execution, e_id[v_place], e_type[v_place], e_data[v_place], v_now,
+            e_commit[v_place]
         WHERE NOT v_warm_up;
     END LOOP;
     IF p_ends AND (

@@ -20,9 +20,9 @@ CREATE OR REPLACE FUNCTION {schema}.commit_turns{v}(
     t_execution BIGINT[], t_name TEXT[], t_version TEXT[], t_parent TEXT[],
     t_incarnation BIGINT[], t_pin TEXT[], t_pin_key BYTEA[],
     t_status TEXT[], t_output TEXT[], t_ends BOOLEAN[], t_custom_set BOOLEAN[], t_custom TEXT[],
-    d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[],
+    d_incarnation BIGINT[], d_execution BIGINT[], d_event BIGINT[], d_commit BIGINT[],
     f_turn INTEGER[], f_id BIGINT[], f_token UUID[],
-    e_turn INTEGER[], e_id BIGINT[], e_type TEXT[], e_data TEXT[],
+    e_turn INTEGER[], e_id BIGINT[], e_type TEXT[], e_data TEXT[], e_commit BIGINT[],
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[],
     w_turn INTEGER[], w_instance TEXT[], w_execution BIGINT[], w_activity BIGINT[],
     w_session TEXT[], w_route TEXT[], w_item TEXT[], w_token UUID[], w_lock_for BIGINT[],
@@ -170,18 +170,21 @@ BEGIN
                 warm_node = p_node,
                 last_turn = t.token
             FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom,
-                    d_incarnation, d_execution, d_event) WITH ORDINALITY
+                    d_incarnation, d_execution, d_event, d_commit) WITH ORDINALITY
                 AS t (instance_id, token, execution_id, name, version, custom_set, custom,
-                    held_incarnation, held_execution, held_event, turn)
+                    held_incarnation, held_execution, held_event, held_commit, turn)
             WHERE i.instance_id = t.instance_id AND CASE
                 WHEN t.held_event IS NULL THEN t.turn = ANY (v_live) AND t.name IS NULL
                 ELSE t.turn = ANY (v_tried)
                     AND i.incarnation = t.held_incarnation
                     AND i.current_execution_id = t.held_execution
-                    AND t.held_event = coalesce((
-                        SELECT h.event_id FROM {schema}.history h
+                    AND coalesce((
+                        SELECT h.event_id = t.held_event
+                            AND coalesce(h.commit_id = t.held_commit, t.held_commit IS NULL)
+                        FROM {schema}.history h
                         WHERE h.instance_id = t.instance_id AND h.execution_id = t.held_execution
-                        ORDER BY h.event_id DESC LIMIT 1), 0)
+                        ORDER BY h.event_id DESC LIMIT 1),
+                        t.held_event = 0 AND t.held_commit IS NULL)
                     -- Not "NOT EXISTS": beside other conditions the server would read the whole
                     -- table into a hash.
                     AND (
@@ -272,11 +275,12 @@ BEGIN
         END IF;
         IF cardinality(e_turn) > 0 OR v_warm_up THEN
             INSERT INTO {schema}.history
-                (instance_id, execution_id, event_id, event_type, event_data, created_at)
+                (instance_id, execution_id, event_id, event_type, event_data, created_at,
+                    commit_id)
             SELECT t_instance[e.turn], t_execution[e.turn], e.event_id, e.event_type,
-                e.event_data, v_now
-            FROM unnest(e_turn, e_id, e_type, e_data)
-                AS e (turn, event_id, event_type, event_data)
+                e.event_data, v_now, e.commit_id
+            FROM unnest(e_turn, e_id, e_type, e_data, e_commit)
+                AS e (turn, event_id, event_type, event_data, commit_id)
             WHERE v_all OR e.turn = ANY (v_live);
         END IF;
         IF cardinality(k_turn) > 0 THEN

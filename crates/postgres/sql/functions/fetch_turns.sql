@@ -37,6 +37,7 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     o_execution BIGINT,
     o_incarnation BIGINT,
     o_last_event BIGINT,
+    o_last_commit BIGINT,
     o_message_ids BIGINT[],
     o_messages TEXT[],
     o_attempts INTEGER,
@@ -193,7 +194,7 @@ BEGIN
             RETURNING instance_locks.instance_id
         )
         SELECT w.instance_id, w.token, w.orchestration_name, w.orchestration_version,
-            w.execution_id, w.incarnation, last.event_id, w.ids, w.texts, w.attempts,
+            w.execution_id, w.incarnation, last.event_id, last.commit_id, w.ids, w.texts, w.attempts,
             CASE WHEN last.event_id <= p_inline_events_max AND size.history <= p_inline_bytes_max
                 THEN (
                     SELECT array_agg(h.event_data ORDER BY h.event_id) FROM {schema}.history h
@@ -205,7 +206,7 @@ BEGIN
         FROM locked k
         JOIN wanted w ON w.instance_id = k.instance_id
         LEFT JOIN LATERAL (
-            SELECT h.event_id FROM {schema}.history h
+            SELECT h.event_id, h.commit_id FROM {schema}.history h
             WHERE h.instance_id = w.instance_id AND h.execution_id = w.execution_id
             ORDER BY h.event_id DESC LIMIT 1
         ) AS last ON TRUE

@@ -20,6 +20,7 @@ pub(crate) struct Columns<'a> {
     event_ids: Vec<i64>,
     event_types: Vec<&'static str>,
     event_texts: Vec<&'a str>,
+    event_commits: Vec<Option<i64>>,
     kv: KvColumns<'a>,
     work_turns: Vec<i32>,
     work: WorkColumns<'a>,
@@ -60,14 +61,16 @@ struct DirectColumns {
     incarnations: Vec<Option<i64>>,
     executions: Vec<Option<i64>>,
     events: Vec<Option<i64>>,
+    commits: Vec<Option<i64>>,
 }
 
 impl DirectColumns {
     fn append_to<'p>(&'p self, arguments: &mut Vec<Argument<'p>>) {
-        arguments.extend::<[Argument<'p>; 3]>([
+        arguments.extend::<[Argument<'p>; 4]>([
             ("d_incarnation", &self.incarnations),
             ("d_execution", &self.executions),
             ("d_event", &self.events),
+            ("d_commit", &self.commits),
         ]);
     }
 
@@ -76,6 +79,7 @@ impl DirectColumns {
         self.incarnations.push(mark.map(|mark| to_db(mark.incarnation)));
         self.executions.push(mark.map(|mark| to_db(mark.execution_id)));
         self.events.push(mark.map(|mark| to_db(mark.event_id)));
+        self.commits.push(mark.and_then(|mark| mark.commit_id).map(to_db));
     }
 }
 
@@ -134,6 +138,7 @@ impl<'a> Columns<'a> {
             self.event_types.push(event.event_type);
             self.event_texts.push(&event.text);
         }
+        self.event_commits.extend(commit.commits_of_events());
         for change in &commit.kv {
             self.kv.push(turn, change);
         }
@@ -160,7 +165,7 @@ impl<'a> Columns<'a> {
     pub(crate) fn append_to<'p>(&'p self, arguments: &mut Vec<Argument<'p>>) {
         self.turns.append_to(arguments);
         self.direct.append_to(arguments);
-        arguments.extend::<[Argument<'p>; 12]>([
+        arguments.extend::<[Argument<'p>; 13]>([
             ("f_turn", &self.finished.turns),
             ("f_id", &self.finished.rows),
             ("f_token", &self.finished.tokens),
@@ -168,6 +173,7 @@ impl<'a> Columns<'a> {
             ("e_id", &self.event_ids),
             ("e_type", &self.event_types),
             ("e_data", &self.event_texts),
+            ("e_commit", &self.event_commits),
             ("k_turn", &self.kv.turns),
             ("k_op", &self.kv.operations),
             ("k_key", &self.kv.keys),

@@ -40,6 +40,7 @@ pub(crate) struct EncodedCommit {
     pub(crate) messages: Vec<NewMessage>,
     pub(crate) metadata: StoredMetadata,
     pub(crate) cancelled: Vec<ScheduledActivityIdentifier>,
+    pub(crate) commit_id: Option<i64>,
     pub(crate) incarnation: i64,
     /// Nothing of the instance is stored yet.
     pub(crate) is_first: bool,
@@ -139,11 +140,19 @@ impl EncodedCommit {
             messages,
             metadata: StoredMetadata::of(&commit.metadata),
             cancelled: commit.cancelled_activities.clone(),
+            commit_id: commit.commit_id.map(to_db),
             incarnation: new_incarnation(),
             is_first: false,
             direct: None,
             awaited_end: hub.awaited_end(&instance, &commit.history_delta),
         })
+    }
+
+    /// The commit id for each event: history marks name the end of a commit, so that only the last
+    /// one has it.
+    pub(crate) fn commits_of_events(&self) -> impl Iterator<Item = Option<i64>> + use<'_> {
+        let last = self.events.len();
+        (1..=last).map(move |place| self.commit_id.filter(|_| place == last))
     }
 
     /// Whether it takes the server long.

@@ -52,9 +52,10 @@ impl<'a> Step<'a> {
         let ids: Vec<i64> = commit.events.iter().map(|event| to_db(event.event_id)).collect();
         let types: Vec<&str> = commit.events.iter().map(|event| event.event_type).collect();
         let texts: Vec<&str> = commit.events.iter().map(|event| event.text.as_str()).collect();
+        let commits: Vec<Option<i64>> = commit.commits_of_events().collect();
         let work: Option<&NewWork> = commit.work.first();
         let lease = work.and_then(|work| work.lease);
-        let arguments: [Argument<'_>; 29] = [
+        let arguments: [Argument<'_>; 31] = [
             ("p_now", &store.now()),
             ("p_node", &store.node),
             ("p_instance", &commit.token.instance),
@@ -70,11 +71,13 @@ impl<'a> Step<'a> {
             ("d_incarnation", &to_db(mark.incarnation)),
             ("d_execution", &to_db(mark.execution_id)),
             ("d_event", &to_db(mark.event_id)),
+            ("d_commit", &mark.commit_id.map(to_db)),
             ("f_id", &finished.row),
             ("f_token", &finished.id),
             ("e_id", &ids),
             ("e_type", &types),
             ("e_data", &texts),
+            ("e_commit", &commits),
             ("w_instance", &work.map(|work| work.instance.as_str())),
             ("w_execution", &work.map(|work| work.execution_id)),
             ("w_activity", &work.map(|work| work.activity_id)),
@@ -119,4 +122,4 @@ pub(crate) const COMMIT_STEP: &str = "commit_step";
 
 const WARM_UP_SQL: &str = "SELECT * FROM {schema}.commit_step{v}(
     0, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL, TRUE, FALSE, NULL, 0, 0, 0, NULL, NULL,
-    '{}', '{}', '{}', NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL)";
+    NULL, '{}', '{}', '{}', '{}', NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL)";

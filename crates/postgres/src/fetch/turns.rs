@@ -58,6 +58,8 @@ pub(crate) struct RawTurn {
     execution_id: Option<i64>,
     incarnation: Option<u64>,
     last_event: Option<i64>,
+    /// The commit that appended the last event.
+    last_commit: Option<u64>,
     messages: Vec<(i64, String)>,
     attempt_count: u32,
     /// `None` if it is not read yet.
@@ -287,6 +289,7 @@ impl RawTurn {
             execution_id: None,
             incarnation: None,
             last_event: None,
+            last_commit: None,
             messages,
             attempt_count: 1,
             kv_snapshot: Some(HashMap::new()),
@@ -309,6 +312,7 @@ fn raw_turn(row: &Row, instance: String) -> RawTurn {
         execution_id: row.get("o_execution"),
         incarnation: row.get::<_, Option<i64>>("o_incarnation").map(from_db),
         last_event: row.get("o_last_event"),
+        last_commit: row.get::<_, Option<i64>>("o_last_commit").map(from_db),
         messages: ids.into_iter().zip(texts).collect(),
         attempt_count: attempts(row.get("o_attempts")),
         kv_snapshot: inline_values(row),
@@ -338,15 +342,18 @@ async fn read_stored(
         return Ok(());
     };
     let instance = &turn.token.instance;
-    let held = turn.mark.map(|mark| to_db(mark.event_id));
-    if held == Some(last) {
+    // A database restored from a backup may hold less than the caller, or other events.
+    let held = turn.mark.map(|mark| (mark, to_db(mark.event_id)));
+    if held.is_some_and(|(mark, at)| at == last && mark.matches_commit(turn.last_commit)) {
         turn.history = StoredHistory::After(last, Vec::new());
         return Ok(());
     }
-    if let Some(held) = held.filter(|held| last - held <= limits::INLINE_EVENTS_MAX) {
-        // A database restored from a backup may be older than what the caller has.
+    let is_near = |at: i64| at < last && last - at <= limits::INLINE_EVENTS_MAX;
+    if let Some((mark, held)) = held.filter(|(_, at)| is_near(*at)) {
         let mut part = history::part_from(store, instance, execution_id, held).await?;
-        if !part.more && part.rows.first().is_some_and(|(id, _)| *id == held) {
+        let is_held = part.rows.first().is_some_and(|(id, _)| *id == held)
+            && mark.matches_commit(part.first_commit);
+        if !part.more && is_held {
             let after = part.rows.drain(1..).map(|(_, text)| text).collect();
             turn.history = StoredHistory::After(held, after);
             return Ok(());

@@ -64,6 +64,8 @@ pub(crate) async fn append(
 /// Consecutive events of an execution.
 pub(crate) struct HistoryPart {
     pub(crate) rows: Vec<(i64, String)>,
+    /// The commit that ends with the first of them.
+    pub(crate) first_commit: Option<u64>,
     /// Whether more may follow.
     pub(crate) more: bool,
 }
@@ -78,12 +80,12 @@ pub(crate) async fn part_from(
 ) -> Result<HistoryPart, JobError> {
     let rows = store
         .query(
-            "SELECT p.event_id, p.event_data FROM (
-                 SELECT f.event_id, f.event_data,
+            "SELECT p.event_id, p.event_data, p.commit_id FROM (
+                 SELECT f.event_id, f.event_data, f.commit_id,
                      sum(octet_length(f.event_data)) OVER (ORDER BY f.event_id)
                          - octet_length(f.event_data) AS before
                  FROM (
-                     SELECT h.event_id, h.event_data FROM {schema}.history h
+                     SELECT h.event_id, h.event_data, h.commit_id FROM {schema}.history h
                      WHERE h.instance_id = $1 AND h.execution_id = $2 AND h.event_id >= $3
                      ORDER BY h.event_id LIMIT $4
                  ) AS f
@@ -98,12 +100,13 @@ pub(crate) async fn part_from(
             ],
         )
         .await?;
+    let first = rows.first().and_then(|row| row.get::<_, Option<i64>>("commit_id"));
     let rows: Vec<(i64, String)> =
         rows.iter().map(|row| (row.get("event_id"), row.get("event_data"))).collect();
     let bytes: usize = rows.iter().map(|(_, text)| text.len()).sum();
     let is_full = to_db(rows.len() as u64) >= limits::EVENTS_PER_READ_MAX
         || to_db(bytes as u64) >= limits::BYTES_PER_READ_MAX;
-    Ok(HistoryPart { more: is_full, rows })
+    Ok(HistoryPart { more: is_full, rows, first_commit: first.map(from_db) })
 }
 
 /// All events of an execution, or of the latest, read in parts: events are only added, so the parts

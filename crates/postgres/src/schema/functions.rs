@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(parameters(sql), ["p_now", "t_token", "p_last"]);
         assert!(parameters("CREATE OR REPLACE FUNCTION {schema}.f{v}() RETURNS VOID").is_empty());
         let commit = find("commit_turns").unwrap();
-        assert_eq!(commit.parameters.len(), 56);
+        assert_eq!(commit.parameters.len(), 58);
         assert!(find("commit_turns_").is_none());
     }
 }

@@ -13,7 +13,6 @@ use duroxide_core::runtime::{
 };
 use duroxide_pg::PostgresProvider;
 
-use crate::manual::statements;
 use crate::support::*;
 
 const SHORT: Duration = Duration::from_secs(1);
@@ -109,44 +108,66 @@ fn orchestrations() -> OrchestrationRegistry {
     OrchestrationRegistry::builder().register("Steps", steps).build()
 }
 
-async fn until_events(node: &dyn Provider, wanted: usize) {
-    let there = async {
-        while node.read("a").await.unwrap().len() < wanted {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    tokio::time::timeout(PATIENCE, there).await.expect("the turn is committed");
+/// One node on the store, with code.
+struct Node {
+    provider: Arc<dyn Provider>,
+    client: Client,
+    runtime: Arc<Runtime>,
 }
 
-/// The worst case: what is stored has as many events as the node holds, and others. Only the
-/// statement of the manual distinguishes them.
-#[tokio::test]
-async fn a_node_that_ran_through_a_restore_drops_its_cache() {
-    let store = Store::live();
-    let node: Arc<dyn Provider> = store.node().await;
-    let activities = ActivityRegistry::builder().build();
-    let runtime = Runtime::start_with_store(Arc::clone(&node), activities, orchestrations()).await;
-    let client = Client::new(Arc::clone(&node));
-    client.start_orchestration("a", "Steps", "").await.unwrap();
-    // Started and subscribed, then received and subscribed again.
-    until_events(&*node, 2).await;
-    client.raise_event("a", "Go", "one").await.unwrap();
-    until_events(&*node, 4).await;
-    let dump = Dump::of(&store);
-    client.raise_event("a", "Go", "two").await.unwrap();
-    until_events(&*node, 6).await;
-    let sql = store.sql().await;
-    sql.run("CREATE TABLE kept_$ AS SELECT * FROM $.history WHERE event_id > 4").await;
-    dump.restore();
-    // As if another node had continued from there with another message.
-    sql.run("UPDATE kept_$ SET event_data = replace(event_data, '\"two\"', '\"other\"')").await;
-    sql.run("INSERT INTO $.history SELECT * FROM kept_$; DROP TABLE kept_$").await;
-    for statement in statements("Backup and restore", &store) {
-        sql.run(&statement).await;
+impl Node {
+    async fn start(store: &Store) -> Self {
+        let provider: Arc<dyn Provider> = store.node().await;
+        let activities = ActivityRegistry::builder().build();
+        let runtime =
+            Runtime::start_with_store(Arc::clone(&provider), activities, orchestrations()).await;
+        Self { client: Client::new(Arc::clone(&provider)), provider, runtime }
     }
-    client.raise_event("a", "Go", "three").await.unwrap();
-    let ended = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+
+    /// Sends the next message and waits for the turn that it causes.
+    async fn go(&self, data: &str, events: usize) {
+        self.client.raise_event("a", "Go", data).await.unwrap();
+        self.until_events(events).await;
+    }
+
+    async fn until_events(&self, wanted: usize) {
+        let there = async {
+            while self.provider.read("a").await.unwrap().len() < wanted {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, there).await.expect("the turn is committed");
+    }
+
+    async fn stop(self) {
+        self.runtime.shutdown(None).await;
+    }
+}
+
+/// The worst case: the stored history has as many events as the one that the node holds, and
+/// others, because another node went on from the backup. The node took its own for the stored one.
+#[tokio::test]
+async fn a_node_drops_an_execution_that_a_restore_has_undone() {
+    let store = Store::live();
+    let first = Node::start(&store).await;
+    first.client.start_orchestration("a", "Steps", "").await.unwrap();
+    // Started and subscribed, then received and subscribed again.
+    first.until_events(2).await;
+    first.go("one", 4).await;
+    first.stop().await;
+    let before = Dump::of(&store);
+    let other = Node::start(&store).await;
+    other.go("other", 6).await;
+    other.stop().await;
+    let branch = Dump::of(&store);
+
+    before.restore();
+    let live = Node::start(&store).await;
+    live.go("two", 6).await;
+    branch.restore();
+    live.client.raise_event("a", "Go", "three").await.unwrap();
+    let ended = live.client.wait_for_orchestration("a", PATIENCE).await.unwrap();
     let OrchestrationStatus::Completed { output, .. } = ended else { panic!("{ended:?}") };
     assert_eq!(output, "one other three");
-    runtime.shutdown(None).await;
+    live.stop().await;
 }

@@ -8,7 +8,7 @@ use duroxide_core::providers::{CommittedTurn, DirectTurn, ProviderError, TurnCom
 
 use crate::SqliteProvider;
 use crate::commit::direct_turn::{self, EncodedDirectTurn};
-use crate::commit::events;
+use crate::commit::events::{self, NewEvents};
 use crate::commit::turn_commit::{self, EncodedCommit};
 use crate::error::During;
 use crate::queues::orchestrator_queue;
@@ -46,7 +46,8 @@ pub(crate) async fn append_events(
     let new_events = EncodedEvent::encode_all(new_events).during(OPERATION)?;
     let instance = instance.to_owned();
     let append = move |tx: &mut Tx<'_>| {
-        events::append(tx, &instance, execution_id, &new_events)?;
+        let (events, commit_id) = (new_events.as_slice(), None);
+        events::append(tx, &NewEvents { instance: &instance, execution_id, events, commit_id })?;
         orchestrator_queue::unpark(tx, &instance)?;
         tx.changes.orchestrator_queue();
         tx.changes.instance(instance.clone());

@@ -62,27 +62,31 @@ pub(crate) fn commit_direct_turn(
 
 /// Whether the history ends at the mark, no lease holds the instance and no message waits for it.
 fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobError> {
+    let (execution_id, event_id) = (to_db(mark.execution_id), to_db(mark.event_id));
+    let commit_id = mark.commit_id.map(to_db);
     let found = tx
         .conn
         .prepare_cached(FOLLOWS_SQL)?
-        .query_row(params![instance, to_db(mark.execution_id), tx.now], |row| {
+        .query_row(params![instance, execution_id, tx.now, event_id, commit_id], |row| {
             Ok((
                 row.get::<_, i64>(0)?,
                 row.get::<_, i64>(1)?,
-                row.get::<_, Option<i64>>(2)?,
+                row.get::<_, Option<bool>>(2)?,
                 row.get::<_, bool>(3)?,
             ))
         })
         .optional()?;
-    let Some((incarnation, execution_id, last, is_busy)) = found else { return Ok(false) };
-    let stored = HistoryMark::new(from_db(incarnation))
-        .with_execution_id(from_db(execution_id))
-        .with_event_id(from_db(last.unwrap_or(0)));
-    Ok(stored == mark && !is_busy)
+    let Some((incarnation, execution_id, ends, is_busy)) = found else { return Ok(false) };
+    Ok(from_db(incarnation) == mark.incarnation
+        && from_db(execution_id) == mark.execution_id
+        // Without events, the history ends before the first one.
+        && ends.unwrap_or(mark.event_id == 0 && mark.commit_id.is_none())
+        && !is_busy)
 }
 
 pub(crate) const FOLLOWS_SQL: &str = "SELECT incarnation, current_execution_id,
-     (SELECT max(event_id) FROM history WHERE instance_id = ?1 AND execution_id = ?2),
+     (SELECT event_id = ?4 AND (?5 IS NULL OR commit_id IS ?5) FROM history
+         WHERE instance_id = ?1 AND execution_id = ?2 ORDER BY event_id DESC LIMIT 1),
      EXISTS (SELECT 1 FROM instance_locks WHERE instance_id = ?1 AND locked_until > ?3)
      OR EXISTS (SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
          WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0)

@@ -11,7 +11,8 @@ use rusqlite::{OptionalExtension, params};
 use semver::Version;
 use uuid::Uuid;
 
-use crate::commit::{events, kv_changes as kv};
+use crate::commit::events::{self, NewEvents};
+use crate::commit::kv_changes as kv;
 use crate::error::JobError;
 use crate::fetch::{messages, turn_lock};
 use crate::queues::orchestrator_queue::{self, NewMessage};
@@ -35,6 +36,7 @@ pub(crate) struct EncodedCommit {
     messages: Vec<NewMessage>,
     metadata: ExecutionMetadata,
     cancelled: Vec<ScheduledActivityIdentifier>,
+    commit_id: Option<u64>,
     awaited_end: Option<AwaitedEnd>,
 }
 
@@ -60,6 +62,7 @@ impl EncodedCommit {
             messages,
             metadata: commit.metadata.clone(),
             cancelled: commit.cancelled_activities.clone(),
+            commit_id: commit.commit_id,
             awaited_end: hub.awaited_end(instance, &commit.history_delta),
         })
     }
@@ -146,7 +149,8 @@ pub(crate) fn apply(
 ) -> Result<Vec<LeasedWork>, JobError> {
     update_instance(tx, instance, commit)?;
     end_execution(tx, instance, commit)?;
-    events::append(tx, instance, commit.execution_id, &commit.events)?;
+    let EncodedCommit { execution_id, ref events, commit_id, .. } = *commit;
+    events::append(tx, &NewEvents { instance, execution_id, events, commit_id })?;
     kv::apply(tx, instance, &commit.kv)?;
     if ends_execution(&commit.metadata) {
         kv::merge(tx.conn, instance)?;

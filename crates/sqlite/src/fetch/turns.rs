@@ -244,8 +244,8 @@ fn held_history(
         identity.incarnation == Some(mark.incarnation) && identity.execution_id == mark.execution_id
     });
     let Some(mark) = fitting else { return Ok(0) };
-    // A file restored from a backup may be older than what the caller holds.
-    let stored = history::has_event(conn, instance, mark.execution_id, mark.event_id)?;
+    // A file restored from a backup may hold less than the caller, or other events.
+    let stored = history::has_event(conn, instance, &mark)?;
     Ok(if stored { mark.event_id } else { 0 })
 }
 

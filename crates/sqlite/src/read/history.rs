@@ -3,7 +3,7 @@
 use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::{decode_event, decode_start_event};
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus};
+use duroxide_core::providers::{HistoryMark, InstanceOutcome, InstanceStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::{During, JobError};
@@ -81,19 +81,22 @@ pub(crate) fn last_event(
     Ok(last.map_or(0, from_db))
 }
 
-/// Whether an event is stored.
+/// Whether the event at a mark is stored, as the commit that the mark names appended it.
 pub(crate) fn has_event(
     conn: &Connection,
     instance: &str,
-    execution_id: u64,
-    event_id: u64,
+    mark: &HistoryMark,
 ) -> Result<bool, JobError> {
-    Ok(conn
+    let stored: Option<Option<i64>> = conn
         .prepare_cached(
-            "SELECT 1 FROM history
+            "SELECT commit_id FROM history
              WHERE instance_id = ?1 AND execution_id = ?2 AND event_id = ?3",
         )?
-        .exists(params![instance, to_db(execution_id), to_db(event_id)])?)
+        .query_row(params![instance, to_db(mark.execution_id), to_db(mark.event_id)], |row| {
+            stored_integer(row, 0)
+        })
+        .optional()?;
+    Ok(stored.is_some_and(|commit_id| mark.matches_commit(commit_id.map(from_db))))
 }
 
 /// The highest execution that has events.

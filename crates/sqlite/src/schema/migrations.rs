@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 28] = [
+const MIGRATIONS: [Migration; 29] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -47,6 +47,7 @@ const MIGRATIONS: [Migration; 28] = [
     migration!("0026_message_ids"),
     migration!("0027_holders_of_sessions"),
     migration!("0028_excused_attempts"),
+    migration!("0029_commits_of_events"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

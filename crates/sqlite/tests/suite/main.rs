@@ -19,6 +19,7 @@ mod parked;
 mod plans;
 mod presence;
 mod processes;
+mod restored;
 mod sessions;
 mod set_back;
 mod slices;

@@ -123,9 +123,13 @@ impl FastPath {
         let decided = execution.advance(messages, now_ms);
         let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);
         let mut commit = turn_commit(instance, &facts, mark.execution_id, decided);
+        let mut after = mark;
+        if !commit.history_delta.is_empty() {
+            commit.commit_id = Some(self.turns.commit_ids.next());
+            after = mark.with_event_id(execution.last_event_id()).with_commit_id(commit.commit_id);
+        }
         warn_of_ignored_limits(node, instance, &commit);
         let plan = LeasePlan::plan(self, &mut commit, own);
-        let after = mark.with_event_id(execution.last_event_id());
         let warm = &self.turns.warm;
         // Until this turn is over: the next one may be fetched before the store has responded.
         let _pending = (!summary.is_terminal())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::{HistoryRoom, WarmCache};
+use super::{CommitIds, HistoryRoom, WarmCache};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::KnownStarts;
 
@@ -13,6 +13,7 @@ pub(crate) struct Turns {
     pub(crate) node: Arc<Node>,
     pub(crate) warm: Arc<WarmCache>,
     pub(crate) history_room: HistoryRoom,
+    pub(crate) commit_ids: CommitIds,
     /// Held by the turn that runs on trial.
     pub(crate) on_trial: Arc<Mutex<()>>,
 }
@@ -20,7 +21,8 @@ pub(crate) struct Turns {
 impl Turns {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
-        Self { node, warm, history_room: HistoryRoom::new(), on_trial: Arc::default() }
+        let (history_room, commit_ids) = (HistoryRoom::new(), CommitIds::new());
+        Self { node, warm, history_room, commit_ids, on_trial: Arc::default() }
     }
 
     /// What activities may know of the instances that scheduled them.

@@ -76,7 +76,7 @@ pub(super) fn assemble(
     decided: Turn,
 ) -> TurnCommit {
     let commit = turn_commit(&turn.item.instance, facts, execution_id, decided);
-    commit.with_lock_token(turn.lock_token.clone())
+    commit.with_lock_token(turn.lock_token.clone()).with_commit_id(Some(turn.commit_id))
 }
 
 /// Stores a commit, with retries for the length of the lease.

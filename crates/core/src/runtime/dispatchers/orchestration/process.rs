@@ -32,6 +32,8 @@ pub(super) struct LeasedTurn<'a> {
     pub(super) worker_id: String,
     pub(super) lease: Lease,
     pub(super) lock_token: String,
+    /// Names the commit of this turn.
+    pub(super) commit_id: u64,
     pub(super) attempt_count: u32,
     /// Of these attempts, those that count towards poison.
     attempts_counted: u32,
@@ -98,6 +100,7 @@ pub(super) async fn process(
         worker_id: turns.orchestrator_id(slot),
         lease,
         lock_token: fetched.lock_token,
+        commit_id: turns.commit_ids.next(),
         attempt_count: fetched.attempt_count,
         attempts_counted,
         attempts_max,

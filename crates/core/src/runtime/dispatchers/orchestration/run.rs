@@ -38,7 +38,7 @@ struct Ready {
     execution: Execution,
     facts: Arc<StartFacts>,
     /// Known if the execution was in memory.
-    incarnation: Option<u64>,
+    held: Option<HistoryMark>,
 }
 
 /// Brings the execution up to date, advances it, commits the turn, and keeps the execution in
@@ -58,8 +58,7 @@ pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, h
     let ready = match source {
         Source::Memory(mut warm) => {
             warm.execution.replay(history);
-            let incarnation = Some(warm.mark.incarnation);
-            Ready { execution: warm.execution, facts: warm.facts, incarnation }
+            Ready { execution: warm.execution, facts: warm.facts, held: Some(warm.mark) }
         }
         Source::History(resolved) => match open(&mut turn, resolved, history).await {
             Ok(ready) => ready,
@@ -73,7 +72,7 @@ pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, h
 }
 
 async fn advance(mut turn: LeasedTurn<'_>, ready: Ready, trial: Option<Trial>) {
-    let Ready { mut execution, facts, incarnation } = ready;
+    let Ready { mut execution, facts, held } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
@@ -82,21 +81,29 @@ async fn advance(mut turn: LeasedTurn<'_>, ready: Ready, trial: Option<Trial>) {
     let summary =
         TurnSummary::of(&execution, &facts, &decided, now_ms).started_by(turn.batch.start.as_ref());
     let (execution_id, event_id) = (execution.execution_id(), execution.last_event_id());
-    let mark = |incarnation| {
-        HistoryMark::new(incarnation).with_execution_id(execution_id).with_event_id(event_id)
+    // Without events, the history ends where it did. If another node appended that event, this one
+    // does not know by which commit, and does not keep the execution.
+    let last_commit = match decided.events.is_empty() {
+        true => held.filter(|held| held.event_id == event_id).and_then(|held| held.commit_id),
+        false => Some(turn.commit_id),
+    };
+    let mark = |incarnation: Option<u64>| {
+        let mark = HistoryMark::new(incarnation.filter(|_| !summary.is_terminal())?)
+            .with_execution_id(execution_id)
+            .with_event_id(event_id);
+        last_commit.map(|last_commit| mark.with_commit_id(Some(last_commit)))
     };
     // Until this turn is over: the next one may be fetched before the store has responded.
-    let committing = incarnation.filter(|_| !summary.is_terminal()).map(|incarnation| {
+    let committing = mark(held.map(|held| held.incarnation)).map(|mark| {
         let instance = turn.item.instance.clone();
-        turn.turns.warm.commit_started(instance, mark(incarnation), Arc::clone(&facts))
+        turn.turns.warm.commit_started(instance, mark, Arc::clone(&facts))
     });
     let Some(committed) = commit::commit(&turn, &facts, execution_id, decided).await else {
         return;
     };
     report(&turn.report_context(), &summary);
-    if let (false, Some(incarnation)) = (summary.is_terminal(), committed.incarnation) {
-        let (mark, is_behind) = (mark(incarnation), committed.more_waits);
-        let warm = WarmExecution { execution, facts, mark, is_behind };
+    if let Some(mark) = mark(committed.incarnation) {
+        let warm = WarmExecution { execution, facts, mark, is_behind: committed.more_waits };
         turn.turns.warm.put(turn.item.instance.clone(), warm);
     }
     drop(committing);
@@ -154,7 +161,7 @@ async fn open(
         Some(start) => Execution::begin(setup, start)?,
         None => Execution::open(setup, history)?,
     };
-    Ok(Ready { execution, facts, incarnation: None })
+    Ok(Ready { execution, facts, held: None })
 }
 
 /// Sends the instance a message, so that it takes a turn in which the engine reports the foreign
