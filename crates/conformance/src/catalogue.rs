@@ -129,6 +129,9 @@ macro_rules! __ability {
     (reclaiming) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Reclaiming)
     };
+    (code_filter) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::CodeFilter)
+    };
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };

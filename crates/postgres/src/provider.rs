@@ -302,6 +302,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::LeaseHolders)
+            .with(ProviderCapability::CodeFilter)
     }
 
     async fn commit_direct_turn(

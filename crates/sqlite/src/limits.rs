@@ -35,8 +35,9 @@ pub(crate) const FETCH_ROUNDS_MAX: usize = 64;
 /// Messages of leased instances that one round of a fetch takes off the list: each is a write.
 pub(crate) const UNLISTED_PER_ROUND_MAX: usize = 256;
 
-/// Routes of ready messages that a fetch distinguishes: pins are versions, of which few are in use.
-pub(crate) const ROUTES_MAX: usize = 1024;
+/// Routes of ready messages that a fetch distinguishes: the code that a node has, and the pins of
+/// its executions, of which few are in use. More are read when the first have been leased.
+pub(crate) const ROUTES_MAX: usize = 16_384;
 
 /// Activities that one fetch job moves to another lane: each is a write that other jobs wait for.
 pub(crate) const MOVED_PER_FETCH_MAX: u32 = 512;

@@ -371,6 +371,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
+            .with(ProviderCapability::CodeFilter)
     }
 
     async fn commit_direct_turn(

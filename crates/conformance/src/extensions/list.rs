@@ -11,6 +11,13 @@ macro_rules! __extensions {
             a_turn_of_a_batch_is_a_whole_turn;
             a_batch_honours_the_filter;
             turns_of_a_batch_are_independent;
+            a_start_goes_to_a_node_with_its_code needs(code_filter);
+            a_start_of_an_impossible_version_goes_to_any_node needs(code_filter);
+            a_turn_goes_to_a_node_with_the_code_of_its_execution needs(code_filter);
+            messages_before_a_start_go_to_a_node_with_its_code needs(code_filter);
+            a_continuation_goes_to_a_node_with_its_code needs(code_filter);
+            an_ended_instance_needs_no_code needs(code_filter);
+            code_and_pins_are_both_required needs(code_filter);
             a_batch_of_work_fills_each_slot_once;
             a_batch_of_work_without_slots_leases_nothing;
             a_batch_of_work_honours_sessions;

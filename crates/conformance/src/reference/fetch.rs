@@ -3,10 +3,10 @@
 //! The order matters: choose, filter, identify, lease, tag and count, read. A fetch that fails or
 //! finds nothing has leased nothing and counted nothing.
 
-use duroxide_core::model::INITIAL_EXECUTION_ID;
+use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
 use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages, to_db};
 use duroxide_core::providers::{
-    FetchFilter, FetchedTurn, HistoryMark, KnownHistory, OrchestrationItem, WorkItem,
+    FetchFilter, FetchedTurn, HistoryMark, KnownHistory, NeededCode, OrchestrationItem, WorkItem,
 };
 
 use super::store::{Message, Store, StoredEvent, TurnLock};
@@ -67,16 +67,36 @@ fn candidates(store: &Store, now: u64) -> Vec<String> {
     instances
 }
 
-/// Whether the caller can replay the current execution.
+/// Whether the caller can replay the current execution and has the code of the next turn.
 ///
 /// Decided before anything is leased, counted or decoded: a node must not change an execution that
-/// it cannot replay. An execution without a pin matches every filter except one without ranges.
+/// it cannot run. An execution without a pin matches every filter except one without ranges.
 fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
     if !filter.allows_some_turn() {
         return false;
     }
     let pin = store.execution(instance).and_then(|execution| execution.pin.as_ref());
     pin.is_none_or(|pin| filter.allows_pin(pin))
+        && filter.allows_code(needed_code(store, instance).as_ref())
+}
+
+/// The code that the next turn of an instance needs.
+fn needed_code(store: &Store, instance: &str) -> Option<NeededCode> {
+    let requested = |is_wanted: fn(&WorkItem) -> bool| {
+        let queued = store.messages.values().filter(|it| it.instance == instance && !it.parked);
+        let mut items = queued.filter_map(|message| orchestrator_queue::decode(&message.text));
+        items.find(is_wanted).and_then(|item| NeededCode::of_message(&item))
+    };
+    match (store.instance(instance), store.execution(instance)) {
+        (Some(known), Some(execution)) if execution.is(ExecutionStatus::Running) => {
+            Some(NeededCode::of_execution(&known.name, &known.version))
+        }
+        (Some(_), Some(execution)) if execution.is(ExecutionStatus::ContinuedAsNew) => {
+            requested(|item| matches!(item, WorkItem::ContinueAsNew { .. }))
+        }
+        (Some(_), Some(_ended)) => None,
+        (None, _) | (_, None) => requested(WorkItem::is_start),
+    }
 }
 
 fn lease_turn(

@@ -346,6 +346,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::MessageIds)
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
+            .with(ProviderCapability::CodeFilter)
     }
 
     async fn commit_direct_turn(

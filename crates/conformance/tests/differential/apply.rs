@@ -135,9 +135,10 @@ impl Side {
                 });
                 text(turns.map(|turns| self.keep_turns(turns)))
             }
-            Op::FetchTurns { turns_max, lease, filter, known } => {
+            Op::FetchTurns { turns_max, lease, filter, code, known } => {
                 let filter = build::filter(filter);
-                let filter = FetchFilter::from(filter.as_ref());
+                let mut filter = FetchFilter::from(filter.as_ref());
+                filter.orchestrations = build::code(code);
                 let mut request = TurnFetch::new(*turns_max, ms(*lease))
                     .with_poll_timeout(NOW)
                     .with_filter(&filter);

@@ -3,15 +3,20 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, ScheduledActivity,
-    ScheduledActivityIdentifier, SemverRange, TagFilter, TurnCommit, WorkItem,
+    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, RegisteredOrchestrations,
+    ScheduledActivity, ScheduledActivityIdentifier, SemverRange, TagFilter, TurnCommit, WorkItem,
 };
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
 use crate::op::{
-    Activity, Fact, Filter, INSTANCES, KEYS, Message, PINS, SESSIONS, Selection, TAGS, Tags, Turn,
-    VALUES,
+    Activity, CODE, Code, Fact, Filter, INSTANCES, KEYS, Message, PINS, SESSIONS, Selection, TAGS,
+    Tags, Turn, VALUES,
 };
+
+pub(crate) fn code(code: &Code) -> Option<RegisteredOrchestrations> {
+    let some = code.as_ref()?.iter().map(|index| CODE[*index]);
+    Some(RegisteredOrchestrations::new(some.map(|(name, text)| (name, text.parse().unwrap()))))
+}
 
 pub(crate) fn name(id: usize) -> String {
     INSTANCES[id].to_owned()

@@ -97,7 +97,7 @@ fn both_agree_about_the_values_of_an_execution_that_the_caller_holds() {
     };
     let mut steps = vec![start_of_the_first()];
     steps.extend(fetched_and_committed(turn));
-    let (turns_max, known) = (1, Known::Newest);
-    steps.push(Op::FetchTurns { turns_max, lease: LEASE, filter: Filter::Off, known });
+    let (turns_max, filter, code, known) = (1, Filter::Off, None, Known::Newest);
+    steps.push(Op::FetchTurns { turns_max, lease: LEASE, filter, code, known });
     run(Place::Memory, Steps(steps)).unwrap();
 }

@@ -16,6 +16,9 @@ pub(crate) const TAGS: [&str; 2] = ["gpu", "cpu"];
 pub(crate) const KEYS: [&str; 3] = ["k1", "k2", ""];
 pub(crate) const VALUES: [&str; 3] = ["", "värde", "42"];
 pub(crate) const MESSAGE_IDS: [&str; 3] = ["m1", "m2", "m3"];
+/// What nodes may have registered: the code of executions, starts and continuations.
+pub(crate) const CODE: [(&str, &str); 3] =
+    [("Flow", "1.0.0"), ("Flow", "1.2.0"), ("Next", "1.0.0")];
 pub(crate) const PINS: [&str; 4] = ["0.9.0", "1.0.0", "1.0.1-rc.1", "2.5.0"];
 
 #[derive(Debug, Clone)]
@@ -25,7 +28,7 @@ pub(crate) enum Op {
     Schedule(Activity),
     ScheduleWrongKind(Message),
     FetchTurn { lease: u64, filter: Filter },
-    FetchTurns { turns_max: usize, lease: u64, filter: Filter, known: Known },
+    FetchTurns { turns_max: usize, lease: u64, filter: Filter, code: Code, known: Known },
     Commit { back: Back, turn: Turn, plain_ack: bool },
     CommitDirect { instance: Option<Id>, mark: Mark, turn: Turn, finished: Vec<Back> },
     AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
@@ -154,6 +157,9 @@ pub(crate) enum Filter {
     Nothing,
     Ranges(Vec<(usize, usize)>),
 }
+
+/// The orchestrations that a node has; `None` for all.
+pub(crate) type Code = Option<Vec<usize>>;
 
 /// The marks that a fetch presents.
 #[derive(Debug, Clone)]
@@ -362,14 +368,17 @@ fn selection() -> BoxedStrategy<Selection> {
 /// Turns: enqueue, fetch, commit, abandon.
 fn turn_op() -> BoxedStrategy<Op> {
     let known = prop_oneof![Just(Known::Nothing), Just(Known::Newest), Just(Known::Oldest)];
+    let code = prop::option::weighted(0.3, prop::collection::vec(0..CODE.len(), 0..3));
     prop_oneof![
         10 => (message(), delay()).prop_map(|(message, delay)| Op::Send { message, delay }),
         4 => (message(), prop::option::of(0..MESSAGE_IDS.len()), any::<bool>()).prop_map(
             |(message, id, existing_only)| Op::Deliver { message, id, existing_only }
         ),
         4 => (lease(), filter()).prop_map(|(lease, filter)| Op::FetchTurn { lease, filter }),
-        8 => (0..4_usize, lease(), filter(), known).prop_map(
-            |(turns_max, lease, filter, known)| Op::FetchTurns { turns_max, lease, filter, known }
+        8 => (0..4_usize, lease(), filter(), code, known).prop_map(
+            |(turns_max, lease, filter, code, known)| {
+                Op::FetchTurns { turns_max, lease, filter, code, known }
+            }
         ),
         12 => (back(), turn(), any::<bool>())
             .prop_map(|(back, turn, plain_ack)| Op::Commit { back, turn, plain_ack }),

@@ -5,9 +5,11 @@ use std::time::Duration;
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry, OrchestrationItem,
-    Provider, ProviderError, TurnCommit, TurnFetch, WorkItem,
+    DispatcherCapabilityFilter, FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry,
+    NeededCode, OrchestrationItem, Provider, ProviderError, RegisteredOrchestrations, TurnCommit,
+    TurnFetch, WorkItem,
 };
+use semver::Version;
 
 use crate::fault::Fault;
 use crate::provider::{AGES, FaultyProvider};
@@ -221,6 +223,55 @@ impl FaultyProvider {
         self.inner.abandon_orchestration_item(&token, None, true).await
     }
 
+    /// The filter with a fault in the code that the caller has.
+    fn faulty_code(&self, filter: &FetchFilter) -> FetchFilter {
+        let mut filter = filter.clone();
+        let Some(registered) = filter.orchestrations.clone() else { return filter };
+        let names = registered.versions().keys();
+        match self.fault() {
+            Some(Fault::CodeFilterIgnored) => filter.orchestrations = None,
+            Some(Fault::CodeVersionIgnored) => {
+                let versions = names.flat_map(|name| {
+                    (0..4).map(move |major| (name.as_str(), Version::new(major, 0, 0)))
+                });
+                filter = filter.with_orchestrations(RegisteredOrchestrations::new(versions));
+            }
+            Some(Fault::CodeFilterWithoutPins) => filter.replays = None,
+            _keeps_the_filter => {}
+        }
+        filter
+    }
+
+    /// Releases turns that the faulty filter keeps for other nodes.
+    async fn release_ended(
+        &self,
+        filter: &FetchFilter,
+        turns: &mut Vec<FetchedTurn>,
+    ) -> Result<(), ProviderError> {
+        if filter.orchestrations.is_none() {
+            return Ok(());
+        }
+        let is_kept = |turn: &FetchedTurn| match self.fault() {
+            Some(Fault::CodeOfEndedInstances) => {
+                let item = &turn.item;
+                let code = NeededCode::of_execution(&item.orchestration_name, &item.version);
+                let starts = item.messages.iter().any(WorkItem::is_start);
+                !starts && !filter.allows_code(Some(&code))
+            }
+            Some(Fault::CodeMustBeExact) => {
+                let code = turn.item.messages.iter().find_map(NeededCode::of_message);
+                code.is_some_and(|code| code.version.is_none())
+            }
+            _other => false,
+        };
+        let (kept, given): (Vec<_>, Vec<_>) = turns.drain(..).partition(is_kept);
+        *turns = given;
+        for turn in kept {
+            self.inner.abandon_orchestration_item(&turn.lock_token, None, true).await?;
+        }
+        Ok(())
+    }
+
     pub(crate) async fn fetch_batch(
         &self,
         mut request: TurnFetch<'_>,
@@ -240,7 +291,10 @@ impl FaultyProvider {
             }
             _other => {}
         }
+        let filter = self.faulty_code(request.filter);
+        request.filter = &filter;
         let mut turns = self.inner.fetch_orchestration_items(request).await?;
+        self.release_ended(&filter, &mut turns).await?;
         for turn in &mut turns {
             let instance = turn.item.instance.clone();
             self.memory.noted().instances.insert(turn.lock_token.clone(), instance);

@@ -41,6 +41,8 @@ pub enum ProviderCapability {
     /// [`Provider::send_message`](super::Provider::send_message) starts only new instances, also
     /// for two callers at once.
     NewStarts,
+    /// Fetches of turns honour [`FetchFilter::orchestrations`](super::FetchFilter::orchestrations).
+    CodeFilter,
 }
 
 impl ProviderCapability {
@@ -58,6 +60,7 @@ impl ProviderCapability {
         Self::MessageIds,
         Self::Vouching,
         Self::NewStarts,
+        Self::CodeFilter,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -75,6 +78,7 @@ impl ProviderCapability {
             Self::MessageIds => "message_ids",
             Self::Vouching => "vouching",
             Self::NewStarts => "new_starts",
+            Self::CodeFilter => "code_filter",
         }
     }
 

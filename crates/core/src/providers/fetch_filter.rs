@@ -2,9 +2,10 @@
 
 use semver::Version;
 
-use super::{DispatcherCapabilityFilter, TagFilter};
+use super::{DispatcherCapabilityFilter, NeededCode, RegisteredOrchestrations, TagFilter};
 
-/// What a node can run: which recorded executions it replays and which activities it accepts.
+/// What a node can run: which recorded executions it replays, which orchestrations it has
+/// registered and which activities it accepts.
 ///
 /// A store applies the filter before it leases anything. A shortcut that answers a fetch without
 /// asking the store compares the whole filter with `==`, or asks one of the methods here. The
@@ -15,6 +16,9 @@ use super::{DispatcherCapabilityFilter, TagFilter};
 pub struct FetchFilter {
     /// Which recorded executions the node replays; `None` means all.
     pub replays: Option<DispatcherCapabilityFilter>,
+    /// Which orchestrations the node has registered; `None` means all. A provider without
+    /// [`CodeFilter`](super::ProviderCapability::CodeFilter) ignores it.
+    pub orchestrations: Option<RegisteredOrchestrations>,
     /// Which activities the node accepts, by their routing tag.
     pub tags: TagFilter,
 }
@@ -24,7 +28,7 @@ static EVERYTHING: FetchFilter = FetchFilter::everything();
 impl FetchFilter {
     /// Every execution and every activity.
     pub const fn everything() -> Self {
-        Self { replays: None, tags: TagFilter::Any }
+        Self { replays: None, orchestrations: None, tags: TagFilter::Any }
     }
 
     /// [`everything`](Self::everything), for a request that names no filter.
@@ -39,6 +43,13 @@ impl FetchFilter {
         self
     }
 
+    /// Only turns that need no other code than `orchestrations`.
+    #[must_use]
+    pub fn with_orchestrations(mut self, orchestrations: RegisteredOrchestrations) -> Self {
+        self.orchestrations = Some(orchestrations);
+        self
+    }
+
     /// Only activities that `tags` matches.
     #[must_use]
     pub fn with_tags(mut self, tags: TagFilter) -> Self {
@@ -48,20 +59,26 @@ impl FetchFilter {
 
     /// Whether a fetch with this filter may lease a turn at all.
     pub fn allows_some_turn(&self) -> bool {
-        let Self { replays, tags: _of_activities } = self;
+        let Self { replays, orchestrations: _some_turns_need_none, tags: _of_activities } = self;
         replays.as_ref().is_none_or(|replays| !replays.supported_duroxide_versions.is_empty())
     }
 
     /// Whether the node replays an execution that is pinned to `version`.
     pub fn allows_pin(&self, version: &Version) -> bool {
-        let Self { replays, tags: _of_activities } = self;
+        let Self { replays, orchestrations: _not_about_pins, tags: _of_activities } = self;
         replays.as_ref().is_none_or(|replays| replays.is_compatible(version))
     }
 
+    /// Whether the node has the code that a turn needs; `None` needs none.
+    pub fn allows_code(&self, code: Option<&NeededCode>) -> bool {
+        let Self { replays: _not_about_code, orchestrations, tags: _of_activities } = self;
+        orchestrations.as_ref().is_none_or(|orchestrations| orchestrations.runs(code))
+    }
+
     /// Whether a fetch with this filter may lease the first turn of an instance that is not stored
-    /// yet, and so has no pin.
+    /// yet, and so has no pin. What it starts is up to [`allows_code`](Self::allows_code).
     pub fn allows_new_instances(&self) -> bool {
-        let Self { replays: _no_pin_fits_every_range, tags: _of_activities } = self;
+        let Self { replays: _no_pin_fits_every_range, orchestrations: _, tags: _ } = self;
         self.allows_some_turn()
     }
 }

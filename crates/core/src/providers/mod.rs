@@ -11,6 +11,7 @@ pub mod error;
 pub(crate) mod fake;
 pub mod fetch_filter;
 pub mod forward;
+pub mod handlers;
 pub mod instrumented;
 pub mod items;
 pub mod kit;
@@ -40,6 +41,7 @@ pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
 pub use cursor::ListCursor;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use fetch_filter::FetchFilter;
+pub use handlers::{NeededCode, RegisteredOrchestrations};
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,

@@ -7,9 +7,8 @@ use semver::Version;
 use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, builtin};
 use crate::clock::Clock;
 use crate::context::OrchestrationHandler;
-
-/// "No version" in very old histories.
-const VERSION_NONE: &str = "0.0.0";
+use crate::providers::RegisteredOrchestrations;
+use crate::providers::handlers::VERSION_NONE;
 
 /// All handlers of a node.
 pub(crate) struct Handlers {
@@ -40,6 +39,16 @@ impl Handlers {
     /// The names of the user's activities.
     pub(crate) fn activity_names(&self) -> Vec<String> {
         self.activities.list_names()
+    }
+
+    /// All orchestrations in all their versions.
+    pub(crate) fn registered_orchestrations(&self) -> RegisteredOrchestrations {
+        let registries = [&self.builtin_orchestrations, &self.orchestrations];
+        let names = registries.iter().flat_map(|registry| registry.list_names());
+        RegisteredOrchestrations::new(names.flat_map(|name| {
+            let versions = self.registry_of(&name).list_versions(&name);
+            versions.into_iter().map(move |version| (name.clone(), version))
+        }))
     }
 
     /// The code of an orchestration in the version that the registry chooses.

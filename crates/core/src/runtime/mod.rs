@@ -47,4 +47,4 @@ pub use registry::{
     VersionPolicy,
 };
 pub use runtime::Runtime;
-pub use unregistered_backoff::UnregisteredBackoffConfig;
+pub use unregistered_backoff::{UnregisteredBackoffConfig, UnregisteredWork};

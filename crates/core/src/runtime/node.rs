@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::RuntimeOptions;
 use super::background::Background;
 use super::handlers::Handlers;
 use super::lease::{Lease, Leases, NewLease};
 use super::tasks::Tasks;
+use super::{RuntimeOptions, UnregisteredWork};
 use crate::observability::{MetricsProvider, ObservabilityHandle};
 use crate::providers::reports::Reports;
 use crate::providers::trouble::TroubleWatch;
@@ -64,15 +64,19 @@ pub(crate) fn reports_of(provider: &dyn Provider) -> Reports {
     watch.and_then(|watch| watch.reports()).unwrap_or_default()
 }
 
-/// What a node with these options can run.
-pub(crate) fn fetch_filter(options: &RuntimeOptions) -> FetchFilter {
+/// What a node with these options and handlers can run.
+pub(crate) fn fetch_filter(options: &RuntimeOptions, handlers: &Handlers) -> FetchFilter {
     let range = options
         .supported_replay_versions
         .clone()
         .unwrap_or_else(SemverRange::default_for_current_build);
     let mut supported_duroxide_versions = vec![range];
     supported_duroxide_versions.extend_from_slice(&options.further_replay_versions);
-    FetchFilter::everything()
+    let filter = FetchFilter::everything()
         .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
-        .with_tags(options.worker_tag_filter.clone())
+        .with_tags(options.worker_tag_filter.clone());
+    match options.unregistered_work() {
+        UnregisteredWork::Wait => filter.with_orchestrations(handlers.registered_orchestrations()),
+        UnregisteredWork::Backoff => filter,
+    }
 }

@@ -5,7 +5,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::check::StartupCheck;
-use super::{ObservabilityConfig, UnregisteredBackoffConfig};
+use super::{ObservabilityConfig, UnregisteredBackoffConfig, UnregisteredWork};
 use crate::limits::{
     ACTIVITIES_PER_CORE, CONCURRENT_ACTIVITIES, CONCURRENT_TURNS, LEASE_RENEWAL_INTERVAL_MIN,
     TURNS_PER_CORE, WARM_BYTES_MAX, WARM_INSTANCES_MAX,
@@ -57,6 +57,10 @@ pub struct RuntimeOptions {
     pub observability: ObservabilityConfig,
     /// Delays for work whose handler is not registered on this node.
     pub unregistered_backoff: UnregisteredBackoffConfig,
+    /// What happens to work whose handler is not registered on this node. With `None` it waits for
+    /// a node that has the handler, unless `unregistered_backoff` is set to other delays than the
+    /// default: a program that does so wants them, as in 0.1.x.
+    pub unregistered_work: Option<UnregisteredWork>,
     /// A message that is fetched more often than this is poison.
     pub max_attempts: u32,
     /// How long a cancelled activity may keep running before the runtime aborts it.
@@ -117,6 +121,7 @@ impl Default for RuntimeOptions {
             worker_lock_renewal_buffer: Duration::from_secs(5),
             observability: ObservabilityConfig::default(),
             unregistered_backoff: UnregisteredBackoffConfig::default(),
+            unregistered_work: None,
             max_attempts: 10,
             activity_cancellation_grace_period: Duration::from_secs(10),
             supported_replay_versions: None,
@@ -177,6 +182,22 @@ impl RuntimeOptions {
     pub fn with_supported_replay_versions(mut self, versions: SemverRange) -> Self {
         self.supported_replay_versions = Some(versions);
         self
+    }
+
+    /// Sets the field `unregistered_work`.
+    #[must_use = "returns the changed options"]
+    pub fn with_unregistered_work(mut self, unregistered_work: UnregisteredWork) -> Self {
+        self.unregistered_work = Some(unregistered_work);
+        self
+    }
+
+    /// What happens to work whose handler is not registered.
+    pub(crate) fn unregistered_work(&self) -> UnregisteredWork {
+        let is_default = self.unregistered_backoff == UnregisteredBackoffConfig::default();
+        self.unregistered_work.unwrap_or(match is_default {
+            true => UnregisteredWork::Wait,
+            false => UnregisteredWork::Backoff,
+        })
     }
 
     /// Sets the field `further_replay_versions`.

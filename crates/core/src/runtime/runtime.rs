@@ -117,18 +117,19 @@ impl Runtime {
         let leases = Leases::new(Arc::clone(&provider), Arc::clone(&background));
         provider.add_lease_holder(leases.holder());
         let reports = reports_of(provider.as_ref());
+        let handlers = Handlers::new(clock, orchestration_registry, activity_registry);
         let node = Arc::new(Node {
             leases,
             background,
             trouble,
             provider,
-            handlers: Handlers::new(clock, orchestration_registry, activity_registry),
             observability,
             reports,
             tasks: Tasks::default(),
             id: unique_id.chars().take(RUNTIME_ID_DIGITS).collect(),
             unique_id,
-            filter: fetch_filter(&options),
+            filter: fetch_filter(&options, &handlers),
+            handlers,
             options,
         });
         let turns = Arc::new(Turns::new(Arc::clone(&node)));

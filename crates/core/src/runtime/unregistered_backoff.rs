@@ -5,8 +5,20 @@ use std::time::Duration;
 /// Doublings stop here: with the default base the next one would pass the longest delay.
 const DOUBLINGS_MAX: u32 = 6;
 
+/// What happens to work whose handler a node does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnregisteredWork {
+    /// The store leaves it to nodes that have the handler, and it waits while there is none. A
+    /// store that cannot filter by handlers falls back to [`Backoff`](Self::Backoff).
+    Wait,
+    /// The node fetches it, releases it with [`UnregisteredBackoffConfig`], and fails it as poison
+    /// when it was fetched too often, as 0.1.x does.
+    Backoff,
+}
+
 /// Delays for work whose handler this node does not have.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnregisteredBackoffConfig {
     /// Delay after the first attempt.
     pub base_delay: Duration,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide::providers::{Provider, ProviderError};
-use duroxide::runtime::RuntimeOptions;
+use duroxide::runtime::{RuntimeOptions, UnregisteredWork};
 use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext};
 use tokio::sync::Notify;
 
@@ -81,7 +81,8 @@ async fn a_failed_abandon_is_retried(mode: Mode) {
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
     let registry = || orchestrations().register("Work", works);
-    let node = Node::on(&store, mode.options(), registry(), activities()).await;
+    let options = mode.options().with_unregistered_work(UnregisteredWork::Backoff);
+    let node = Node::on(&store, options, registry(), activities()).await;
     faulty.hiccup("abandon_work_item", 2);
     faulty.hiccup("abandon_orchestration_item", 2);
     node.start_instance("order", "Work", "here").await;

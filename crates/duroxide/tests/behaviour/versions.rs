@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide::providers::{DispatcherCapabilityFilter, Provider, ProviderAdmin, WorkItem};
-use duroxide::runtime::RuntimeOptions;
 use duroxide::runtime::registry::{OrchestrationRegistryBuilder, VersionPolicy};
+use duroxide::runtime::{RuntimeOptions, UnregisteredWork};
 use duroxide::{
     ErrorDetails, Event, EventKind, OrchestrationContext, PoisonMessageType, SemverRange,
     current_build_version,
@@ -162,11 +162,12 @@ in_every_mode! {
 }
 
 #[tokio::test]
-async fn an_unregistered_orchestration_waits_for_a_node_with_its_handler() {
+async fn an_unregistered_orchestration_backs_off_until_a_node_has_its_handler() {
     let (store, clock) = memory_with_clock().await;
     let faulty = Faulty::new(store);
     let store: Arc<dyn Provider> = faulty.clone();
-    let without = Node::on(&store, DEFAULT_MODE.options(), orchestrations(), activities()).await;
+    let options = DEFAULT_MODE.options().with_unregistered_work(UnregisteredWork::Backoff);
+    let without = Node::on(&store, options, orchestrations(), activities()).await;
     without.start_instance("waits", "V", "").await;
     eventually(|| faulty.calls(RELEASED) == 1).await;
     without.stop().await;
@@ -174,6 +175,40 @@ async fn an_unregistered_orchestration_waits_for_a_node_with_its_handler() {
     clock.advance(SECOND);
     assert_eq!(with.output("waits").await, "1.10.0");
     with.stop().await;
+}
+
+/// Both nodes are live all the time. Neither fetches what the other has to run.
+async fn work_goes_only_to_nodes_that_have_its_handler(mode: Mode) {
+    async fn upgrades(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.continue_as_new_versioned("2.0.0", "").await
+    }
+    let faulty = Faulty::new(memory().await);
+    let store: Arc<dyn Provider> = faulty.clone();
+    let old = orchestrations().register_versioned("V", "1.0.0", waits).register("Up", upgrades);
+    let old = Node::on(&store, mode.options(), old, activities()).await;
+    // Each is started by the node that cannot run it.
+    old.client.start_orchestration_versioned("exact", "V", "2.0.0", "").await.unwrap();
+    old.client.start_orchestration("other", "Other", "").await.unwrap();
+    old.start_instance("up", "Up", "").await;
+    old.client.start_orchestration_versioned("first", "V", "1.0.0", "").await.unwrap();
+    old.wait_for_event("first", "ExternalSubscribed").await;
+    let new = orchestrations()
+        .register_versioned("V", "2.0.0", returns_version)
+        .register_versioned("Up", "2.0.0", returns_version)
+        .register("Other", returns_version);
+    let new = Node::on(&store, mode.options(), new, activities()).await;
+    for (instance, expected) in [("exact", "2.0.0"), ("other", "1.0.0"), ("up", "2.0.0")] {
+        assert_eq!(old.output(instance).await, expected);
+    }
+    new.client.raise_event("first", "Go", "on").await.unwrap();
+    assert_eq!(new.output("first").await, "1.0.0 on");
+    assert_eq!(faulty.calls(RELEASED), 0, "no turn went to a node that could not run it");
+    old.stop().await;
+    new.stop().await;
+}
+
+in_every_mode! {
+    work_goes_only_to_nodes_that_have_its_handler,
 }
 
 #[tokio::test]

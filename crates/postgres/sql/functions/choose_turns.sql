@@ -1,10 +1,10 @@
 -- Chooses instances with ready messages, the oldest first, and holds their advisory locks. It reads
--- only messages under pins that the caller can replay, `o_pins`, and none of leased instances.
+-- only messages under routes that the caller can run, `o_pins`, and none of leased instances.
 -- `o_left` are instances that it passed over; `o_due` is when one of them may be leased;
 -- `o_unfinished` is true if it stopped before it had read all.
 CREATE OR REPLACE FUNCTION {schema}.choose_turns{v}(
-    p_now BIGINT, p_wanted INTEGER, p_from BYTEA[], p_to BYTEA[], p_node BIGINT, p_grace BIGINT,
-    p_left TEXT[],
+    p_now BIGINT, p_wanted INTEGER, p_from BYTEA[], p_to BYTEA[], p_code BYTEA[], p_node BIGINT,
+    p_grace BIGINT, p_left TEXT[],
     OUT o_chosen TEXT[], OUT o_left TEXT[], OUT o_pins BYTEA[], OUT o_due BIGINT,
     OUT o_unfinished BOOLEAN
 )
@@ -15,6 +15,8 @@ DECLARE
     v_id BIGINT := 0;
     v_count INTEGER;
     v_row RECORD;
+    v_route BYTEA;
+    v_fits BOOLEAN;
 BEGIN
     o_chosen := '{}';
     o_left := p_left;
@@ -22,28 +24,30 @@ BEGIN
     IF EXISTS (SELECT 1 FROM {schema}.repinned) THEN
         PERFORM {schema}.settle_pins{v}();
     END IF;
-    -- From pin to pin by one probe of the index each.
+    -- From route to route by one probe of the index each, past those of other code.
     WITH RECURSIVE pins (pin) AS (
         (SELECT q.pin FROM {schema}.orchestrator_queue q
          WHERE NOT q.parked AND q.pin IS NOT NULL ORDER BY q.pin LIMIT 1)
         UNION ALL
         SELECT (SELECT q.pin FROM {schema}.orchestrator_queue q
-                WHERE NOT q.parked AND q.pin > p.pin ORDER BY q.pin LIMIT 1)
+                WHERE NOT q.parked AND q.pin >= {schema}.route_behind{v}(p.pin, p_code)
+                ORDER BY q.pin LIMIT 1)
         FROM pins p WHERE p.pin IS NOT NULL
     )
     SELECT coalesce(array_agg(p.pin), '{}') INTO o_pins FROM pins p
-    WHERE p_from IS NULL OR p.pin = '\x' OR EXISTS (
-        SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-        WHERE p.pin BETWEEN r.from_key AND r.to_key);
+    WHERE p.pin < '\x01' OR {schema}.route_fits{v}(p.pin, p_from, p_to, p_code);
     FOR v_round IN 1..8 LOOP
         v_count := 0;
         FOR v_row IN
-            SELECT c.instance_id, c.visible_at, c.id, i.warm_node,
-                p_from IS NULL OR e.duroxide_version_key IS NULL OR EXISTS (
-                    SELECT 1 FROM unnest(p_from, p_to) AS r (from_key, to_key)
-                    WHERE e.duroxide_version_key BETWEEN r.from_key AND r.to_key) AS fits
+            SELECT c.instance_id, c.visible_at, c.id, c.pin, i.warm_node, i.orchestration_name,
+                i.orchestration_version, e.status, e.duroxide_version_key,
+                -- Of an instance that is not stored.
+                CASE WHEN i.instance_id IS NULL THEN coalesce((
+                    SELECT q.code FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = c.instance_id AND q.kind = {KIND_START} AND NOT q.parked
+                    ORDER BY q.id LIMIT 1), '\x0101') END AS start_route
             FROM (
-                SELECT w.instance_id, w.visible_at, w.id FROM unnest(o_pins) AS p (pin)
+                SELECT w.instance_id, w.visible_at, w.id, p.pin FROM unnest(o_pins) AS p (pin)
                 CROSS JOIN LATERAL (
                     SELECT q.instance_id, q.visible_at, q.id FROM {schema}.orchestrator_queue q
                     WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at <= p_now
@@ -64,21 +68,24 @@ BEGIN
             v_visible_at := v_row.visible_at;
             v_id := v_row.id;
             CONTINUE WHEN v_row.instance_id = ANY (o_chosen) OR v_row.instance_id = ANY (o_left);
-            IF v_row.fits AND v_row.warm_node <> p_node AND v_row.visible_at + p_grace > p_now THEN
+            v_route := CASE WHEN v_row.status = 'Running' THEN
+                {schema}.code_key{v}(v_row.orchestration_name, v_row.orchestration_version)
+                || coalesce(v_row.duroxide_version_key, '\x')
+                ELSE coalesce(v_row.start_route, {schema}.turn_route{v}(v_row.instance_id)) END;
+            v_fits := v_route = v_row.pin
+                OR {schema}.route_fits{v}(v_route, p_from, p_to, p_code);
+            IF v_fits AND v_row.warm_node <> p_node AND v_row.visible_at + p_grace > p_now THEN
                 -- Its node has the history in memory and gets a moment to fetch it.
                 o_due := least(o_due, v_row.visible_at + p_grace);
                 o_left := o_left || v_row.instance_id;
             ELSIF NOT pg_try_advisory_xact_lock({schema}.instance_key(v_row.instance_id)) THEN
                 o_left := o_left || v_row.instance_id;
-            ELSIF v_row.fits THEN
+            ELSIF v_fits THEN
                 o_chosen := o_chosen || v_row.instance_id;
             ELSE
-                -- Under the lock the pin does not change. The next fetch does not read it.
-                UPDATE {schema}.orchestrator_queue q SET pin = coalesce((
-                    SELECT e.duroxide_version_key FROM {schema}.instances i
-                    JOIN {schema}.executions e ON e.instance_id = i.instance_id
-                        AND e.execution_id = i.current_execution_id
-                    WHERE i.instance_id = v_row.instance_id), '\x')
+                -- Under the lock the route does not change. The next fetch does not read it.
+                UPDATE {schema}.orchestrator_queue q
+                SET pin = {schema}.turn_route{v}(v_row.instance_id)
                 WHERE q.instance_id = v_row.instance_id AND q.id = v_row.id;
                 o_unfinished := TRUE;
             END IF;

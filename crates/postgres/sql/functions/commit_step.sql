@@ -74,6 +74,7 @@ BEGIN
         ON CONFLICT (instance_id, execution_id) DO UPDATE SET
             status = excluded.status, output = excluded.output,
             completed_at = excluded.completed_at;
+        PERFORM {schema}.forget_routes{v}(ARRAY[p_instance]);
     END IF;
     -- For a few events, single inserts are faster than one insert of all.
     FOR v_place IN 1..greatest(cardinality(e_id), v_warm_up::INTEGER) LOOP

@@ -29,6 +29,7 @@ CREATE OR REPLACE FUNCTION {schema}.commit_turns{v}(
     w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[],
+    m_code BYTEA[],
     -- The number of fetched turns and of first turns, whether a turn lacks the orchestration name,
     -- and whether execution rows may need a write.
     p_fetched INTEGER, p_first INTEGER, p_nameless BOOLEAN, p_executions BOOLEAN,
@@ -241,12 +242,14 @@ BEGIN
         END IF;
         IF p_executions OR v_warm_up THEN
             INSERT INTO {schema}.executions (instance_id, execution_id, status, output, started_at,
-                completed_at, duroxide_version, duroxide_version_key)
+                completed_at, duroxide_version, duroxide_version_key, code)
             SELECT t.instance_id, t.execution_id, coalesce(t.status, 'Running'), t.output, v_now,
-                CASE WHEN t.status IS NOT NULL THEN v_now END, t.pin, t.pin_key
-            FROM unnest(t_instance, t_execution, t_status, t_output, t_pin, t_pin_key)
+                CASE WHEN t.status IS NOT NULL THEN v_now END, t.pin, t.pin_key,
+                {schema}.code_key{v}(t.name, t.version)
+            FROM unnest(t_instance, t_execution, t_status, t_output, t_pin, t_pin_key, t_name,
+                    t_version)
                 WITH ORDINALITY
-                AS t (instance_id, execution_id, status, output, pin, pin_key, turn)
+                AS t (instance_id, execution_id, status, output, pin, pin_key, name, version, turn)
             WHERE (v_all OR t.turn = ANY (v_live))
                 AND (t.status IS NOT NULL OR t.pin IS NOT NULL OR (
                     SELECT 1 FROM {schema}.executions e
@@ -262,15 +265,19 @@ BEGIN
                     coalesce(excluded.duroxide_version, executions.duroxide_version),
                 duroxide_version_key =
                     coalesce(excluded.duroxide_version_key, executions.duroxide_version_key);
-            -- Rare: a new execution whose pin differs from that of the one before.
+            -- Rare: a new execution whose pin or code differs from that of the one before.
             IF 1 < ANY (t_execution) THEN
                 INSERT INTO {schema}.repinned (instance_id)
-                SELECT t.instance_id FROM unnest(t_instance, t_execution, t_pin_key) WITH ORDINALITY
-                    AS t (instance_id, execution_id, pin_key, turn)
-                WHERE (v_all OR t.turn = ANY (v_live)) AND t.pin_key <> (
-                    SELECT e.duroxide_version_key FROM {schema}.executions e
+                SELECT t.instance_id
+                FROM unnest(t_instance, t_execution, t_pin_key, t_name, t_version) WITH ORDINALITY
+                    AS t (instance_id, execution_id, pin_key, name, version, turn)
+                CROSS JOIN LATERAL (
+                    SELECT e.duroxide_version_key AS pin_key, e.code FROM {schema}.executions e
                     WHERE e.instance_id = t.instance_id AND e.execution_id < t.execution_id
-                    ORDER BY e.execution_id DESC LIMIT 1);
+                    ORDER BY e.execution_id DESC LIMIT 1) AS before
+                WHERE (v_all OR t.turn = ANY (v_live)) AND t.pin_key IS NOT NULL
+                    AND (t.pin_key <> before.pin_key
+                        OR {schema}.code_key{v}(t.name, t.version) <> before.code);
             END IF;
         END IF;
         IF cardinality(e_turn) > 0 OR v_warm_up THEN
@@ -326,19 +333,27 @@ BEGIN
             SELECT count(c.lock_token) INTO v_lost FROM cancelled c;
             o_lost := v_lost > 0;
         END IF;
+        IF TRUE = ANY (t_ends) OR v_warm_up THEN
+            -- What waits for an instance that has ended needs no code.
+            PERFORM {schema}.forget_routes{v}(array_agg(t.instance_id))
+            FROM unnest(t_instance, t_ends) WITH ORDINALITY AS t (instance_id, ends, turn)
+            WHERE t.ends AND (v_all OR t.turn = ANY (v_live));
+        END IF;
         IF cardinality(m_turn) > 0 OR v_warm_up THEN
             IF v_all THEN
-                PERFORM {schema}.insert_messages{v}(v_now, m_instance, m_item, m_due, m_kind);
+                PERFORM {schema}.insert_messages{v}(
+                    v_now, m_instance, m_item, m_due, m_kind, m_code);
             ELSE
                 PERFORM {schema}.insert_messages{v}(
-                    v_now, m.instances, m.items, m.dues, m.kinds)
+                    v_now, m.instances, m.items, m.dues, m.kinds, m.codes)
                 FROM (
                     SELECT array_agg(m.instance_id ORDER BY m.place) AS instances,
                         array_agg(m.item ORDER BY m.place) AS items,
                         array_agg(m.due ORDER BY m.place) AS dues,
-                        array_agg(m.kind ORDER BY m.place) AS kinds
-                    FROM unnest(m_turn, m_instance, m_item, m_due, m_kind) WITH ORDINALITY
-                        AS m (turn, instance_id, item, due, kind, place)
+                        array_agg(m.kind ORDER BY m.place) AS kinds,
+                        array_agg(m.code ORDER BY m.place) AS codes
+                    FROM unnest(m_turn, m_instance, m_item, m_due, m_kind, m_code) WITH ORDINALITY
+                        AS m (turn, instance_id, item, due, kind, code, place)
                     WHERE m.turn = ANY (v_live)
                     HAVING count(*) > 0
                 ) AS m;
@@ -353,6 +368,10 @@ BEGIN
                     AND NOT q.parked
                 LIMIT 1) = 1;
             IF o_ready IS NOT NULL THEN
+                -- Other starts of a new instance may have come while this one was leased.
+                PERFORM {schema}.forget_routes{v}(array_agg(t_instance[n.turn]))
+                FROM unnest(o_turns, o_incarnations) AS n (turn, incarnation)
+                WHERE n.incarnation = t_incarnation[n.turn] AND n.turn = ANY (o_ready);
                 PERFORM {schema}.list_next_messages{v}(array_agg(t_instance[r.turn]))
                 FROM unnest(o_ready) AS r (turn);
             END IF;

@@ -3,7 +3,7 @@
 -- lost.
 CREATE OR REPLACE FUNCTION {schema}.enqueue_messages{v}(
     p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_delay BIGINT[], m_kind SMALLINT[],
-    m_token UUID[], m_lock_for BIGINT[], p_sender UUID, p_number BIGINT,
+    m_code BYTEA[], m_token UUID[], m_lock_for BIGINT[], p_sender UUID, p_number BIGINT,
     OUT o_now BIGINT
 )
 LANGUAGE plpgsql
@@ -21,7 +21,8 @@ BEGIN
         SELECT array_agg(v_now + d.delay ORDER BY d.place) INTO v_visible_at
         FROM unnest(m_delay) WITH ORDINALITY AS d (delay, place);
     END IF;
-    PERFORM {schema}.insert_messages{v}(v_now, m_instance, m_item, v_visible_at, m_kind);
+    PERFORM {schema}.insert_messages{v}(
+        v_now, m_instance, m_item, v_visible_at, m_kind, m_code);
     IF array_position(m_lock_for, NULL) IS NULL OR 0 <= ANY (m_lock_for) THEN
         PERFORM {schema}.lease_first_turns{v}(v_now, m_instance, m_token, m_lock_for);
     END IF;

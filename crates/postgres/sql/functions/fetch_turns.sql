@@ -12,6 +12,8 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     -- Ranges of versions that the caller can replay; null means all.
     p_from BYTEA[],
     p_to BYTEA[],
+    -- Keys of the code that it has, sorted; null means all.
+    p_code BYTEA[],
     p_node BIGINT,
     -- How long other nodes leave an instance to the node that holds its history in memory.
     p_grace BIGINT,
@@ -90,12 +92,12 @@ BEGIN
                 SELECT array_agg(e.o_instance), array_agg(e.o_token)
                 INTO o_expired_instances, o_expired_tokens FROM (
                     SELECT x.o_instance, x.o_token
-                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to) AS x LIMIT c_asked) AS e;
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code) AS x LIMIT c_asked) AS e;
                 EXIT WHEN o_expired_tokens IS NOT NULL;
             ELSE
                 FOR v_row IN
                     SELECT e.o_instance AS instance_id
-                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to) AS e
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code) AS e
                     WHERE p_free IS NULL OR e.o_token = ANY (p_free)
                 LOOP
                     EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
@@ -119,7 +121,7 @@ BEGIN
             c.o_unfinished
         INTO v_chosen, v_left, v_pins, v_due, v_more
         FROM {schema}.choose_turns{v}(v_now, p_turns_max - v_found - cardinality(v_chosen), p_from,
-            p_to, p_node, p_grace, v_left || v_chosen) AS c;
+            p_to, p_code, p_node, p_grace, v_left || v_chosen) AS c;
         IF cardinality(v_chosen) = 0 AND p_turns_max > 0 THEN
             v_unfinished := v_more;
             EXIT;

@@ -1,7 +1,8 @@
 -- Adds messages in order. Each is visible from its own time on, or at once. A start unparks the
 -- messages of its instance.
 CREATE OR REPLACE FUNCTION {schema}.insert_messages{v}(
-    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_visible_at BIGINT[], m_kind SMALLINT[]
+    p_now BIGINT, m_instance TEXT[], m_item TEXT[], m_visible_at BIGINT[], m_kind SMALLINT[],
+    m_code BYTEA[]
 ) RETURNS VOID
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -23,15 +24,18 @@ BEGIN
         PERFORM {schema}.lock_starts{v}(v_starts);
     END IF;
     INSERT INTO {schema}.orchestrator_queue
-        (instance_id, work_item, visible_at, created_at, kind, pin)
-    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind,
+        (instance_id, work_item, visible_at, created_at, kind, code, pin)
+    SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind, m.code,
         -- What becomes visible later is always listed, and so is a start.
-        CASE WHEN m.kind = {KIND_START} THEN '\x'
+        CASE WHEN m.kind = {KIND_START} THEN
+                CASE WHEN m.visible_at > p_now OR (
+                    SELECT 1 FROM {schema}.instances i WHERE i.instance_id = m.instance_id) = 1
+                THEN '\x' ELSE coalesce(m.code, '\x') END
             WHEN m.visible_at > p_now THEN coalesce(
                 {schema}.message_pin{v}(p_now, m.instance_id), '\x')
             ELSE {schema}.message_pin{v}(p_now, m.instance_id) END
-    FROM unnest(m_instance, m_item, m_visible_at, m_kind)
-        AS m (instance_id, work_item, visible_at, kind);
+    FROM unnest(m_instance, m_item, m_visible_at, m_kind, m_code)
+        AS m (instance_id, work_item, visible_at, kind, code);
     IF v_starts IS NOT NULL THEN
         PERFORM {schema}.unpark_messages{v}(v_starts);
     END IF;

@@ -1,4 +1,4 @@
--- The pin under which a new message of an instance is listed, or null if it stands behind an
+-- The route under which a new message of an instance is listed, or null if it stands behind an
 -- earlier one: of an instance with many messages, a fetch need not read more. The shared lock keeps
 -- that one in the queue until the caller's transaction ends, so that the commit that consumes it
 -- finds the new message.
@@ -19,10 +19,13 @@ BEGIN
             RETURN NULL;
         END IF;
     END IF;
+    -- Of an instance that does not run, a fetch finds out the route.
     RETURN coalesce((
-        SELECT e.duroxide_version_key FROM {schema}.instances i
+        SELECT {schema}.code_key{v}(i.orchestration_name, i.orchestration_version)
+            || coalesce(e.duroxide_version_key, '\x')
+        FROM {schema}.instances i
         JOIN {schema}.executions e
             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-        WHERE i.instance_id = p_instance), '\x');
+        WHERE i.instance_id = p_instance AND e.status = 'Running'), '\x');
 END
 $body$;

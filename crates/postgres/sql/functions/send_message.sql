@@ -1,8 +1,8 @@
 -- Adds a message of a client, unless its id was used before or its instance is missing. A start is
 -- added only if its instance is new.
 CREATE OR REPLACE FUNCTION {schema}.send_message{v}(
-    p_now BIGINT, p_instance TEXT, p_item TEXT, p_kind SMALLINT, p_id TEXT, p_window BIGINT,
-    p_existing_only BOOLEAN, p_start BOOLEAN,
+    p_now BIGINT, p_instance TEXT, p_item TEXT, p_kind SMALLINT, p_code BYTEA, p_id TEXT,
+    p_window BIGINT, p_existing_only BOOLEAN, p_start BOOLEAN,
     OUT o_enqueued BOOLEAN, OUT o_found BOOLEAN, OUT o_known BOOLEAN
 )
 LANGUAGE plpgsql AS $body$
@@ -48,7 +48,8 @@ BEGIN
     ) AS expired
     WHERE m.instance_id = expired.instance_id AND m.message_id = expired.message_id;
     PERFORM {schema}.insert_messages{v}(
-        v_now, ARRAY[p_instance], ARRAY[p_item], ARRAY[v_now], ARRAY[p_kind]);
+        v_now, ARRAY[p_instance], ARRAY[p_item], ARRAY[v_now], ARRAY[p_kind],
+        ARRAY[p_code]);
     o_enqueued := TRUE;
 END
 $body$;

@@ -33,6 +33,7 @@ pub(crate) struct Columns<'a> {
     message_texts: Vec<&'a str>,
     message_dues: Vec<Option<i64>>,
     message_kinds: Vec<i16>,
+    message_codes: Vec<Option<Vec<u8>>>,
 }
 
 #[derive(Default)]
@@ -158,6 +159,7 @@ impl<'a> Columns<'a> {
             self.message_texts.push(&message.text);
             self.message_dues.push(message.due);
             self.message_kinds.push(codes::message_kind(message.kind));
+            self.message_codes.push(message.code_key());
         }
     }
 
@@ -192,7 +194,7 @@ impl<'a> Columns<'a> {
             ("w_lock_for", &self.work.lock_for),
             ("w_limit", &self.work.limits),
         ]);
-        arguments.extend::<[Argument<'p>; 9]>([
+        arguments.extend::<[Argument<'p>; 10]>([
             ("c_turn", &self.cancel_turns),
             ("c_instance", &self.cancel_instances),
             ("c_execution", &self.cancel_executions),
@@ -202,6 +204,7 @@ impl<'a> Columns<'a> {
             ("m_item", &self.message_texts),
             ("m_due", &self.message_dues),
             ("m_kind", &self.message_kinds),
+            ("m_code", &self.message_codes),
         ]);
     }
 }

@@ -22,6 +22,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use duroxide_core::providers::FetchFilter;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
@@ -115,13 +116,25 @@ impl Starts {
         Fetching(self)
     }
 
-    /// Claims starts as first turns.
-    pub(crate) fn claim(&self, turns_max: usize, lock_for: i64) -> Vec<RawTurn> {
+    /// Claims starts as first turns. The caller of one that the node cannot run stores it, for
+    /// other nodes.
+    pub(crate) fn claim(
+        &self,
+        turns_max: usize,
+        lock_for: i64,
+        filter: &FetchFilter,
+    ) -> Vec<RawTurn> {
         let mut turns = Vec::new();
         let mut inner = self.lock();
         while turns.len() < turns_max {
             let Some(id) = inner.waiting.pop_front() else { break };
             let Some(start) = inner.starts.get_mut(&id) else { continue };
+            if !filter.allows_code(start.message.code.as_ref()) {
+                if let Some(verdict) = start.verdict.take() {
+                    verdict.send(Verdict::StoreNow).unwrap_or_default();
+                }
+                continue;
+            }
             start.stage = Stage::Claimed { lock_for };
             let instance = start.message.instance.clone();
             let messages = vec![(0, start.message.text.clone())];

@@ -86,6 +86,6 @@ impl FastPath {
 impl Fetching<'_> {
     /// First turns of starts that this node has not stored.
     pub(crate) fn claim(&self, turns_max: usize, request: &TurnRequest) -> Vec<RawTurn> {
-        self.starts().claim(turns_max, request.lock_for)
+        self.starts().claim(turns_max, request.lock_for, &request.filter)
     }
 }

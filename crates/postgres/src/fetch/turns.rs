@@ -7,7 +7,7 @@ use duroxide_core::model::INITIAL_EXECUTION_ID;
 use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages};
 use duroxide_core::providers::{
     DeferredHistory, FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry,
-    OrchestrationItem, SemverRange, TurnState, WorkItem,
+    OrchestrationItem, RegisteredOrchestrations, SemverRange, TurnState, WorkItem,
 };
 use duroxide_core::{Event, EventKind};
 use futures_util::future::join_all;
@@ -20,6 +20,7 @@ use crate::fetch::held::ExpiredLeases;
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
+use crate::queues::orchestrator_queue::code_key;
 use crate::read::{history, kv};
 use crate::schema::call::Argument;
 use crate::schema::number::{attempts, from_db, lease_length, to_db};
@@ -135,6 +136,7 @@ struct Parameters {
     lock_for: i64,
     from: Option<Vec<Vec<u8>>>,
     to: Option<Vec<Vec<u8>>>,
+    code: Option<Vec<Vec<u8>>>,
     node: i64,
     grace: i64,
     expired: ExpiredLeases<String>,
@@ -152,19 +154,21 @@ impl Parameters {
             lock_for: request.lock_for,
             from: keys(|range| &range.min),
             to: keys(|range| &range.max),
+            code: request.filter.orchestrations.as_ref().map(code_keys),
             node: store.node,
             grace: lease_length(store.settings.warm_grace),
             expired,
         }
     }
 
-    fn arguments(&self) -> [Argument<'_>; 17] {
+    fn arguments(&self) -> [Argument<'_>; 18] {
         [
             ("p_now", &self.now),
             ("p_turns_max", &self.turns_max),
             ("p_lock_for", &self.lock_for),
             ("p_from", &self.from),
             ("p_to", &self.to),
+            ("p_code", &self.code),
             ("p_node", &self.node),
             ("p_grace", &self.grace),
             ("p_messages_max", &limits::TURN_MESSAGES_MAX),
@@ -179,6 +183,13 @@ impl Parameters {
             ("h_token", &self.expired.held_tokens),
         ]
     }
+}
+
+/// In the order of the database.
+fn code_keys(registered: &RegisteredOrchestrations) -> Vec<Vec<u8>> {
+    let mut keys: Vec<_> = registered.keys().iter().map(|key| code_key(key)).collect();
+    keys.sort_unstable();
+    keys
 }
 
 fn read_batch(store: &Store, requested: Instant, rows: &[Row]) -> TurnBatch {

@@ -41,11 +41,12 @@ async fn send_encoded(
         // This node may be about to store another start of the instance.
         store.fast_path.wait_for_other_starts(&encoded.instance).await;
     }
-    let arguments: [Argument<'_>; 8] = [
+    let arguments: [Argument<'_>; 9] = [
         ("p_now", &store.now()),
         ("p_instance", &encoded.instance),
         ("p_item", &encoded.text),
         ("p_kind", &codes::message_kind(encoded.kind)),
+        ("p_code", &encoded.code_key()),
         ("p_id", &id),
         ("p_window", &to_db(millis(MESSAGE_ID_WINDOW))),
         ("p_existing_only", &message.existing_only),

@@ -1,7 +1,7 @@
 //! Messages for orchestrations: enqueueing.
 
-use duroxide_core::providers::WorkItem;
 use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
+use duroxide_core::providers::{NeededCode, WorkItem};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -24,32 +24,45 @@ pub(crate) struct NewMessage {
     /// Due time of a timer; other messages are visible at once.
     pub(crate) due: Option<i64>,
     pub(crate) kind: MessageKind,
+    /// The code that a start requests.
+    pub(crate) code: Option<NeededCode>,
 }
 
 impl NewMessage {
     /// Encodes a message; `None` if it does not belong to this queue.
     pub(crate) fn encode(item: &WorkItem) -> Result<Option<Self>, JobError> {
-        Ok(EncodedMessage::encode(item)?.map(Self::of))
+        Ok(EncodedMessage::encode(item)?.map(|message| Self::of(item, message)))
     }
 
     /// Encodes a message of this queue; refuses an activity.
     pub(crate) fn encode_message(item: &WorkItem) -> Result<Self, JobError> {
-        Ok(Self::of(EncodedMessage::encode_message(item)?))
+        Ok(Self::of(item, EncodedMessage::encode_message(item)?))
     }
 
     /// Encodes the completion of an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
-        Ok(Self::of(EncodedMessage::encode_completion(item)?))
+        Ok(Self::of(item, EncodedMessage::encode_completion(item)?))
     }
 
-    fn of(message: EncodedMessage<'_>) -> Self {
+    fn of(item: &WorkItem, message: EncodedMessage<'_>) -> Self {
         Self {
             instance: stored(message.instance),
             text: message.text,
             due: message.due_ms.map(to_db),
             kind: message.kind,
+            code: NeededCode::of_message(item),
         }
     }
+
+    /// The key of the code that a start requests.
+    pub(crate) fn code_key(&self) -> Option<Vec<u8>> {
+        self.code.as_ref().map(|code| code_key(&code.key()))
+    }
+}
+
+/// A code key in its stored form.
+pub(crate) fn code_key(key: &str) -> Vec<u8> {
+    stored(key).into_bytes()
 }
 
 /// A message that is hidden for a while.
@@ -82,15 +95,17 @@ pub(crate) async fn insert_all(
     let texts: Vec<&str> = messages.iter().map(|it| it.message.text.as_str()).collect();
     let delays: Vec<i64> = messages.iter().map(|it| it.delay).collect();
     let kinds: Vec<i16> = messages.iter().map(|it| codes::message_kind(it.message.kind)).collect();
+    let codes: Vec<Option<Vec<u8>>> = messages.iter().map(|it| it.message.code_key()).collect();
     let leases = || messages.iter().map(|it| it.lease.as_ref());
     let tokens: Vec<Option<Uuid>> = leases().map(|it| it.map(|lease| lease.token)).collect();
     let lock_for: Vec<Option<i64>> = leases().map(|it| it.map(|lease| lease.lock_for)).collect();
-    let arguments: [Argument<'_>; 9] = [
+    let arguments: [Argument<'_>; 10] = [
         ("p_now", &store.now()),
         ("m_instance", &instances),
         ("m_item", &texts),
         ("m_delay", &delays),
         ("m_kind", &kinds),
+        ("m_code", &codes),
         ("m_token", &tokens),
         ("m_lock_for", &lock_for),
         ("p_sender", &sending.map(|it| it.sender)),

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange, SessionFetchConfig, TagFilter,
-    TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    DispatcherCapabilityFilter, FetchFilter, Provider, RegisteredOrchestrations, SemverRange,
+    SessionFetchConfig, TagFilter, TurnFetch, WorkFetch, WorkItem, WorkSlot,
 };
 use duroxide_pg::PostgresProvider;
+use semver::Version;
 use tokio::task::JoinSet;
 
 use crate::support::*;
@@ -94,6 +95,38 @@ async fn create_pinned(node: &PostgresProvider, instance: &str) {
     let turn = turn(node).await;
     let commit = commit(&turn.lock_token, vec![started(instance)]).with_metadata(pinned);
     node.store_turn(commit).await.unwrap();
+}
+
+/// A node that has the orchestration of `start` and a few others.
+fn registered() -> FetchFilter {
+    let names = ["Alpha", "Test", "TestOrch", "Zeta"].map(|name| (name, Version::new(1, 0, 0)));
+    FetchFilter::everything().with_orchestrations(RegisteredOrchestrations::new(names))
+}
+
+fn start_of(instance: &str, name: String) -> WorkItem {
+    let mut item = start(instance);
+    if let WorkItem::StartOrchestration { orchestration, .. } = &mut item {
+        *orchestration = name;
+    }
+    item
+}
+
+#[tokio::test]
+async fn a_fetch_does_not_read_turns_of_code_that_the_node_lacks() {
+    let store = Store::new();
+    let node = store.node().await;
+    let filter = registered();
+    node.enqueue_for_orchestrator(start("first"), None).await.unwrap();
+    let alone = cost_of_a_turn(&node, &filter, "first").await;
+    let first = turn(&*node).await;
+    node.store_turn(commit(&first.lock_token, vec![started("first")])).await.unwrap();
+    // As many of one name as of different ones, which lie between those of the node.
+    send(&node, (0..BACKLOG).map(|number| start_of(&instance(number), "Foreign".to_owned()))).await;
+    let named = |number| start_of(&instance(BACKLOG + number), format!("Foreign{number}"));
+    send(&node, (0..BACKLOG).map(named)).await;
+    node.enqueue_for_orchestrator(start("second"), None).await.unwrap();
+    let behind = cost_of_a_turn(&node, &filter, "second").await;
+    assert_flat(alone, behind);
 }
 
 #[tokio::test]

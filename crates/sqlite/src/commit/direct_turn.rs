@@ -39,9 +39,7 @@ pub(crate) fn commit_direct_turn(
     tx: &mut Tx<'_>,
     turn: &EncodedDirectTurn,
 ) -> Result<Option<CommittedTurn>, JobError> {
-    if !follows(tx, &turn.instance, turn.mark)? {
-        return Ok(None);
-    }
+    let Some(queue) = follows(tx, &turn.instance, turn.mark)? else { return Ok(None) };
     for token in &turn.finished_work {
         work_lock::complete(tx, token, None)?;
     }
@@ -51,7 +49,7 @@ pub(crate) fn commit_direct_turn(
         turn_commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
-    if starts_or_pins {
+    if queue.has_messages && (starts_or_pins || turn.commit.ends(&turn.instance)) {
         ready_messages::reroute(tx.conn, &turn.instance)?;
     }
     turn_commit::record_change(tx, turn.instance.clone(), &turn.commit)?;
@@ -60,8 +58,14 @@ pub(crate) fn commit_direct_turn(
     ))
 }
 
+/// The queue of an instance whose next turn may be a direct one.
+struct Queue {
+    /// None of them is visible.
+    has_messages: bool,
+}
+
 /// Whether the history ends at the mark, no lease holds the instance and no message waits for it.
-fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobError> {
+fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<Option<Queue>, JobError> {
     let (execution_id, event_id) = (to_db(mark.execution_id), to_db(mark.event_id));
     let commit_id = mark.commit_id.map(to_db);
     let found = tx
@@ -73,21 +77,26 @@ fn follows(tx: &Tx<'_>, instance: &str, mark: HistoryMark) -> Result<bool, JobEr
                 row.get::<_, i64>(1)?,
                 row.get::<_, Option<bool>>(2)?,
                 row.get::<_, bool>(3)?,
+                row.get::<_, Option<i64>>(4)?,
             ))
         })
         .optional()?;
-    let Some((incarnation, execution_id, ends, is_busy)) = found else { return Ok(false) };
-    Ok(from_db(incarnation) == mark.incarnation
+    let Some((incarnation, execution_id, ends, is_leased, visible_at)) = found else {
+        return Ok(None);
+    };
+    let is_current = from_db(incarnation) == mark.incarnation
         && from_db(execution_id) == mark.execution_id
         // Without events, the history ends before the first one.
-        && ends.unwrap_or(mark.event_id == 0 && mark.commit_id.is_none())
-        && !is_busy)
+        && ends.unwrap_or(mark.event_id == 0 && mark.commit_id.is_none());
+    let waits = visible_at.is_some_and(|visible_at| visible_at <= tx.now);
+    let queue = Queue { has_messages: visible_at.is_some() };
+    Ok(Some(queue).filter(|_| is_current && !is_leased && !waits))
 }
 
 pub(crate) const FOLLOWS_SQL: &str = "SELECT incarnation, current_execution_id,
      (SELECT event_id = ?4 AND (?5 IS NULL OR commit_id IS ?5) FROM history
          WHERE instance_id = ?1 AND execution_id = ?2 ORDER BY event_id DESC LIMIT 1),
-     EXISTS (SELECT 1 FROM instance_locks WHERE instance_id = ?1 AND locked_until > ?3)
-     OR EXISTS (SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
-         WHERE instance_id = ?1 AND visible_at <= ?3 AND parked = 0)
+     EXISTS (SELECT 1 FROM instance_locks WHERE instance_id = ?1 AND locked_until > ?3),
+     (SELECT min(visible_at) FROM orchestrator_queue INDEXED BY idx_orch_instance
+         WHERE instance_id = ?1 AND parked = 0)
      FROM instances WHERE instance_id = ?1";

@@ -71,6 +71,13 @@ impl EncodedCommit {
     pub(crate) fn starts_or_pins(&self, current_execution: u64) -> bool {
         self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
     }
+
+    /// Whether it may change which code the instance needs, for messages that are listed already.
+    /// A continuation in the same commit has moved those when it was enqueued.
+    pub(crate) fn ends(&self, instance: &str) -> bool {
+        self.metadata.status.is_some()
+            && !self.messages.iter().any(|message| message.continues(instance))
+    }
 }
 
 /// Commits a turn under a live lease.
@@ -80,7 +87,7 @@ pub(crate) fn commit_turn(
 ) -> Result<CommittedTurn, JobError> {
     let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
     messages::delete(tx.conn, &commit.lock_token, &lock)?;
-    let instance = lock.instance;
+    let (instance, had_start) = (lock.instance, lock.part.has_start);
     turn_lock::remove(tx.conn, &commit.lock_token)?;
     let stored = stored_instance(tx, &instance)?;
     let incarnation = match stored {
@@ -94,7 +101,7 @@ pub(crate) fn commit_turn(
     let leased = apply(tx, &instance, commit)?;
     // Messages that arrived under the lease: no dispatcher could fetch them until now.
     let next = ready_messages::list_first(tx, &instance)?;
-    if starts_or_pins && next.is_some() {
+    if next.is_some() && (starts_or_pins || had_start || commit.ends(&instance)) {
         ready_messages::reroute(tx.conn, &instance)?;
     }
     let more_waits = next.is_some_and(|visible_at| visible_at <= tx.now);

@@ -21,6 +21,7 @@ pub(crate) fn excuse_expired(tx: &Tx<'_>, instance: &str) -> Result<(), JobError
                 last_visible_at: row.get(1)?,
                 last_id: row.get(2)?,
                 start_id: row.get(3)?,
+                has_start: false,
             };
             Ok((row.get::<_, String>(0)?, part, row.get::<_, bool>(4)?))
         })

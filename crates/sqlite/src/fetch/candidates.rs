@@ -1,11 +1,13 @@
 //! Choosing the instances whose turns a fetch leases.
 //!
 //! The cost depends on what the caller may lease, not on what waits: the fetch goes from route to
-//! route by one probe of the index each, and reads the messages of its own routes only.
+//! route by one probe of the index each, past those of code that the caller does not have, and
+//! reads the messages of its own routes only.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, BinaryHeap, HashSet};
+use std::ops::Bound;
 
-use duroxide_core::providers::DispatcherCapabilityFilter;
+use duroxide_core::providers::{FetchFilter, RegisteredOrchestrations};
 use rusqlite::{Connection, OptionalExtension, params};
 use semver::Version;
 
@@ -18,7 +20,7 @@ use crate::write::writer::Tx;
 
 /// The choice of one fetch, which may take several rounds.
 pub(crate) struct Candidates<'a> {
-    filter: Option<&'a DispatcherCapabilityFilter>,
+    filter: &'a FetchFilter,
     /// The routes with ready messages that the caller may lease.
     routes: Vec<String>,
     /// Instances of earlier rounds: no fetch leases an instance twice.
@@ -33,7 +35,8 @@ pub(crate) struct Found {
     pub(crate) unfinished: bool,
 }
 
-/// A listed message of an instance that is not leased.
+/// A listed message of an instance that is not leased. The order is that of the queue.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Ready {
     visible_at: i64,
     id: i64,
@@ -41,23 +44,41 @@ struct Ready {
 }
 
 impl<'a> Candidates<'a> {
-    /// The choice of a caller that can replay these versions.
-    pub(crate) fn new(
-        conn: &Connection,
-        filter: Option<&'a DispatcherCapabilityFilter>,
-    ) -> Result<Self, JobError> {
+    /// The choice of a caller that can run this.
+    pub(crate) fn new(conn: &Connection, filter: &'a FetchFilter) -> Result<Self, JobError> {
         let mut candidates = Self { filter, routes: Vec::new(), seen: HashSet::new() };
         let (mut route, last): (Option<String>, Option<String>) =
             conn.prepare_cached(ROUTES_SQL)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for _ in 0..limits::ROUTES_MAX {
             let Some(found) = route else { break };
             // Mostly there is only one.
-            route = if last.as_ref() == Some(&found) { None } else { route_after(conn, &found)? };
+            route = if last.as_ref() == Some(&found) {
+                None
+            } else {
+                candidates.route_behind(conn, &found)?
+            };
             if candidates.fits(&found) {
                 candidates.routes.push(found);
             }
         }
         Ok(candidates)
+    }
+
+    /// The next route, past all that lie before the next code that the caller has.
+    fn route_behind(&self, conn: &Connection, route: &str) -> Result<Option<String>, JobError> {
+        let keys = self.filter.orchestrations.as_ref().map(|registered| registered.keys());
+        let is_foreign = |keys: &&BTreeSet<String>| {
+            let mut before = keys.range::<str, _>((Bound::Unbounded, Bound::Included(route)));
+            before.next_back().is_none_or(|key| !route.starts_with(key.as_str()))
+        };
+        let Some(keys) = keys.filter(is_foreign) else {
+            return probe(conn, NEXT_ROUTE_SQL, route);
+        };
+        let behind = (Bound::Excluded(route), Bound::Unbounded);
+        match keys.range::<str, _>(behind).next() {
+            Some(key) => probe(conn, ROUTE_FROM_SQL, key),
+            None => Ok(None),
+        }
     }
 
     /// Instances that can be locked now: those whose lease has expired come first, then the others
@@ -67,13 +88,12 @@ impl<'a> Candidates<'a> {
             return Ok(Found::default());
         }
         let mut instances = self.expired(tx, wanted)?;
-        let mut ready = Vec::new();
+        let mut ready = BinaryHeap::new();
         let mut unfinished = false;
         for route in &self.routes {
             unfinished |= self.ready_on(tx, route, wanted - instances.len(), &mut ready)?;
         }
-        ready.sort_unstable_by_key(|message| (message.visible_at, message.id));
-        for message in ready {
+        for message in ready.into_sorted_vec() {
             if instances.len() < wanted && self.seen.insert(message.instance.clone()) {
                 instances.push(message.instance);
             }
@@ -114,21 +134,21 @@ impl<'a> Candidates<'a> {
         Ok(found)
     }
 
-    /// Adds up to `wanted` ready messages of one route, the oldest first. True if it stopped before
-    /// the last.
+    /// Adds the ready messages of one route that are among the oldest `wanted` of all. True if it
+    /// stopped before the last.
     fn ready_on(
         &self,
         tx: &Tx<'_>,
         route: &str,
         wanted: usize,
-        ready: &mut Vec<Ready>,
+        ready: &mut BinaryHeap<Ready>,
     ) -> Result<bool, JobError> {
-        let wanted = ready.len() + wanted;
         let mut unlisted = Vec::new();
         let mut unreadable = Vec::new();
         let mut statement = tx.conn.prepare_cached(READY_SQL)?;
         let mut rows = statement.query(params![route, tx.now])?;
-        while ready.len() < wanted
+        let mut added = 0;
+        while added < wanted
             && unlisted.len() < limits::UNLISTED_PER_ROUND_MAX
             && let Some(row) = rows.next()?
         {
@@ -140,7 +160,15 @@ impl<'a> Candidates<'a> {
             if row.get(3)? {
                 unlisted.push(id);
             } else if !self.seen.contains(&instance) {
-                ready.push(Ready { visible_at: row.get(1)?, id, instance });
+                let message = Ready { visible_at: row.get(1)?, id, instance };
+                if ready.len() >= wanted && ready.peek().is_none_or(|last| *last < message) {
+                    break;
+                }
+                ready.push(message);
+                added += 1;
+                if ready.len() > wanted {
+                    ready.pop();
+                }
             }
         }
         drop(rows);
@@ -156,18 +184,18 @@ impl<'a> Candidates<'a> {
 
     /// Whether the caller may lease what has this route.
     fn fits(&self, route: &str) -> bool {
-        let Some(filter) = self.filter else { return true };
-        if filter.supported_duroxide_versions.is_empty() {
-            return false;
-        }
+        let (code, pin) = ready_messages::parts(route);
+        let has_code = |registered: &RegisteredOrchestrations| registered.keys().contains(code);
         // Pins are written from parsed versions. One that cannot be parsed counts as none, so that
         // the instance can continue.
-        Version::parse(route).ok().is_none_or(|pin| filter.is_compatible(&pin))
+        self.filter.allows_some_turn()
+            && self.filter.orchestrations.as_ref().is_none_or(has_code)
+            && Version::parse(pin).ok().is_none_or(|pin| self.filter.allows_pin(&pin))
     }
 }
 
-fn route_after(conn: &Connection, route: &str) -> Result<Option<String>, JobError> {
-    Ok(conn.prepare_cached(NEXT_ROUTE_SQL)?.query_row([route], |row| row.get(0)).optional()?)
+fn probe(conn: &Connection, sql: &str, from: &str) -> Result<Option<String>, JobError> {
+    Ok(conn.prepare_cached(sql)?.query_row([from], |row| row.get(0)).optional()?)
 }
 
 // The first and the last.
@@ -177,6 +205,9 @@ const ROUTES_SQL: &str = "SELECT
 
 const NEXT_ROUTE_SQL: &str = "SELECT route FROM orchestrator_queue INDEXED BY idx_orch_ready
      WHERE route > ?1 ORDER BY route LIMIT 1";
+
+const ROUTE_FROM_SQL: &str = "SELECT route FROM orchestrator_queue INDEXED BY idx_orch_ready
+     WHERE route >= ?1 ORDER BY route LIMIT 1";
 
 pub(crate) const READY_SQL: &str = "SELECT q.id, q.visible_at, q.instance_id, EXISTS (
          SELECT 1 FROM instance_locks l

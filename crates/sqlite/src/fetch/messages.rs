@@ -34,17 +34,20 @@ pub(crate) struct QueuePart {
     pub(crate) last_id: i64,
     /// A start behind it.
     pub(crate) start_id: Option<i64>,
+    /// A start is among them or behind.
+    pub(crate) has_start: bool,
 }
 
 impl QueuePart {
     /// Everything that is visible now.
     fn visible(now: i64) -> Self {
-        Self { last_visible_at: now, last_id: i64::MAX, start_id: None }
+        Self { last_visible_at: now, last_id: i64::MAX, start_id: None, has_start: false }
     }
 
     /// One start.
     fn only(start_id: i64) -> Self {
-        Self { last_visible_at: i64::MIN, last_id: i64::MIN, start_id: Some(start_id) }
+        let start_id = Some(start_id);
+        Self { last_visible_at: i64::MIN, last_id: i64::MIN, start_id, has_start: true }
     }
 }
 
@@ -61,7 +64,7 @@ pub(crate) fn choose(tx: &Tx<'_>, instance: &str) -> Result<TurnMessages, JobErr
         let is_full =
             taken.len() >= limits::TURN_MESSAGES_MAX || bytes + size > limits::TURN_BYTES_MAX;
         if let Some((last_visible_at, last_id)) = last.filter(|_| is_full) {
-            part = QueuePart { last_visible_at, last_id, start_id: None };
+            part = QueuePart { last_visible_at, last_id, ..part };
             break;
         }
         let message = read(row)?;
@@ -70,12 +73,13 @@ pub(crate) fn choose(tx: &Tx<'_>, instance: &str) -> Result<TurnMessages, JobErr
         bytes += size;
         taken.push(message);
     }
-    let has_start = taken.iter().any(|message| message.is_start);
+    part.has_start = taken.iter().any(|message| message.is_start);
     if !part.is_everything()
-        && !has_start
+        && !part.has_start
         && let Some(start) = find_start(tx.conn, instance, tx.now)?
     {
         part.start_id = Some(start.id);
+        part.has_start = true;
         bytes += start.text.len();
         taken.push(start);
     }

@@ -26,7 +26,7 @@ pub(crate) struct TurnLock {
 pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, JobError> {
     Ok(conn
         .prepare_cached(
-            "SELECT instance_id, locked_until, last_visible_at, last_id, start_id
+            "SELECT instance_id, locked_until, last_visible_at, last_id, start_id, has_start
              FROM instance_locks WHERE lock_token = ?1",
         )?
         .query_row([token], |row| {
@@ -34,6 +34,7 @@ pub(crate) fn find(conn: &Connection, token: &str) -> Result<Option<TurnLock>, J
                 last_visible_at: row.get(2)?,
                 last_id: row.get(3)?,
                 start_id: row.get(4)?,
+                has_start: row.get(5)?,
             };
             Ok(TurnLock { instance: row.get(0)?, until: row.get(1)?, part })
         })
@@ -62,11 +63,12 @@ pub(crate) fn acquire(
         .conn
         .prepare_cached(
             "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at,
-                 last_visible_at, last_id, start_id)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                 last_visible_at, last_id, start_id, has_start)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
              ON CONFLICT (instance_id) DO UPDATE
              SET lock_token = ?2, locked_until = ?3, locked_at = ?4,
-                 last_visible_at = ?5, last_id = ?6, start_id = ?7, running = 0
+                 last_visible_at = ?5, last_id = ?6, start_id = ?7, has_start = ?8,
+                 running = 0
              WHERE instance_locks.locked_until <= ?4",
         )?
         .execute(params![
@@ -76,7 +78,8 @@ pub(crate) fn acquire(
             tx.now,
             part.last_visible_at,
             part.last_id,
-            part.start_id
+            part.start_id,
+            part.has_start
         ])?;
     Ok(acquired == 1)
 }

@@ -83,7 +83,7 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
     let leased_at = Instant::now();
     held::renew_turns(tx, &request.holders, request.lock_for)?;
     let mut turns = Vec::new();
-    let mut candidates = Candidates::new(tx.conn, request.filter.replays.as_ref())?;
+    let mut candidates = Candidates::new(tx.conn, &request.filter)?;
     let mut unfinished = true;
     let mut room = Room::default();
     for _ in 0..limits::FETCH_ROUNDS_MAX {

@@ -1,7 +1,7 @@
 //! Messages for orchestrations: enqueueing, parking and un-parking.
 
-use duroxide_core::providers::WorkItem;
 use duroxide_core::providers::kit::EncodedMessage;
+use duroxide_core::providers::{NeededCode, WorkItem};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -19,6 +19,8 @@ pub(crate) struct NewMessage {
     due: Option<i64>,
     /// 1 continues an instance, 2 starts one, 0 is any other message.
     start_rank: u8,
+    /// The key of the code that a start requests.
+    code: Option<String>,
 }
 
 impl NewMessage {
@@ -48,7 +50,13 @@ impl NewMessage {
             text: message.text,
             due: message.due_ms.map(to_db),
             start_rank,
+            code: NeededCode::of_message(item).map(|code| code.key()),
         }
+    }
+
+    /// Whether it continues this instance as new.
+    pub(crate) fn continues(&self, instance: &str) -> bool {
+        self.start_rank == 1 && self.instance == instance
     }
 
     /// When it becomes visible if it is enqueued at `now` without a delay.
@@ -64,25 +72,56 @@ pub(crate) fn insert(
     message: &NewMessage,
     visible_at: i64,
 ) -> Result<(), JobError> {
-    tx.conn
-        .prepare_cached(
-            "INSERT INTO orchestrator_queue
-                 (instance_id, work_item, visible_at, created_at, start_rank, route)
-             VALUES (?1, ?2, ?3, ?4, ?5, CASE WHEN EXISTS (
-                 SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
-                 WHERE q.instance_id = ?1 AND q.parked = 0 AND q.visible_at <= ?3)
-             THEN NULL ELSE coalesce((
-                 SELECT iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
-                 FROM instances i JOIN executions e
-                     ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-                 WHERE i.instance_id = ?1), '') END)",
-        )?
-        .execute(params![message.instance, message.text, visible_at, tx.now, message.start_rank])?;
-    if message.start_rank > 0 {
+    tx.conn.prepare_cached(INSERT_SQL)?.execute(params![
+        message.instance,
+        message.text,
+        visible_at,
+        tx.now,
+        message.start_rank,
+        message.code
+    ])?;
+    if message.start_rank > 0 && has_others(tx.conn, &message.instance)? {
         unpark(tx, &message.instance)?;
+        ready_messages::reroute(tx.conn, &message.instance)?;
     }
     tx.changes.orchestrator_queue();
     Ok(())
+}
+
+// The route of a new message, as in `ready_messages::route_of`, which corrects it if other messages
+// come before a start.
+const INSERT_SQL: &str = "INSERT INTO orchestrator_queue
+         (instance_id, work_item, visible_at, created_at, start_rank, code, route)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (
+         SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
+         WHERE q.instance_id = ?1 AND q.parked = 0 AND q.visible_at <= ?3)
+     THEN NULL ELSE coalesce((
+         SELECT CASE
+             WHEN e.status = 'Running' AND typeof(i.orchestration_name) = 'text'
+                 AND typeof(i.orchestration_version) = 'text' THEN
+                 i.orchestration_name || '\u{1}' || i.orchestration_version || '\u{1}'
+             WHEN e.status = 'ContinuedAsNew' THEN coalesce(iif(?5 = 1, ?6, NULL), (
+                 SELECT s.code FROM orchestrator_queue s INDEXED BY idx_orch_start
+                 WHERE s.instance_id = ?1 AND s.start_rank = 1 AND s.start_rank > 0
+                 ORDER BY s.id LIMIT 1), '\u{1}\u{1}')
+             ELSE '\u{1}\u{1}' END
+         || iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+         FROM instances i JOIN executions e
+             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+         WHERE i.instance_id = ?1), ?6, (
+         SELECT f.code FROM orchestrator_queue f WHERE f.id = (
+             SELECT min(s.id) FROM orchestrator_queue s INDEXED BY idx_orch_start
+             WHERE s.instance_id = ?1 AND s.start_rank > 0)),
+         '\u{1}\u{1}') END)";
+
+/// Whether messages of an instance are in the queue besides the one that was just added.
+fn has_others(conn: &Connection, instance: &str) -> Result<bool, JobError> {
+    Ok(conn
+        .prepare_cached(
+            "SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
+             WHERE instance_id = ?1 AND id <> ?2 LIMIT 1",
+        )?
+        .exists(params![instance, conn.last_insert_rowid()])?)
 }
 
 /// Makes the parked messages of an instance fetchable.

@@ -1,21 +1,21 @@
 //! Which messages the index of ready messages lists.
 //!
-//! The index lists a message by setting its route. It lists one for each instance without a lease:
-//! the first that becomes visible. The others stand behind it, so that a fetch reads one row for
-//! each instance, however many messages wait. Rules:
+//! The index lists a message by setting its route: the key of the code that the next turn of its
+//! instance needs, and the pin of the instance. It lists one for each instance without a lease: the
+//! first that becomes visible. The others stand behind it, so that a fetch reads one row for each
+//! instance, however many messages wait. Rules:
 //!
 //! 1. A message is listed when it arrives, unless an earlier one of its instance is in the queue.
 //! 2. A lease takes the messages of its turn off the list; its end lists the first of the rest.
-//! 3. A listed message of a leased instance does no harm: the next fetch takes it off the list.
+//! 3. What may change the route of an instance moves what is listed: a commit that starts, pins or
+//!    ends an execution, and a start that arrives behind other messages.
+//! 4. A listed message of a leased instance does no harm: the next fetch takes it off the list.
 
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
-
-/// The route of an instance that is not pinned, or whose pin cannot be read.
-pub(crate) const UNPINNED: &str = "";
 
 /// Lists the first message of an instance without a lease; returns when it becomes visible.
 pub(crate) fn list_first(tx: &mut Tx<'_>, instance: &str) -> Result<Option<i64>, JobError> {
@@ -42,7 +42,7 @@ pub(crate) const FIRST_SQL: &str = "SELECT id, visible_at, route IS NOT NULL
      FROM orchestrator_queue INDEXED BY idx_orch_instance
      WHERE instance_id = ?1 AND parked = 0 ORDER BY visible_at LIMIT 1";
 
-/// Moves what is listed of an instance to its current route, after its pin may have changed.
+/// Moves what is listed of an instance to its current route, after its route may have changed.
 pub(crate) fn reroute(conn: &Connection, instance: &str) -> Result<(), JobError> {
     let route = route_of(conn, instance)?;
     conn.prepare_cached(
@@ -60,17 +60,39 @@ pub(crate) fn unlist(conn: &Connection, message: i64) -> Result<(), JobError> {
     Ok(())
 }
 
-/// The route of an instance: the pin of its current execution. An instance that is not stored has
-/// none, even if a turn without its name has stored a pinned execution.
+/// The pin at the end of a route, and the code key before it.
+pub(crate) fn parts(route: &str) -> (&str, &str) {
+    // No pin contains the character that ends a key.
+    route.split_at(route.rfind(KEY_END).map_or(0, |end| end + KEY_END.len_utf8()))
+}
+
+const KEY_END: char = '\u{1}';
+
+/// The route of an instance: the code that its next turn needs (`NeededCode`) and the pin of its
+/// current execution. An instance that is not stored has no pin, even if a turn without its name
+/// has stored a pinned execution.
 pub(crate) fn route_of(conn: &Connection, instance: &str) -> Result<String, JobError> {
     let route = conn
         .prepare_cached(
-            "SELECT iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
-             FROM instances i JOIN executions e
-                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-             WHERE i.instance_id = ?1",
+            "SELECT coalesce((
+                 SELECT CASE
+                     WHEN e.status = 'Running' AND typeof(i.orchestration_name) = 'text'
+                         AND typeof(i.orchestration_version) = 'text' THEN
+                         i.orchestration_name || '\u{1}' || i.orchestration_version || '\u{1}'
+                     WHEN e.status = 'ContinuedAsNew' THEN coalesce((
+                         SELECT s.code FROM orchestrator_queue s INDEXED BY idx_orch_start
+                         WHERE s.instance_id = ?1 AND s.start_rank = 1 AND s.start_rank > 0
+                         ORDER BY s.id LIMIT 1), '\u{1}\u{1}')
+                     ELSE '\u{1}\u{1}' END
+                 || iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+                 FROM instances i JOIN executions e
+                     ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+                 WHERE i.instance_id = ?1), (
+                 SELECT f.code FROM orchestrator_queue f WHERE f.id = (
+                     SELECT min(s.id) FROM orchestrator_queue s INDEXED BY idx_orch_start
+                     WHERE s.instance_id = ?1 AND s.start_rank > 0)),
+                 '\u{1}\u{1}')",
         )?
-        .query_row([instance], |row| row.get(0))
-        .optional()?;
-    Ok(route.unwrap_or_else(|| UNPINNED.to_owned()))
+        .query_row([instance], |row| row.get(0))?;
+    Ok(route)
 }

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, Provider, SemverRange, SessionFetchConfig, TagFilter,
-    TurnFetch, WorkFetch, WorkItem, WorkSlot,
+    DispatcherCapabilityFilter, FetchFilter, Provider, RegisteredOrchestrations, SemverRange,
+    SessionFetchConfig, TagFilter, TurnFetch, WorkFetch, WorkItem, WorkSlot,
 };
 use duroxide_sqlite::SqliteProvider;
+use semver::Version;
 use tokio::task::JoinSet;
 
 use crate::support::*;
@@ -98,6 +99,71 @@ async fn a_fetch_does_not_read_instances_pinned_to_other_versions() {
     provider.enqueue_for_orchestrator(start("second"), None).await.unwrap();
     let behind = cost_of_a_turn(&**provider, &filter, "second").await;
     assert_flat(alone, behind);
+}
+
+/// A node that has the orchestration of `start` and a few others.
+fn registered() -> FetchFilter {
+    let names = ["Alpha", "Test", "TestOrch", "Zeta"].map(|name| (name, Version::new(1, 0, 0)));
+    FetchFilter::everything().with_orchestrations(RegisteredOrchestrations::new(names))
+}
+
+fn start_of(instance: &str, name: String) -> WorkItem {
+    let mut item = start(instance);
+    if let WorkItem::StartOrchestration { orchestration, .. } = &mut item {
+        *orchestration = name;
+    }
+    item
+}
+
+#[tokio::test]
+async fn a_fetch_does_not_read_turns_of_code_that_the_node_lacks() {
+    let store = Store::new().await;
+    let provider = &store.provider;
+    let filter = registered();
+    provider.enqueue_for_orchestrator(start("first"), None).await.unwrap();
+    let alone = cost_of_a_turn(&**provider, &filter, "first").await;
+    let turn = turn(&**provider).await;
+    provider.store_turn(commit(&turn.lock_token, vec![started("first", 1)])).await.unwrap();
+    // As many of one name as of different ones, which lie between those of the node.
+    let same = (0..BACKLOG).map(|number| start_of(&instance(number), "Foreign".to_owned()));
+    send(provider, same).await;
+    let named = |number| start_of(&instance(BACKLOG + number), format!("Foreign{number}"));
+    send(provider, (0..BACKLOG).map(named)).await;
+    provider.enqueue_for_orchestrator(start("second"), None).await.unwrap();
+    let behind = cost_of_a_turn(&**provider, &filter, "second").await;
+    assert_flat(alone, behind);
+}
+
+/// A timer that waits while the code of its instance changes goes where the instance goes.
+#[tokio::test]
+async fn new_code_moves_the_messages_that_wait() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    let due = timer("a", 2, BEGIN_MS + 60_000);
+    provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
+    let first = turn(provider).await;
+    let continuation = WorkItem::ContinueAsNew {
+        instance: "a".to_owned(),
+        orchestration: "Next".to_owned(),
+        input: String::new(),
+        version: None,
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: Vec::new(),
+        initial_custom_status: None,
+    };
+    let ending = commit(&first.lock_token, vec![heard("a", 2)])
+        .with_metadata(ended("ContinuedAsNew"))
+        .with_messages("a", vec![due, continuation]);
+    provider.store_turn(ending).await.unwrap();
+    let filter = registered();
+    let fetch = || TurnFetch::new(1, LEASE).with_filter(&filter);
+    assert!(provider.fetch_orchestration_items(fetch()).await.unwrap().is_empty());
+    store.clock.advance(Duration::from_secs(61));
+    assert!(provider.fetch_orchestration_items(fetch()).await.unwrap().is_empty());
+    assert_eq!(turn(provider).await.item.messages.len(), 2);
 }
 
 #[tokio::test]
