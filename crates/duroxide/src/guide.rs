@@ -17,6 +17,7 @@ pub mod events {}
 #[doc = include_str!("../docs/timers.md")]
 pub mod timers {}
 
+#[doc = "[Upgrades]: crate::guide::upgrades\n\n"]
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
