@@ -41,6 +41,11 @@ pub fn process_cpu_seconds() -> f64 {
 /// The unit in which Linux reports processor time.
 const TICKS_PER_SECOND: f64 = 100.0;
 
+/// The most memory that the process had in use so far.
+pub fn peak_resident_bytes() -> u64 {
+    status("/proc/self", "VmHWM:") * 1024
+}
+
 /// Bytes of all files in a folder.
 pub fn folder_bytes(folder: &Path) -> u64 {
     let files = fs::read_dir(folder).into_iter().flatten().flatten();

@@ -6,6 +6,7 @@ mod driver;
 mod duroxide_engine;
 mod engines;
 mod floor;
+mod heavy;
 mod postgres;
 mod seed;
 mod template;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "run" => run(arguments),
         "seed" => seed::main(arguments),
+        "heavy" => heavy::main(arguments),
         "list" => Ok(list()),
         "help" => Ok(driver::HELP.to_owned()),
         unknown => Err(format!("unknown command {unknown}; try help")),

@@ -1,4 +1,5 @@
-//! Creates a store with many instances or a backlog: `seed --kind finished --count N --folder F`.
+//! Creates a store with many instances or a backlog: `seed --kind finished --count N --folder F`,
+//! on SQLite or, with `--store postgres`, a backlog on PostgreSQL.
 //!
 //! The engine runs one instance; SQL copies its rows under other ids.
 
@@ -9,7 +10,7 @@ use bench_harness::Job;
 use bench_harness::options::Options;
 use rusqlite::Connection;
 
-use crate::backlog::Backlog;
+use crate::backlog::{self, Backlog};
 use crate::template;
 
 /// Tables with the rows of a completed or waiting instance.
@@ -26,8 +27,14 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
     let count = options.number("--count")?.ok_or("--count is missing")?;
     let count = i64::try_from(count).map_err(|error| error.to_string())?;
     let folder = options.required("--folder")?;
+    let store = options.value("--store")?;
     options.done()?;
     let backlog = Backlog::named(&kind);
+    if store.as_deref() == Some("postgres") {
+        let backlog = backlog.ok_or_else(|| format!("{kind} is no backlog"))?;
+        let rows = backlog::postgres::make(backlog, count, Path::new(&folder))?;
+        return Ok(format!("{rows} rows"));
+    }
     let job = match kind.as_str() {
         "finished" => Job::Chain { steps: 1 },
         "waiting" => Job::ChainThenWait { steps: 0 },
@@ -39,7 +46,7 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
     let mut rows = copy(&path, copies).map_err(|error| error.to_string())?;
     if let Some(backlog) = backlog {
         let conn = Connection::open(&path).map_err(|error| error.to_string())?;
-        rows += backlog.add(&conn, count).map_err(|error| error.to_string())?;
+        rows += backlog::sqlite::add(backlog, &conn, count).map_err(|error| error.to_string())?;
     }
     Ok(format!("{rows} rows"))
 }

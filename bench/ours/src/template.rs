@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use bench_harness::Job;
+use bench_harness::{Job, Opener};
 use tokio::runtime::Builder;
 
 use crate::engines;
@@ -10,12 +10,19 @@ use crate::engines;
 /// Id of the instance.
 pub(crate) const ID: &str = "template";
 
-/// Creates a store in `folder` and runs the job there until it completes or waits.
+/// Creates a SQLite store in `folder` and runs the job there until it completes or waits.
 pub(crate) fn run(folder: &Path, job: Job) -> Result<PathBuf, String> {
+    run_on(engines::ALL[0], folder, job)?;
+    Ok(folder.join("bench.db"))
+}
+
+/// Runs the job on the store of an engine until it completes or waits.
+pub(crate) fn run_on(opener: &dyn Opener, folder: &Path, job: Job) -> Result<(), String> {
     let runtime = Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| error.to_string())?;
+    // Dropping the runtime stops its threads, so that no connection holds the store open.
     runtime.block_on(async {
-        let engine = engines::ALL[0].open(folder).await?;
+        let engine = opener.open(folder).await?;
         engine.start(ID, &job).await?;
         if matches!(job, Job::ChainThenWait { .. }) {
             engine.wait_until_idle(ID).await?;
@@ -23,8 +30,5 @@ pub(crate) fn run(folder: &Path, job: Job) -> Result<PathBuf, String> {
             engine.finish(ID).await?;
         }
         engine.stop().await
-    })?;
-    // Stops its threads, so that no connection holds the file open.
-    drop(runtime);
-    Ok(folder.join("bench.db"))
+    })
 }

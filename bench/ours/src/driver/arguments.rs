@@ -19,6 +19,8 @@ bench [options]                 run everything and compare: under 15 minutes, an
   --json PATH                   the file for the figures
   --strict                      a missed target fails the command
 bench run --engine E --workload W --size N      one run, printed as a line of JSON
+bench heavy --case C --size N --store S         one large case: messages, restart, results, children
+                                or session; time, memory, and the wait of a small workflow beside
 bench list                                      names of engines and workloads";
 
 /// The choices of the user.

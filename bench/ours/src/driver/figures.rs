@@ -70,9 +70,9 @@ impl Figures {
         self.cells.iter().find(|cell| cell.row == row && cell.engine == engine)
     }
 
-    /// Growth against something.
-    pub(crate) fn growth(&self, against: &str) -> Option<&Growth> {
-        self.growth.iter().find(|growth| growth.against == against)
+    /// Growth against something on a store.
+    pub(crate) fn growth(&self, against: &str, store: Store) -> Option<&Growth> {
+        self.growth.iter().find(|growth| growth.against == against && growth.store == store)
     }
 }
 

@@ -15,12 +15,32 @@ const HISTORY: &str = "history length";
 const WAITING: &str = "waiting instances";
 pub(crate) const FINISHED: &str = "finished instances";
 const NODES: &str = "nodes on one store";
-/// Backlogs that the node may not claim: the kind of the store, what grows, and how far.
-pub(crate) const BACKLOGS: [(&str, &str, &[u64]); 4] = [
-    ("foreign-pins", "instances pinned to another version", &[10, 1_000, 100_000]),
-    ("leased-instance", "messages of an instance leased elsewhere", &[10, 1_000, 100_000]),
-    ("foreign-session", "activities of a session owned elsewhere", &[10, 400, 4_000]),
-    ("parked", "parked messages", &[10, 1_000, 10_000]),
+
+/// What grows in stores that are filled for it.
+pub(crate) struct Filled {
+    /// Kind of the store.
+    kind: &'static str,
+    /// Name in tables.
+    pub(crate) against: &'static str,
+    /// How far it grows.
+    pub(crate) counts: [u64; 3],
+}
+
+const fn filled(kind: &'static str, against: &'static str, counts: [u64; 3]) -> Filled {
+    Filled { kind, against, counts }
+}
+
+const INSTANCES: [Filled; 2] = [
+    filled("finished", FINISHED, [10, 10_000, 1_000_000]),
+    filled("waiting", WAITING, [10, 1_000, 100_000]),
+];
+
+/// Backlogs that the node may not claim.
+pub(crate) const BACKLOGS: [Filled; 4] = [
+    filled("foreign-pins", "instances pinned to another version", [10, 1_000, 100_000]),
+    filled("leased-instance", "messages of an instance leased elsewhere", [10, 1_000, 100_000]),
+    filled("foreign-session", "activities of a session owned elsewhere", [10, 400, 4_000]),
+    filled("parked", "parked messages", [10, 1_000, 10_000]),
 ];
 
 /// Workflows of five steps in one measurement, and measurements of each point.
@@ -39,15 +59,18 @@ pub(crate) fn run(store: Store, arguments: &Arguments, programs: &Programs, figu
     let chains =
         [(100.0, "chain-100", ours), (1e3, "chain-1000", ours), (1e4, "chain-10000", ours)];
     figures.growth.extend(from_rows(HISTORY, store, &chains, figures));
-    match store {
-        Store::Sqlite if arguments.quick || !arguments.selects_case("growth") => {}
-        // Filling the stores takes longer than a quick run allows.
-        Store::Sqlite => measure(programs, figures),
-        Store::Postgres => {
-            let nodes = [(1.0, "small-50", ours), (2.0, "small-50", "ours-pg-2-nodes")];
-            figures.growth.extend(from_rows(NODES, store, &nodes, figures));
-        }
+    if store == Store::Postgres {
+        let nodes = [(1.0, "small-50", ours), (2.0, "small-50", "ours-pg-2-nodes")];
+        figures.growth.extend(from_rows(NODES, store, &nodes, figures));
     }
+    if is_measured(arguments) {
+        measure(store, programs, figures);
+    }
+}
+
+/// Whether stores are filled for it, which takes longer than a quick run allows.
+pub(crate) fn is_measured(arguments: &Arguments) -> bool {
+    !arguments.quick && arguments.selects_case("growth")
 }
 
 fn from_rows(
@@ -61,17 +84,15 @@ fn from_rows(
     Some(Growth::new(against, store, points.collect::<Option<_>>()?))
 }
 
-fn measure(programs: &Programs, figures: &mut Figures) {
+fn measure(store: Store, programs: &Programs, figures: &mut Figures) {
     let until = Instant::now() + TIME;
-    let mut parts = vec![
-        seeded(programs, "finished", FINISHED, &[10, 10_000, 1_000_000], until),
-        seeded(programs, "waiting", WAITING, &[10, 1_000, 100_000], until),
-        nodes(programs, until),
-    ];
-    let backlogs = BACKLOGS.iter();
-    parts.extend(
-        backlogs.map(|(kind, against, counts)| seeded(programs, kind, against, counts, until)),
-    );
+    let growth = |filled| growth_of(filled, store, programs, until);
+    let mut parts = Vec::new();
+    if store == Store::Sqlite {
+        parts.extend(INSTANCES.iter().map(growth));
+        parts.push(nodes(programs, until));
+    }
+    parts.extend(BACKLOGS.iter().map(growth));
     for part in parts {
         match part {
             Ok(growth) => figures.growth.push(growth),
@@ -81,24 +102,24 @@ fn measure(programs: &Programs, figures: &mut Figures) {
 }
 
 // All rounds use the same store: a round adds few rows to it.
-fn seeded(
+fn growth_of(
+    filled: &Filled,
+    store: Store,
     programs: &Programs,
-    kind: &str,
-    against: &'static str,
-    counts: &[u64],
     until: Instant,
 ) -> Result<Growth, String> {
+    let Filled { kind, against, counts } = filled;
     let mut stores = Vec::new();
     for count in counts {
-        eprintln!("bench: growth against {against}: a store with {count}");
-        stores.push((*count as f64, Seed::make(programs, kind, *count)?));
+        eprintln!("bench: growth against {against} on {}: {count}", store.title());
+        stores.push((*count as f64, Seed::make(programs, store, kind, *count)?));
     }
     let points = medians(&stores, until, |seed, round| {
         let prefix = Some(format!("r{round}"));
         let options = RunOptions { folder: Some(seed.folder().to_owned()), prefix };
-        once(programs, Store::Sqlite.ours(), &options)
+        once(programs, store.ours(), &options)
     });
-    Ok(Growth::new(against, Store::Sqlite, points?))
+    Ok(Growth::new(against, store, points?))
 }
 
 fn nodes(programs: &Programs, until: Instant) -> Result<Growth, String> {

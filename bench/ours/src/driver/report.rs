@@ -65,8 +65,8 @@ fn is_measured(store: Store, arguments: &Arguments) -> bool {
 }
 
 fn measure(store: Store, arguments: &Arguments, programs: &mut Programs, figures: &mut Figures) {
-    let has_rows = !rows_on(store, arguments).is_empty();
-    if store == Store::Postgres && has_rows {
+    let has_work = !rows_on(store, arguments).is_empty() || growth::is_measured(arguments);
+    if store == Store::Postgres && has_work {
         // Started last: a running server would disturb the measurements on another store.
         if let Err(reason) = programs.start_server() {
             figures.broken.push(format!("{} of ours: {reason}", store.title()));

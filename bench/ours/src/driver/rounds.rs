@@ -73,7 +73,7 @@ impl Rounds<'_> {
         if !seeded {
             return self.programs.run(engine, case, &RunOptions::default());
         }
-        let seed = Seed::make(self.programs, "waiting", case.size)?;
+        let seed = Seed::make(self.programs, self.store, "waiting", case.size)?;
         let options = RunOptions { folder: Some(seed.folder().to_owned()), prefix: None };
         let sample = self.programs.run(engine, Case { size: 0, ..case }, &options)?;
         Ok(Sample { size: case.size, count: case.size, ..sample })

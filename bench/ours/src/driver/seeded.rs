@@ -3,13 +3,20 @@
 use std::path::{Path, PathBuf};
 
 use super::programs::{Programs, target_folder};
+use super::stores::Store;
 
 /// A store with many instances; dropping it removes it.
 pub(crate) struct Seed(PathBuf);
 
 impl Seed {
-    /// Creates the store; `kind` is `finished` or `waiting`.
-    pub(crate) fn make(programs: &Programs, kind: &str, count: u64) -> Result<Self, String> {
+    /// Creates the store; `kind` is `finished`, `waiting` or a backlog. On PostgreSQL it is the
+    /// schema of a folder, which goes with the server.
+    pub(crate) fn make(
+        programs: &Programs,
+        store: Store,
+        kind: &str,
+        count: u64,
+    ) -> Result<Self, String> {
         let folder = target_folder().join(format!("store-{kind}-{count}"));
         let seed = Self(folder);
         seed.remove();
@@ -23,6 +30,8 @@ impl Seed {
             &count.to_string(),
             "--folder",
             path,
+            "--store",
+            store.name(),
         ])?;
         Ok(seed)
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::figures::{Cell, Figures, Growth};
-use super::growth::{BACKLOGS, FINISHED};
+use super::growth::{BACKLOGS, FINISHED, Filled};
 use super::plan::FLOOR_ROWS;
 use super::rounds::COUNTING;
 use super::stores::Store;
@@ -105,11 +105,9 @@ type Found = (String, Bound, Option<f64>);
 fn on_sqlite(figures: &Figures) -> Vec<Found> {
     let mut all = against_peers(figures, Store::Sqlite, SQLITE_PEERS);
     let name = "5-step with 1,000,000 finished / with ten".to_owned();
-    all.push((name, Bound::AtMost(1.3), figures.growth(FINISHED).and_then(Growth::factor)));
-    for (_, against, counts) in BACKLOGS {
-        let name = format!("5-step behind {} {against} / behind ten", counts[counts.len() - 1]);
-        all.push((name, Bound::AtMost(2.0), figures.growth(against).and_then(Growth::factor)));
-    }
+    let finished = figures.growth(FINISHED, Store::Sqlite);
+    all.push((name, Bound::AtMost(1.3), finished.and_then(Growth::factor)));
+    all.extend(behind_backlogs(figures, Store::Sqlite));
     for row in ["idle-0", "idle-100000"] {
         all.extend(idle(figures, row));
     }
@@ -128,7 +126,16 @@ fn on_postgres(figures: &Figures) -> Vec<Found> {
         let factor = one.zip(two).and_then(|(one, two)| quotient(two, one));
         all.push((format!("two nodes / one, {row}"), bound, factor));
     }
+    all.extend(behind_backlogs(figures, Store::Postgres));
     all
+}
+
+fn behind_backlogs(figures: &Figures, store: Store) -> impl Iterator<Item = Found> {
+    BACKLOGS.iter().map(move |Filled { against, counts: [.., most], .. }| {
+        let name = format!("5-step behind {most} {against} / behind ten");
+        let factor = figures.growth(against, store).and_then(Growth::factor);
+        (name, Bound::AtMost(2.0), factor)
+    })
 }
 
 // The targets that every store has.

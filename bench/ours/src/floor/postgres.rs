@@ -48,7 +48,8 @@ async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
     }
 }
 
-async fn connect(schema: &str) -> Result<Client, String> {
+/// A connection to the tables of a schema.
+pub(crate) async fn connect(schema: &str) -> Result<Client, String> {
     let (client, connection) = tokio_postgres::connect(&url()?, NoTls).await.map_err(text)?;
     tokio::spawn(connection);
     let path = format!("SET search_path = {schema}");

@@ -1,57 +1,20 @@
-//! Adds a backlog that the node of a benchmark may not claim to a store: rows as the provider
-//! stores them.
+//! The backlog on SQLite.
 
 use rusqlite::{Connection, params};
 
+use super::{Backlog, FAR};
 use crate::template;
-
-/// What waits in front of the node's own work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Backlog {
-    /// Instances with a ready message, pinned to a version that the node cannot replay.
-    ForeignPins,
-    /// Messages of one instance that another node has leased.
-    LeasedInstance,
-    /// Activities of one session that another worker owns.
-    ForeignSession,
-    /// Messages of instances that do not exist.
-    Parked,
-}
-
-/// A time that no benchmark reaches: the year 2100.
-const FAR: i64 = 4_102_444_800_000;
 
 const NUMBERS: &str =
     "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)";
 
-impl Backlog {
-    /// The kind of this name.
-    pub(crate) fn named(kind: &str) -> Option<Self> {
-        Some(match kind {
-            "foreign-pins" => Self::ForeignPins,
-            "leased-instance" => Self::LeasedInstance,
-            "foreign-session" => Self::ForeignSession,
-            "parked" => Self::Parked,
-            _ => return None,
-        })
-    }
-
-    /// How many copies of the template it needs.
-    pub(crate) fn copies(self, count: i64) -> i64 {
-        match self {
-            Self::ForeignPins => count,
-            Self::LeasedInstance | Self::ForeignSession | Self::Parked => 1,
-        }
-    }
-
-    /// Adds it; returns the number of rows.
-    pub(crate) fn add(self, conn: &Connection, count: i64) -> rusqlite::Result<usize> {
-        match self {
-            Self::ForeignPins => add_foreign_pins(conn),
-            Self::LeasedInstance => add_leased_instance(conn, count),
-            Self::ForeignSession => add_foreign_session(conn, count),
-            Self::Parked => add_parked(conn, count),
-        }
+/// Adds a backlog next to the copies of the template; returns the number of rows.
+pub(crate) fn add(backlog: Backlog, conn: &Connection, count: i64) -> rusqlite::Result<usize> {
+    match backlog {
+        Backlog::ForeignPins => add_foreign_pins(conn),
+        Backlog::LeasedInstance => add_leased_instance(conn, count),
+        Backlog::ForeignSession => add_foreign_session(conn, count),
+        Backlog::Parked => add_parked(conn, count),
     }
 }
 
@@ -65,7 +28,8 @@ fn add_foreign_pins(conn: &Connection) -> rusqlite::Result<usize> {
     conn.execute(
         "INSERT INTO orchestrator_queue (instance_id, work_item, visible_at, created_at, route)
          SELECT instance_id, json_object('ExternalRaised', json_object(
-             'instance', instance_id, 'name', 'Unheard', 'data', '')), 1, 1, '99.0.0'
+             'instance', instance_id, 'name', 'Unheard', 'data', '')), 1, 1,
+             orchestration_name || char(1) || orchestration_version || char(1) || '99.0.0'
          FROM instances WHERE instance_id <> ?1",
         [template::ID],
     )
