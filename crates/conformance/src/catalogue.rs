@@ -132,6 +132,9 @@ macro_rules! __ability {
     (code_filter) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::CodeFilter)
     };
+    (suspension) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Suspension)
+    };
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };

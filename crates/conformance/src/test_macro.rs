@@ -117,6 +117,9 @@ macro_rules! __test {
     ($test:tt needs [new_starts $($n:ident)*] without $w:tt left [new_starts $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend cannot start only new instances" }
     };
+    ($test:tt needs [suspension $($n:ident)*] without $w:tt left [suspension $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend suspends no instances" }
+    };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
     };

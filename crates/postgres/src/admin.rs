@@ -7,13 +7,14 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
+    WaitingWork, WaitingWorkQuery,
 };
 
 use crate::error::During;
 use crate::queues::{waiting_starts, waiting_work, workers};
 use crate::read::{history, inspect};
-use crate::{PostgresProvider, retention};
+use crate::{PostgresProvider, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -137,6 +138,27 @@ impl ProviderAdmin for PostgresProvider {
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         inspect::parked(self.store(), limit).await.during("list_parked_messages")
+    }
+
+    async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
+        let suspended = suspension::suspend_instance(self.store(), instance, reason).await;
+        suspended.during("suspend_instance")
+    }
+
+    async fn resume_instance(&self, instance: &str) -> Result<bool, ProviderError> {
+        suspension::resume(self.store(), instance).await.during("resume_instance")
+    }
+
+    async fn read_suspension(&self, instance: &str) -> Result<Option<Suspension>, ProviderError> {
+        suspension::read(self.store(), instance).await.during("read_suspension")
+    }
+
+    async fn list_suspended(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<SuspendedInstance>, ProviderError> {
+        suspension::list(self.store(), after, limit).await.during("list_suspended")
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

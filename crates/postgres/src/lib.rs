@@ -32,6 +32,7 @@ mod retention;
 mod schema;
 mod statements;
 mod store;
+mod suspension;
 mod write;
 
 pub use compat::{ConnectionConfig, MigrationPolicy, ProviderConfig, SchemaName};

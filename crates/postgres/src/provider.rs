@@ -16,7 +16,6 @@ use duroxide_core::providers::{
 };
 use duroxide_core::{Event, SystemStats};
 
-use crate::PostgresError;
 use crate::commit::calls as commit;
 use crate::connect::open::Background;
 use crate::connect::options::PostgresProviderBuilder;
@@ -30,6 +29,7 @@ use crate::schema::migrations;
 use crate::schema::namespace::Schema;
 use crate::store::Store;
 use crate::write::writer::Writer;
+use crate::{PostgresError, suspension};
 
 /// Stores everything in one schema of a PostgreSQL database, which any number of nodes may share.
 #[derive(Debug)]
@@ -303,6 +303,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::Suspension)
     }
 
     async fn commit_direct_turn(
@@ -333,6 +334,14 @@ impl Provider for PostgresProvider {
 
     async fn read_start_event(&self, instance: &str) -> Result<Option<Event>, ProviderError> {
         self.reader.start_event(instance).await.during("read_start_event")
+    }
+
+    async fn suspend_turn(&self, token: &str, reason: &str) -> Result<(), ProviderError> {
+        fetch::suspend_turn(self, token, reason).await
+    }
+
+    async fn retry_suspended(&self) -> Result<u64, ProviderError> {
+        suspension::retry_all(&self.store).await.during("retry_suspended")
     }
 
     async fn reclaim_orchestration_item_lock(

@@ -8,13 +8,15 @@ use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
+    WaitingWork, WaitingWorkQuery,
 };
 
 use crate::queues::{waiting_starts, waiting_work, workers};
 use crate::read::history;
 use crate::read::inspect;
-use crate::{SqliteProvider, limits, retention};
+use crate::write::writer::Tx;
+use crate::{SqliteProvider, limits, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -205,6 +207,33 @@ impl ProviderAdmin for SqliteProvider {
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         self.read_with("list_parked_messages", move |conn| inspect::parked(conn, limit)).await
+    }
+
+    async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
+        let (instance, reason) = (instance.to_owned(), reason.to_owned());
+        let suspend = move |tx: &mut Tx<'_>| suspension::suspend_instance(tx, &instance, &reason);
+        self.writer().run("suspend_instance", suspend).await
+    }
+
+    async fn resume_instance(&self, instance: &str) -> Result<bool, ProviderError> {
+        let instance = instance.to_owned();
+        self.writer().run("resume_instance", move |tx| suspension::resume(tx, &instance)).await
+    }
+
+    async fn read_suspension(&self, instance: &str) -> Result<Option<Suspension>, ProviderError> {
+        self.read_instance("read_suspension", instance, suspension::read).await
+    }
+
+    async fn list_suspended(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<SuspendedInstance>, ProviderError> {
+        let after = after.map(str::to_owned);
+        self.read_with("list_suspended", move |conn| {
+            suspension::list(conn, after.as_deref(), limit)
+        })
+        .await
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

@@ -28,6 +28,7 @@ mod queues;
 mod read;
 mod retention;
 mod schema;
+mod suspension;
 mod threads;
 mod write;
 

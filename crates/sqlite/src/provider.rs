@@ -27,7 +27,7 @@ use crate::queues::{calls as queues, client_message, progress, sessions, work_lo
 use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
-use crate::{SqliteError, limits};
+use crate::{SqliteError, limits, suspension};
 
 /// Stores everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -372,6 +372,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::Suspension)
     }
 
     async fn commit_direct_turn(
@@ -406,6 +407,14 @@ impl Provider for SqliteProvider {
         self.holders.add(holder);
     }
 
+    async fn suspend_turn(&self, token: &str, reason: &str) -> Result<(), ProviderError> {
+        fetch::suspend_turn(self, token, reason).await
+    }
+
+    async fn retry_suspended(&self) -> Result<u64, ProviderError> {
+        self.writer.run("retry_suspended", suspension::retry_all).await
+    }
+
     async fn reclaim_orchestration_item_lock(
         &self,
         token: &str,
@@ -414,12 +423,8 @@ impl Provider for SqliteProvider {
         fetch::reclaim_turn(self, token, extend_for).await
     }
 
-    async fn reclaim_work_item_lock(
-        &self,
-        token: &str,
-        extend_for: Duration,
-    ) -> Result<(), ProviderError> {
-        queues::reclaim_work(self, token, extend_for).await
+    async fn reclaim_work_item_lock(&self, token: &str, by: Duration) -> Result<(), ProviderError> {
+        queues::reclaim_work(self, token, by).await
     }
 
     async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {

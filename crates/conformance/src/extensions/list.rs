@@ -85,6 +85,12 @@ macro_rules! __extensions {
             runnable_messages_are_not_parked needs(management);
             a_checkpoint_changes_nothing;
             a_provider_may_be_closed_again;
+            a_suspended_turn_waits_and_counts_no_attempt needs(management, suspension);
+            a_repeated_suspension_keeps_its_time needs(management, suspension);
+            an_operators_suspension_holds_until_resumed needs(management, suspension);
+            only_a_running_instance_can_be_suspended needs(management, suspension);
+            suspended_instances_are_listed needs(management, suspension);
+            a_suspension_is_deleted_with_its_instance needs(management, suspension);
             an_outcome_follows_the_instance;
             an_outcome_reports_a_failure;
             an_outcome_is_that_of_the_latest_execution;

@@ -7,11 +7,12 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
-use super::{history, inspect, retention, waiting, workers};
+use super::{history, inspect, retention, suspension, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -149,6 +150,28 @@ impl ProviderAdmin for MemoryProvider {
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Ok(inspect::parked(&self.store(), limit))
+    }
+
+    async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
+        self.change("suspend_instance", |store, now| {
+            suspension::suspend_instance(store, now, instance, reason)
+        })
+    }
+
+    async fn resume_instance(&self, instance: &str) -> Result<bool, ProviderError> {
+        self.change("resume_instance", |store, _now| Ok(suspension::resume(store, instance)))
+    }
+
+    async fn read_suspension(&self, instance: &str) -> Result<Option<Suspension>, ProviderError> {
+        Ok(suspension::read(&self.store(), instance))
+    }
+
+    async fn list_suspended(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<SuspendedInstance>, ProviderError> {
+        Ok(suspension::list(&self.store(), after, limit))
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

@@ -104,6 +104,7 @@ fn write_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnComm
     // Never back: a late commit of an older execution does not make it current again.
     stored.current_execution = stored.current_execution.max(commit.execution_id);
     stored.updated_at = now;
+    stored.suspension = None;
     if let Some(status) = last_custom_status(&commit.history_delta) {
         stored.custom_status = status.map(str::to_owned);
         stored.custom_status_version += 1;
@@ -129,6 +130,7 @@ fn create_instance(store: &mut Store, now: u64, instance: &str, commit: &TurnCom
         custom_status: None,
         custom_status_version: 0,
         incarnation: store.next_number(),
+        suspension: None,
     };
     store.records.entry(instance.to_owned()).or_default().instance = Some(created);
     orchestrator_queue::unpark(store, instance);

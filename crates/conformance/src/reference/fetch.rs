@@ -113,10 +113,14 @@ fn lease_turn(
     let token = store.new_token();
     let until = now.saturating_add(request.lock_for);
     attempts::excuse_expired(store, instance, now);
-    turn_lock::insert(
-        store,
-        TurnLock { instance: instance.to_owned(), token: token.clone(), until, running: false },
-    );
+    let lock = TurnLock {
+        instance: instance.to_owned(),
+        token: token.clone(),
+        until,
+        running: false,
+        suspends: false,
+    };
+    turn_lock::insert(store, lock);
     let (messages, attempt_count) = tag_messages(store, now, instance, &token);
     let (item, history_after) = read_turn(store, instance, identity, mark);
     let item = OrchestrationItem { messages, ..item };

@@ -34,6 +34,7 @@ mod retention;
 mod sessions;
 mod start_limits;
 mod store;
+mod suspension;
 mod turn_lock;
 mod waiting;
 mod worker_queue;

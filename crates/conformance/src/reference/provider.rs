@@ -23,7 +23,9 @@ use super::sessions::{self, Renewal};
 use super::store::Store;
 use super::turn_lock::{self, Abandonment};
 use super::worker_queue::{self, NewWork};
-use super::{attempts, commit, direct_turn, history, inspect, progress, start_limits, workers};
+use super::{
+    attempts, commit, direct_turn, history, inspect, progress, start_limits, suspension, workers,
+};
 
 /// Keeps everything in memory. The contract in its plainest form.
 #[derive(Debug)]
@@ -347,6 +349,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::Suspension)
     }
 
     async fn commit_direct_turn(
@@ -371,6 +374,16 @@ impl Provider for MemoryProvider {
 
     fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
         self.holders.add(holder);
+    }
+
+    async fn suspend_turn(&self, token: &str, reason: &str) -> Result<(), ProviderError> {
+        self.change("suspend_turn", |store, now| {
+            suspension::suspend_turn(store, now, token, reason)
+        })
+    }
+
+    async fn retry_suspended(&self) -> Result<u64, ProviderError> {
+        self.change("retry_suspended", |store, now| Ok(suspension::retry_all(store, now)))
     }
 
     async fn reclaim_orchestration_item_lock(

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
-use duroxide_core::providers::LiveWorker;
 use duroxide_core::providers::kit::message_variant;
+use duroxide_core::providers::{LiveWorker, Suspension};
 use semver::Version;
 
 use super::kv::Values;
@@ -63,6 +63,8 @@ pub(crate) struct Instance {
     /// Never reused, so a recreated instance has another one. It also orders instances that were
     /// created in the same millisecond.
     pub(crate) incarnation: u64,
+    /// Why it takes no turns, if it does not.
+    pub(crate) suspension: Option<Suspension>,
 }
 
 /// One execution of an instance.
@@ -125,6 +127,8 @@ pub(crate) struct TurnLock {
     pub(crate) until: u64,
     /// The code of the turn runs.
     pub(crate) running: bool,
+    /// No caller holds it: the instance is suspended.
+    pub(crate) suspends: bool,
 }
 
 /// An activity of the worker queue.

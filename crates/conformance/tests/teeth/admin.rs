@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, SystemMetrics,
-    UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, SuspendedInstance,
+    Suspension, SystemMetrics, UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -205,6 +206,26 @@ impl ProviderAdmin for FaultyProvider {
             spread.remove(UNPINNED_VERSION);
         }
         Ok(if self.has(Fault::SpreadEmpty) { BTreeMap::new() } else { spread })
+    }
+
+    async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
+        self.faulty_suspend_instance(instance, reason).await
+    }
+
+    async fn resume_instance(&self, instance: &str) -> Result<bool, ProviderError> {
+        self.faulty_resume(instance).await
+    }
+
+    async fn read_suspension(&self, instance: &str) -> Result<Option<Suspension>, ProviderError> {
+        self.faulty_suspension(instance).await
+    }
+
+    async fn list_suspended(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<SuspendedInstance>, ProviderError> {
+        self.faulty_suspended(after, limit).await
     }
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {

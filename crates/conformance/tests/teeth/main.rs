@@ -11,6 +11,7 @@ mod memory;
 mod messages;
 mod provider;
 mod run;
+mod suspension;
 mod turns;
 mod values;
 mod work;

@@ -205,6 +205,14 @@ impl Provider for FaultyProvider {
         self.faulty_enqueue_kind(self.inner.enqueue_for_orchestrator(item, delay).await)
     }
 
+    async fn suspend_turn(&self, token: &str, reason: &str) -> Result<(), ProviderError> {
+        self.faulty_suspend_turn(&self.real_token(token), reason).await
+    }
+
+    async fn retry_suspended(&self) -> Result<u64, ProviderError> {
+        self.faulty_retry().await
+    }
+
     async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
         self.faulty_send(message).await
     }

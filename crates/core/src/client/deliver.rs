@@ -61,12 +61,15 @@ impl Client {
             }
         }
         let instance_id = message.item.target_instance().to_owned();
-        match self.provider().send_message(message).await? {
-            Delivery::NotFound => Err(ClientError::InstanceNotFound { instance_id }),
-            delivery @ (Delivery::Enqueued | Delivery::Repeated | Delivery::Existing) => {
-                Ok(delivery)
-            }
+        let cancels = matches!(message.item, WorkItem::CancelInstance { .. });
+        let delivery = self.provider().send_message(message).await?;
+        if delivery == Delivery::NotFound {
+            return Err(ClientError::InstanceNotFound { instance_id });
         }
+        if cancels {
+            self.lift_suspension(&instance_id).await?;
+        }
+        Ok(delivery)
     }
 }
 

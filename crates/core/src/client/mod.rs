@@ -10,6 +10,7 @@ mod retention;
 mod signal;
 mod start;
 mod status;
+mod suspension;
 #[cfg(test)]
 mod tests;
 mod unserved;

@@ -131,7 +131,8 @@ impl Client {
         instance: impl Into<String>,
         reason: impl Into<String>,
     ) -> Result<(), ClientError> {
-        self.send(WorkItem::CancelInstance { instance: instance.into(), reason: reason.into() })
-            .await
+        let (instance, reason) = (instance.into(), reason.into());
+        self.send(WorkItem::CancelInstance { instance: instance.clone(), reason }).await?;
+        self.lift_suspension(&instance).await
     }
 }

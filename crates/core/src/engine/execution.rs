@@ -29,6 +29,8 @@ pub struct Execution {
     pub(super) end: Option<End>,
     /// The last event is recorded; later turns change nothing.
     pub(super) over: bool,
+    /// The fault that ended the code is a difference between code and history.
+    pub(super) disagrees: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
     /// First decision to continue as new: input and version.
@@ -109,6 +111,7 @@ impl Execution {
             event_id_next: start.event_id,
             end: None,
             over: false,
+            disagrees: false,
             cancel_reason: None,
             continue_as_new: None,
             must_poll: true,
@@ -236,11 +239,25 @@ impl Execution {
         }
     }
 
-    /// Ends the execution for a disagreement between code and history. The first one counts.
+    /// Ends the execution because of a fault that other code would not mend. The first one counts.
     pub(super) fn fault(&mut self, message: String) {
         if !matches!(self.end, Some(End::Fault(_))) {
             self.end = Some(End::Fault(ErrorDetails::nondeterminism(message)));
         }
+    }
+
+    /// Ends the execution because the code asks for something else than the history records. The
+    /// first fault counts.
+    pub(super) fn disagree(&mut self, message: String) {
+        if !matches!(self.end, Some(End::Fault(_))) {
+            self.disagrees = true;
+            self.fault(message);
+        }
+    }
+
+    /// Whether the last turn failed because code and history disagree: other code may go on.
+    pub fn disagrees(&self) -> bool {
+        self.disagrees
     }
 
     /// Drops the code. Futures that it still holds do not count as dropped by the code, and a panic

@@ -95,7 +95,7 @@ impl Execution {
     fn complete(&mut self, event: &Event, result: CompletionResult) {
         let entry = event.source_event_id.and_then(|id| Some((id, self.ledger.get(id)?)));
         let Some((id, entry)) = entry.filter(|(_, entry)| entry.open) else {
-            return self.fault(format!(
+            return self.disagree(format!(
                 "completion without open schedule: event {} ({}) answers schedule {}",
                 event.event_id,
                 event.kind.type_tag(),
@@ -104,7 +104,7 @@ impl Execution {
         };
         let is_activity = matches!(result, CompletionResult::ActivityOk(_));
         if is_activity && entry.schedule != Schedule::Activity {
-            return self.fault(format!(
+            return self.disagree(format!(
                 "completion kind mismatch: expected activity: event {} answers schedule {id}, \
                  which asked for '{}'",
                 event.event_id,

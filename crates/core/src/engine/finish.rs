@@ -35,7 +35,10 @@ impl Execution {
     /// code asked for in this turn.
     pub(super) fn finish(&mut self, inbox_end: u64) -> Turn {
         if let Some(details) = self.failure() {
-            return self.fail(details, inbox_end);
+            return match self.cancel_reason.clone().filter(|_| self.cancels_in_spite_of_fault()) {
+                Some(reason) => self.cancelled_unreplayed(reason, inbox_end),
+                None => self.fail(details, inbox_end),
+            };
         }
         if let Some(reason) = self.cancel_reason.clone() {
             return self.cancelled(reason, inbox_end);
@@ -44,6 +47,7 @@ impl Execution {
             return self.continued(input, version, inbox_end);
         }
         if let Some(text) = self.cancellation_mismatch() {
+            self.disagrees = true;
             return self.fail(ErrorDetails::nondeterminism(text), inbox_end);
         }
         // The events of dropped futures wake no code: a dropped subscription released its value
@@ -62,6 +66,20 @@ impl Execution {
             Some(End::Fault(details)) => self.fail(details, inbox_end),
             None => self.waiting(outbox),
         }
+    }
+
+    /// Whether a cancellation counts more than the disagreement of code and history. Under the
+    /// older rules the disagreement fails the execution.
+    fn cancels_in_spite_of_fault(&self) -> bool {
+        self.disagrees && self.ctx.shared.state().rules.wake_driven
+    }
+
+    /// Cancels an execution whose code cannot be run: the history names its children and its
+    /// activities.
+    fn cancelled_unreplayed(&mut self, reason: String, inbox_end: u64) -> Turn {
+        self.disagrees = false;
+        self.forget_asked(inbox_end);
+        self.cancelled(reason, inbox_end)
     }
 
     /// Whether only something outside the engine could ever wake the code. The turn fails at once:
@@ -117,11 +135,16 @@ impl Execution {
     /// Fails for a fault: nothing that the code asked for or dropped in this turn is recorded or
     /// sent.
     fn fail(&mut self, details: ErrorDetails, inbox_end: u64) -> Turn {
+        self.forget_asked(inbox_end);
+        self.end_with(Ending::failed(details), inbox_end, Outbox::default())
+    }
+
+    /// Forgets what the code asked for in this turn.
+    fn forget_asked(&mut self, inbox_end: u64) {
         self.fresh.retain(|event| event.event_id < inbox_end);
         self.event_id_next = inbox_end;
         self.ledger.truncate(inbox_end);
         self.outgoing.clear();
-        self.end_with(Ending::failed(details), inbox_end, Outbox::default())
     }
 
     fn cancelled(&mut self, reason: String, inbox_end: u64) -> Turn {

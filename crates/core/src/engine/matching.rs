@@ -14,7 +14,7 @@ impl Execution {
         match difference(&action, &event.kind) {
             Some(difference) => {
                 self.note_mismatch(Some((token, &action)), &field_of(&difference));
-                self.fault(mismatch(&action, event, &difference));
+                self.disagree(mismatch(&action, event, &difference));
             }
             None => self.bind(token, event),
         }
@@ -45,7 +45,7 @@ impl Execution {
             | Role::Last => "history schedule but no emitted action",
         };
         self.note_mismatch(None, "kind");
-        self.fault(format!(
+        self.disagree(format!(
             "{text}: history has event {} = {:?}, the code asked for nothing",
             event.event_id, event.kind
         ));

@@ -20,6 +20,7 @@ pub struct MetricsProvider {
     worker_queue_depth: AtomicU64,
     delayed_messages: AtomicU64,
     parked_messages: AtomicU64,
+    suspended_instances: AtomicU64,
     active_orchestrations: AtomicI64,
     store_in_trouble: AtomicBool,
 }
@@ -182,6 +183,22 @@ impl MetricsProvider {
     /// The number of turns that this node released because of their version.
     pub fn get_incompatible_version_abandoned(&self) -> u64 {
         self.incompatible_abandoned.get()
+    }
+
+    /// Counts a turn that suspended its instance because code and history disagree.
+    pub fn record_orchestration_suspended(&self) {
+        counter!("duroxide_orchestration_suspended_total").increment(1);
+    }
+
+    /// Sets the gauge of suspended instances.
+    pub fn update_suspended_instances(&self, suspended: u64) {
+        self.suspended_instances.store(suspended, Ordering::Relaxed);
+        gauge!("duroxide_suspended_instances").set(suspended as f64);
+    }
+
+    /// The last number of suspended instances.
+    pub fn get_suspended_instances(&self) -> u64 {
+        self.suspended_instances.load(Ordering::Relaxed)
     }
 
     /// Counts a call of a child orchestration that has its answer: `success` or `failed`.

@@ -127,12 +127,16 @@ fn every_other_metric_has_its_promised_name() {
         metrics.record_worker_dispatcher_execution_duration(1);
         metrics.update_queue_depths(1, 1);
         metrics.update_waiting_messages(1, 1);
+        metrics.record_orchestration_suspended();
+        metrics.update_suspended_instances(1);
         metrics.increment_active_orchestrations();
     });
     for name in [
         "duroxide_orchestration_continue_as_new_total{orchestration_name=Loop,execution_id=3}",
         "duroxide_orchestration_poison_total{}",
         "duroxide_orchestration_incompatible_version_abandoned_total{}",
+        "duroxide_orchestration_suspended_total{}",
+        "duroxide_suspended_instances{}",
         "duroxide_activity_poison_total{}",
         "duroxide_activity_configuration_errors_total{}",
         "duroxide_activity_executions_total{outcome=config_error}",

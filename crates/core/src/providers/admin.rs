@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
+    WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -177,6 +178,53 @@ pub trait ProviderAdmin: Any + Send + Sync {
             return inner.list_parked_messages(limit).await;
         }
         let _a_provider_that_parks_nothing_has_none = limit;
+        Ok(Vec::new())
+    }
+
+    /// Suspends a stored instance until it is [resumed](Self::resume_instance).
+    ///
+    /// - A turn that a node holds is lost: it cannot be committed any more, and its attempt does
+    ///   not count. Activities go on; their results wait.
+    /// - Of an instance that is suspended already, the reason changes.
+    /// - An unknown instance is [`NotFound`](ProviderErrorKind::NotFound), one that has ended a
+    ///   [`Conflict`](ProviderErrorKind::Conflict).
+    async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.suspend_instance(instance, reason).await;
+        }
+        let _unknown = (instance, reason);
+        Err(not_supported("suspend_instance"))
+    }
+
+    /// Lifts the suspension of an instance, whatever caused it; false if it is not suspended.
+    async fn resume_instance(&self, instance: &str) -> Result<bool, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.resume_instance(instance).await;
+        }
+        let _unknown = instance;
+        Err(not_supported("resume_instance"))
+    }
+
+    /// The suspension of an instance; `None` if it is unknown or not suspended.
+    async fn read_suspension(&self, instance: &str) -> Result<Option<Suspension>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.read_suspension(instance).await;
+        }
+        let _a_provider_that_cannot_suspend_has_none = instance;
+        Ok(None)
+    }
+
+    /// Suspended instances in the order of their ids, at most `limit`. Only those behind `after`,
+    /// if it is given.
+    async fn list_suspended(
+        &self,
+        after: Option<&str>,
+        limit: u32,
+    ) -> Result<Vec<SuspendedInstance>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_suspended(after, limit).await;
+        }
+        let _a_provider_that_cannot_suspend_has_none = (after, limit);
         Ok(Vec::new())
     }
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 /// Something that a provider may be able to do.
 ///
-/// The runtime asks for [`StartLimits`](Self::StartLimits) and [`DirectTurns`](Self::DirectTurns)
-/// before it uses their methods; the others have defaults that are safe to call. The conformance
-/// suite asks for each before it validates it.
+/// The runtime asks for [`StartLimits`](Self::StartLimits), [`DirectTurns`](Self::DirectTurns) and
+/// [`Suspension`](Self::Suspension) before it uses their methods; the others have defaults that are
+/// safe to call. The conformance suite asks for each before it validates it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProviderCapability {
@@ -43,6 +43,9 @@ pub enum ProviderCapability {
     NewStarts,
     /// Fetches of turns honour [`FetchFilter::orchestrations`](super::FetchFilter::orchestrations).
     CodeFilter,
+    /// Instances can be suspended: [`Provider::suspend_turn`](super::Provider::suspend_turn) and
+    /// the calls of operators.
+    Suspension,
 }
 
 impl ProviderCapability {
@@ -61,6 +64,7 @@ impl ProviderCapability {
         Self::Vouching,
         Self::NewStarts,
         Self::CodeFilter,
+        Self::Suspension,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -79,6 +83,7 @@ impl ProviderCapability {
             Self::Vouching => "vouching",
             Self::NewStarts => "new_starts",
             Self::CodeFilter => "code_filter",
+            Self::Suspension => "suspension",
         }
     }
 

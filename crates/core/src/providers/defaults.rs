@@ -111,3 +111,8 @@ pub(super) async fn send_message<P: Provider + ?Sized>(
     provider.enqueue_for_orchestrator(message.item, None).await?;
     Ok(Delivery::Enqueued)
 }
+
+/// Nothing is suspended.
+pub(super) fn refuse_suspension() -> Result<(), ProviderError> {
+    Err(ProviderError::permanent("suspend_turn", "this provider cannot suspend instances"))
+}

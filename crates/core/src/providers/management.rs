@@ -82,6 +82,8 @@ pub struct StoreGauges {
     pub parked_messages: u64,
     /// Activities, running or not.
     pub activities: u64,
+    /// Instances that take no turns because they are suspended.
+    pub suspended_instances: u64,
 }
 
 /// Selects instances; all given conditions must hold.

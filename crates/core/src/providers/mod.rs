@@ -22,6 +22,7 @@ pub mod progress;
 mod provider;
 pub(crate) mod reports;
 pub mod session;
+mod suspension;
 pub mod tag_filter;
 pub mod trouble;
 pub mod turn;
@@ -55,6 +56,10 @@ pub use message::{ClientMessage, Delivery, MESSAGE_ID_WINDOW};
 pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
+pub use suspension::{
+    SUSPENSION_RETRY_MAX, SUSPENSION_RETRY_MIN, SuspendedInstance, Suspension, SuspensionOrigin,
+    suspension_retry_ms,
+};
 pub use tag_filter::TagFilter;
 pub use trouble::{StoreHealth, StoreTrouble};
 pub use turn::{

@@ -223,10 +223,7 @@ pub trait Provider: Any + Send + Sync {
     ) -> Result<HashMap<String, String>, ProviderError>;
 
     /// Size of an instance; `None` if it is unknown.
-    async fn get_instance_stats(
-        &self,
-        instance: &str,
-    ) -> Result<Option<SystemStats>, ProviderError>;
+    async fn get_instance_stats(&self, instance: &str) -> Res<Option<SystemStats>>;
 
     /// What the provider can do beyond the methods without a default.
     ///
@@ -262,10 +259,7 @@ pub trait Provider: Any + Send + Sync {
     /// Like [`fetch_orchestration_item`](Self::fetch_orchestration_item) for several instances at
     /// once. Waits for the first, adds what else is ready, and leaves out history that the caller
     /// holds.
-    async fn fetch_orchestration_items(
-        &self,
-        request: TurnFetch<'_>,
-    ) -> Result<Vec<FetchedTurn>, ProviderError> {
+    async fn fetch_orchestration_items(&self, request: TurnFetch<'_>) -> Res<Vec<FetchedTurn>> {
         if let Some(inner) = self.inner() {
             return inner.fetch_orchestration_items(request).await;
         }
@@ -274,11 +268,7 @@ pub trait Provider: Any + Send + Sync {
 
     /// Reads what a fetch left out of a turn, although the caller does not hold it. The caller has
     /// the lease of the instance. A history that cannot be decoded comes back as `history_error`.
-    async fn read_turn_state(
-        &self,
-        instance: &str,
-        execution_id: u64,
-    ) -> Result<TurnState, ProviderError> {
+    async fn read_turn_state(&self, instance: &str, execution_id: u64) -> Res<TurnState> {
         if let Some(inner) = self.inner() {
             return inner.read_turn_state(instance, execution_id).await;
         }
@@ -312,10 +302,7 @@ pub trait Provider: Any + Send + Sync {
 
     /// Like [`fetch_work_item`](Self::fetch_work_item) for several slots at once. Waits for the
     /// first activity and adds what else is ready; each slot gets at most one.
-    async fn fetch_work_items(
-        &self,
-        request: WorkFetch<'_>,
-    ) -> Result<Vec<FetchedWork>, ProviderError> {
+    async fn fetch_work_items(&self, request: WorkFetch<'_>) -> Res<Vec<FetchedWork>> {
         if let Some(inner) = self.inner() {
             return inner.fetch_work_items(request).await;
         }
@@ -344,10 +331,10 @@ pub trait Provider: Any + Send + Sync {
     /// Extends the lease of a turn from now, also an expired one, unless another caller has claimed
     /// the turn since; that is a lost lease. The default refuses an expired lease.
     async fn reclaim_orchestration_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
-        if let Some(inner) = self.inner() {
-            return inner.reclaim_orchestration_item_lock(token, extend_for).await;
+        match self.inner() {
+            Some(inner) => inner.reclaim_orchestration_item_lock(token, extend_for).await,
+            None => self.renew_orchestration_item_lock(token, extend_for).await,
         }
-        self.renew_orchestration_item_lock(token, extend_for).await
     }
 
     /// Extends the lease of an activity from now, also an expired one, unless another worker has
@@ -363,17 +350,33 @@ pub trait Provider: Any + Send + Sync {
     /// Adds to the leases of an activity whose holder vouches for it: the activity has run for a
     /// while, and its node is alive. Returns how many there are, this addition included. The
     /// default keeps none, so that every lost lease counts as an attempt.
-    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Result<u32, ProviderError> {
-        if let Some(inner) = self.inner() {
-            return inner.vouch_for_work_item(token, leases).await;
+    async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Res<u32> {
+        match self.inner() {
+            Some(inner) => inner.vouch_for_work_item(token, leases).await,
+            None => Ok(0),
         }
-        Ok(0)
     }
 
     #[doc = include_str!("contract/mark_turn_running.md")]
     async fn mark_turn_running(&self, token: &str, running: bool) -> Result<u32, ProviderError> {
         match self.inner() {
             Some(inner) => inner.mark_turn_running(token, running).await,
+            None => Ok(0),
+        }
+    }
+
+    #[doc = include_str!("contract/suspend_turn.md")]
+    async fn suspend_turn(&self, token: &str, reason: &str) -> Res<()> {
+        match self.inner() {
+            Some(inner) => inner.suspend_turn(token, reason).await,
+            None => defaults::refuse_suspension(),
+        }
+    }
+
+    /// Lets instances that replay suspended take their next turn now; returns how many.
+    async fn retry_suspended(&self) -> Result<u64, ProviderError> {
+        match self.inner() {
+            Some(inner) => inner.retry_suspended().await,
             None => Ok(0),
         }
     }

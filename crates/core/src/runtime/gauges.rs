@@ -58,5 +58,6 @@ async fn read(node: &Node) -> Result<(), ProviderError> {
     metrics.set_active_orchestrations(i64::try_from(gauges.running_instances).unwrap_or(i64::MAX));
     metrics.update_queue_depths(gauges.ready_messages, gauges.activities);
     metrics.update_waiting_messages(gauges.delayed_messages, gauges.parked_messages);
+    metrics.update_suspended_instances(gauges.suspended_instances);
     Ok(())
 }

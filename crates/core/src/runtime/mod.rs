@@ -15,6 +15,7 @@ mod gauges;
 mod handlers;
 mod kind_of;
 mod lease;
+mod mismatch;
 mod node;
 mod options;
 mod poison_text;
@@ -25,6 +26,7 @@ mod runtime;
 mod slots;
 mod start_facts;
 mod storage_retry;
+mod suspended;
 mod tasks;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
@@ -40,6 +42,7 @@ pub use activity_context::ActivityContext;
 pub use activity_handler::{ActivityHandler, FnActivity};
 pub use descriptor::OrchestrationDescriptor;
 pub use kind_of::kind_of;
+pub use mismatch::MismatchPolicy;
 pub use options::{RuntimeOptions, WarmCacheOptions};
 pub use progress::ProgressError;
 pub use registry::{

@@ -1,11 +1,12 @@
 //! Options of a runtime.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::check::StartupCheck;
-use super::{ObservabilityConfig, UnregisteredBackoffConfig, UnregisteredWork};
+use super::{MismatchPolicy, ObservabilityConfig, UnregisteredBackoffConfig, UnregisteredWork};
 use crate::limits::{
     ACTIVITIES_PER_CORE, CONCURRENT_ACTIVITIES, CONCURRENT_TURNS, LEASE_RENEWAL_INTERVAL_MIN,
     TURNS_PER_CORE, WARM_BYTES_MAX, WARM_INSTANCES_MAX,
@@ -88,6 +89,11 @@ pub struct RuntimeOptions {
     pub warm_cache: WarmCacheOptions,
     /// Whether this node compares the running executions with its code before it starts.
     pub startup_check: StartupCheck,
+    /// What happens to instances whose code disagrees with their history. `None` suspends
+    /// executions that this version or a later one started, and fails older ones.
+    pub mismatch_policy: Option<MismatchPolicy>,
+    /// The same for single orchestrations, by their names.
+    pub mismatch_policies: BTreeMap<String, MismatchPolicy>,
 }
 
 /// Bounds of the executions that stay in memory between turns. Results never depend on them.
@@ -135,6 +141,8 @@ impl Default for RuntimeOptions {
             worker_tag_filter: TagFilter::default(),
             warm_cache: WarmCacheOptions::default(),
             startup_check: StartupCheck::default(),
+            mismatch_policy: None,
+            mismatch_policies: BTreeMap::new(),
         }
     }
 }
@@ -207,6 +215,24 @@ impl RuntimeOptions {
         versions: impl IntoIterator<Item = SemverRange>,
     ) -> Self {
         self.further_replay_versions = versions.into_iter().collect();
+        self
+    }
+
+    /// Sets the field `mismatch_policy`.
+    #[must_use = "returns the changed options"]
+    pub fn with_mismatch_policy(mut self, policy: MismatchPolicy) -> Self {
+        self.mismatch_policy = Some(policy);
+        self
+    }
+
+    /// Sets what happens to instances of one orchestration whose code disagrees with their history.
+    #[must_use = "returns the changed options"]
+    pub fn with_mismatch_policy_of(
+        mut self,
+        orchestration: impl Into<String>,
+        policy: MismatchPolicy,
+    ) -> Self {
+        self.mismatch_policies.insert(orchestration.into(), policy);
         self
     }
 

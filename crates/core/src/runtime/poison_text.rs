@@ -67,7 +67,8 @@ fn shorten(value: &mut Value) {
 /// Elements of a list within a message: all of them together stay below the bound of the text.
 const ELEMENTS_MAX: usize = POISON_TEXT_MAX / POISON_VALUE_MAX / 4;
 
-fn shorten_text(text: &mut String) {
+/// Shortens a long text.
+pub(crate) fn shorten_text(text: &mut String) {
     let length = text.len();
     if length <= POISON_VALUE_MAX {
         return;

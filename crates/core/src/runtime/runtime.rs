@@ -18,7 +18,7 @@ use super::tasks::Tasks;
 use super::turns::Turns;
 use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
-    dispatchers, gauges,
+    dispatchers, gauges, suspended,
 };
 use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT, SHUTDOWN_RELEASE_MAX};
 use crate::model::event::build_version;
@@ -141,6 +141,7 @@ impl Runtime {
         dispatchers::worker::start(&activities, &fast_path);
         dispatchers::worker::start_sweeping(&activities, &fast_path);
         announcing::start(&node);
+        suspended::start(&node);
         Arc::new(Self { node, turns, fast_path })
     }
 

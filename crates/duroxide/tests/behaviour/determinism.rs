@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use duroxide::runtime::MismatchPolicy;
 use duroxide::{ConfigErrorKind, ErrorDetails, OrchestrationContext};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
@@ -41,7 +42,8 @@ where
     node.runtime.clone().shutdown(None).await;
     node.client.raise_event("deployed", "Wake", "").await.unwrap();
     let registry = orchestrations().register("Code", after);
-    let node = Node::on(&store, mode.options(), registry, activities()).await;
+    let options = mode.options().with_mismatch_policy(MismatchPolicy::Fail);
+    let node = Node::on(&store, options, registry, activities()).await;
     (node, "deployed")
 }
 

@@ -42,6 +42,7 @@ mod start_limits;
 mod status;
 mod store_panics;
 mod support;
+mod suspension;
 mod tags;
 mod timers;
 mod turn_clock;

@@ -36,7 +36,8 @@ BEGIN
         custom_status = CASE WHEN p_custom_set THEN p_custom ELSE i.custom_status END,
         custom_status_version = i.custom_status_version + p_custom_set::INTEGER,
         warm_node = p_node,
-        last_turn = p_token
+        last_turn = p_token,
+        suspended_since = NULL
     WHERE i.instance_id = p_instance
         AND i.incarnation = d_incarnation
         AND i.current_execution_id = d_execution

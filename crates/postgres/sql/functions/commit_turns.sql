@@ -134,7 +134,8 @@ BEGIN
                     THEN excluded.custom_status ELSE i.custom_status END,
                 custom_status_version = i.custom_status_version + excluded.custom_status_version,
                 warm_node = excluded.warm_node,
-                last_turn = excluded.last_turn
+                last_turn = excluded.last_turn,
+                suspended_since = NULL
             -- A first turn does not change an instance that exists.
             WHERE excluded.last_turn <> ALL (v_first_tokens)
             RETURNING i.last_turn, i.incarnation, i.custom_status, i.custom_status_version
@@ -169,7 +170,8 @@ BEGIN
                 custom_status = CASE WHEN t.custom_set THEN t.custom ELSE i.custom_status END,
                 custom_status_version = i.custom_status_version + t.custom_set::INTEGER,
                 warm_node = p_node,
-                last_turn = t.token
+                last_turn = t.token,
+                suspended_since = NULL
             FROM unnest(t_instance, t_token, t_execution, t_name, t_version, t_custom_set, t_custom,
                     d_incarnation, d_execution, d_event, d_commit) WITH ORDINALITY
                 AS t (instance_id, token, execution_id, name, version, custom_set, custom,

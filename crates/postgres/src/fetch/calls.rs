@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use duroxide_core::providers::{OrchestrationItem, ProviderError, TurnFetch, WorkFetch, WorkItem};
 
-use crate::PostgresProvider;
 use crate::error::{During, JobError};
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Extension, Release};
 use crate::fetch::waiting;
 use crate::schema::number::lease_length;
 use crate::store::Store;
+use crate::{PostgresProvider, suspension};
 
 /// Leases one turn.
 pub(crate) async fn fetch_turn(
@@ -44,6 +44,17 @@ pub(crate) async fn abandon_turn(
     let changes = turn_lock::abandon(store, &token, release).await.during(OPERATION)?;
     store.publish(changes);
     Ok(())
+}
+
+/// Suspends the instance of a turn.
+pub(crate) async fn suspend_turn(
+    provider: &PostgresProvider,
+    token: &str,
+    reason: &str,
+) -> Result<(), ProviderError> {
+    const OPERATION: &str = "suspend_turn";
+    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
+    suspension::suspend_turn(store, &token, reason).await.during(OPERATION)
 }
 
 /// Extends the lease of a turn.

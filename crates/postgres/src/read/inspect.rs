@@ -180,6 +180,9 @@ pub(crate) async fn gauges(store: &Store) -> Result<StoreGauges, JobError> {
              ) AS parked,
              (SELECT count(*) FROM (SELECT 1 FROM {schema}.worker_queue LIMIT $2) AS w
              ) AS activities,
+             (SELECT count(*) FROM (
+                 SELECT 1 FROM {schema}.instances WHERE suspended_since IS NOT NULL LIMIT $2) AS s
+             ) AS suspended,
              count(*) FILTER (WHERE NOT m.parked AND m.visible_at <= m.now) AS ready,
              count(*) FILTER (WHERE NOT m.parked AND m.visible_at > m.now) AS delayed
          FROM (
@@ -195,6 +198,7 @@ pub(crate) async fn gauges(store: &Store) -> Result<StoreGauges, JobError> {
     gauges.delayed_messages = number("delayed");
     gauges.parked_messages = number("parked");
     gauges.activities = number("activities");
+    gauges.suspended_instances = number("suspended");
     Ok(gauges)
 }
 

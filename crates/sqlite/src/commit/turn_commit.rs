@@ -225,6 +225,7 @@ fn update_instance(tx: &Tx<'_>, instance: &str, commit: &EncodedCommit) -> Resul
                  current_execution_id = CASE typeof(current_execution_id)
                      WHEN 'integer' THEN max(current_execution_id, ?4) ELSE ?4 END,
                  updated_at = ?5,
+                 suspended_since = NULL,
                  custom_status = CASE WHEN ?6 THEN ?7 ELSE custom_status END,
                  custom_status_version = custom_status_version + ?6
              WHERE instance_id = ?1",

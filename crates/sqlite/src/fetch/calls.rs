@@ -6,12 +6,12 @@ use duroxide_core::providers::{
     FetchedWork, OrchestrationItem, ProviderError, TurnFetch, WorkFetch, WorkItem,
 };
 
-use crate::SqliteProvider;
 use crate::fetch::attempts;
 use crate::fetch::turn_lock::{self, Release};
 use crate::fetch::waiting;
 use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
+use crate::{SqliteProvider, suspension};
 
 /// Fetches one turn, in the form of the call that returns at most one.
 pub(crate) async fn fetch_turn(
@@ -44,6 +44,17 @@ pub(crate) async fn abandon_turn(
         .writer()
         .run("abandon_orchestration_item", move |tx| turn_lock::abandon(tx, &token, release))
         .await
+}
+
+/// Suspends the instance of a turn.
+pub(crate) async fn suspend_turn(
+    provider: &SqliteProvider,
+    token: &str,
+    reason: &str,
+) -> Result<(), ProviderError> {
+    let (token, reason) = (token.to_owned(), reason.to_owned());
+    let suspend = move |tx: &mut Tx<'_>| suspension::suspend_turn(tx, &token, &reason);
+    provider.writer().run("suspend_turn", suspend).await
 }
 
 /// Extends the lease of a turn.

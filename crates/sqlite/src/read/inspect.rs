@@ -212,6 +212,9 @@ pub(crate) fn gauges(conn: &Connection, now: u64) -> Result<StoreGauges, JobErro
                  SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_parked
                  WHERE parked = 1 LIMIT ?2)),
              (SELECT count(*) FROM (SELECT 1 FROM worker_queue LIMIT ?2)),
+             (SELECT count(*) FROM (
+                 SELECT 1 FROM instances INDEXED BY idx_instances_suspended
+                 WHERE suspended_since IS NOT NULL LIMIT ?2)),
              coalesce(sum(parked = 0 AND visible_at <= ?1), 0),
              coalesce(sum(parked = 0 AND visible_at > ?1), 0)
          FROM (
@@ -222,8 +225,9 @@ pub(crate) fn gauges(conn: &Connection, now: u64) -> Result<StoreGauges, JobErro
         gauges.running_instances = from_db(row.get(0)?);
         gauges.parked_messages = from_db(row.get(1)?);
         gauges.activities = from_db(row.get(2)?);
-        gauges.ready_messages = from_db(row.get(3)?);
-        gauges.delayed_messages = from_db(row.get(4)?);
+        gauges.suspended_instances = from_db(row.get(3)?);
+        gauges.ready_messages = from_db(row.get(4)?);
+        gauges.delayed_messages = from_db(row.get(5)?);
         Ok(())
     })?;
     Ok(gauges)

@@ -12,6 +12,7 @@ mod process;
 mod recall;
 mod run;
 mod starting;
+mod suspend;
 mod trial;
 
 pub(crate) use fetch::start;

@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use semver::Version;
 use tracing::warn;
 
-use super::commit;
 use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::parent::{collision_notices, resolve};
 use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
 use super::trial::{self, Trial};
+use super::{commit, suspend};
 use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
 use crate::model::{ErrorDetails, Event, WorkItem};
@@ -28,6 +28,7 @@ pub(super) struct Resolved {
 }
 
 /// Where an execution comes from.
+#[expect(clippy::large_enum_variant, reason = "a turn moves it once")]
 enum Source {
     Memory(WarmExecution),
     History(Resolved),
@@ -77,6 +78,11 @@ async fn advance(mut turn: LeasedTurn<'_>, ready: Ready, trial: Option<Trial>) {
     let now_ms = turn.now_ms;
     let mut decided = execution.advance(inbox, now_ms);
     trial::end(trial).await;
+    if execution.disagrees()
+        && let Some(difference) = suspend::difference(&turn, &facts, &decided)
+    {
+        return suspend::suspend(turn, &facts, &difference).await;
+    }
     decided.orchestrator_items.extend(collision_notices(&turn).await);
     let summary =
         TurnSummary::of(&execution, &facts, &decided, now_ms).started_by(turn.batch.start.as_ref());

@@ -1,0 +1,6 @@
+-- An instance that takes no turns until its code agrees with its history, or an operator resumes
+-- it. A lease that no node holds keeps others off; this says why and since when.
+ALTER TABLE instances ADD COLUMN suspended_since INTEGER;
+ALTER TABLE instances ADD COLUMN suspended_by TEXT;
+ALTER TABLE instances ADD COLUMN suspended_reason TEXT;
+CREATE INDEX idx_instances_suspended ON instances (instance_id) WHERE suspended_since IS NOT NULL;
