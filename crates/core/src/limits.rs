@@ -12,6 +12,25 @@ pub const MAX_CUSTOM_STATUS_BYTES: usize = 262_144;
 /// Tags that one worker may subscribe to: each is a term of the fetch query.
 pub const MAX_WORKER_TAGS: usize = 5;
 
+/// Inputs up to this size are compared as JSON values; parsed, they take some times their size.
+/// Larger ones are compared as texts.
+pub(crate) const JSON_COMPARED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Nesting of a JSON value that is compared: each level takes a part of the stack.
+pub(crate) const JSON_DEPTH_MAX: usize = 128;
+
+/// Differences between two inputs that the text of a mismatch lists.
+pub(crate) const DIFFERENCES_SHOWN_MAX: usize = 8;
+
+/// Characters of the path to a differing field.
+pub(crate) const DIFFERING_PATH_MAX: usize = 256;
+
+/// Characters of a differing value.
+pub(crate) const DIFFERING_VALUE_MAX: usize = 64;
+
+/// Bytes of a recorded or requested operation in the text of a mismatch, which is stored.
+pub(crate) const MISMATCH_OPERATION_MAX: usize = 2048;
+
 /// Length of a routing tag.
 pub const MAX_TAG_NAME_BYTES: usize = 256;
 
@@ -21,6 +40,9 @@ pub const MAX_ID_BYTES: usize = 2048;
 
 /// Length of a key: stores find its value by the instance id and the key together.
 pub const MAX_KV_KEY_BYTES: usize = 512;
+
+/// Length of the id of a patch: it is stored in every execution that adopts the patch.
+pub const MAX_PATCH_ID_BYTES: usize = 512;
 
 /// Live keys of one instance: all of them are loaded with every cold turn.
 pub const MAX_KV_KEYS: usize = 150;

@@ -42,7 +42,7 @@ pub use duroxide_core::context::{ActivityOptions, DurableFuture, OrchestrationCo
 pub use duroxide_core::histories;
 pub use duroxide_core::model::{
     Action, AppErrorKind, BackoffStrategy, ConfigErrorKind, Either2, Either3, ErrorDetails, Event,
-    EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, PoisonMessageType, RetryPolicy,
+    EventKind, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID, PatchMarker, PoisonMessageType, RetryPolicy,
     SUB_ORCH_AUTO_PREFIX, SystemStats, build_child_instance_id, is_auto_generated_sub_orch_id,
 };
 pub use duroxide_core::runtime::ActivityContext;

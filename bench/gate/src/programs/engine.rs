@@ -92,6 +92,7 @@ where
         handler: Arc::new(FnOrchestration(move |ctx, _input: String| code(ctx))),
         kv_snapshot: HashMap::new(),
         parent: None,
+        ignored_inputs: Arc::default(),
         on_foreign_wake: None,
     }
 }

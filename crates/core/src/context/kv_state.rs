@@ -35,6 +35,17 @@ impl KvState {
         last_updated_at_ms
     }
 
+    /// Replaces a value that the code wrote by the recorded one, which means the same. The code
+    /// reads what it read before, not what a newer encoder makes of it.
+    pub(crate) fn adopt_recorded(&mut self, key: &str, written: &str, recorded: &str) {
+        if written != recorded
+            && let Some(entry) = self.entries.get_mut(key)
+            && entry.value == written
+        {
+            recorded.clone_into(&mut entry.value);
+        }
+    }
+
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.entries.get(key).map(|entry| entry.value.as_str())
     }

@@ -15,6 +15,7 @@ mod kv;
 mod kv_state;
 mod lane;
 pub(crate) mod orchestration;
+mod patches;
 mod positions;
 mod retry;
 pub(crate) mod rules;

@@ -2,8 +2,16 @@
 
 use semver::Version;
 
+use crate::model::pins;
+
 /// The first version in which a dropped wait stops counting at the drop.
 const EARLY_RACE_SINCE: Version = Version::new(0, 1, 31);
+
+/// The first version that records changes of the custom status.
+const STATUS_RECORDED_SINCE: Version = Version::new(0, 1, 20);
+
+/// The first version whose stores keep the keys of the running execution apart.
+const KEYS_APART_SINCE: Version = Version::new(0, 1, 26);
 
 /// The first version in which the engine polls the code once for every wake-up.
 const WAKE_DRIVEN_SINCE: Version = Version::new(0, 2, 0);
@@ -17,20 +25,35 @@ pub(crate) struct Rules {
     /// The engine polls woken futures only, until no waker fires any more. Under the older rule it
     /// polled every future exactly once for every event that could wake one.
     pub(crate) wake_driven: bool,
+    /// History may lack changes of the custom status.
+    pub(crate) status_unrecorded: bool,
+    /// The stored keys may contain what the running execution wrote. Its first execution started
+    /// without any.
+    pub(crate) keys_mixed: bool,
 }
 
 impl Rules {
     /// The rules of the oldest executions.
-    pub(crate) const LEGACY: Self = Self { early_race: false, wake_driven: false };
+    pub(crate) const LEGACY: Self =
+        Self { early_race: false, wake_driven: false, status_unrecorded: true, keys_mixed: true };
 
     /// The rules of an execution pinned to `version`. A pin that does not parse gets the oldest
     /// rules.
-    pub(crate) fn pinned(instance: &str, version: &str) -> Self {
+    ///
+    /// # Errors
+    /// Why the engine cannot replay such an execution.
+    pub(crate) fn pinned(instance: &str, version: &str) -> Result<Self, String> {
         match Version::parse(version) {
-            Ok(version) => Self {
-                early_race: version.cmp_precedence(&EARLY_RACE_SINCE).is_ge(),
-                wake_driven: version.cmp_precedence(&WAKE_DRIVEN_SINCE).is_ge(),
-            },
+            Ok(version) => {
+                let since = |first| version.cmp_precedence(first).is_ge();
+                pins::refusal(&version).map_or(Ok(()), Err)?;
+                Ok(Self {
+                    early_race: since(&EARLY_RACE_SINCE),
+                    wake_driven: since(&WAKE_DRIVEN_SINCE),
+                    status_unrecorded: !since(&STATUS_RECORDED_SINCE),
+                    keys_mixed: !since(&KEYS_APART_SINCE),
+                })
+            }
             Err(error) => {
                 tracing::warn!(
                     target: "duroxide::runtime",
@@ -39,7 +62,7 @@ impl Rules {
                     %error,
                     "Invalid pinned version; retaining legacy race cancellation semantics"
                 );
-                Self::LEGACY
+                Ok(Self::LEGACY)
             }
         }
     }
@@ -52,7 +75,7 @@ mod tests {
     #[test]
     fn rules_follow_the_pinned_version() {
         let rules = |version| {
-            let rules = Rules::pinned("test", version);
+            let rules = Rules::pinned("test", version).unwrap();
             (rules.early_race, rules.wake_driven)
         };
         assert_eq!(rules("0.1.30"), (false, false));

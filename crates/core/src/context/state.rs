@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::calls::Calls;
 use super::drops::{DropKind, Drops};
 use super::kv_state::KvState;
+use super::patches::Patches;
 use super::rules::Rules;
 use super::streams::Streams;
 use crate::model::{Action, CompletionResult, ScheduleKind};
@@ -37,6 +38,7 @@ pub(crate) struct State {
     pub(crate) drops: Drops,
     pub(crate) custom_status: Option<String>,
     pub(crate) kv: KvState,
+    pub(crate) patches: Patches,
     /// Subscriptions whose value the code has read since the engine last drained this list.
     pub(crate) read_subscriptions: Vec<u64>,
     /// The execution itself is being dropped, so dropped futures are not cancellations.
@@ -61,6 +63,7 @@ impl State {
             drops: Drops::default(),
             custom_status: None,
             kv: KvState::default(),
+            patches: Patches::default(),
             read_subscriptions: Vec::new(),
             closing: false,
             token_next: 1,
@@ -244,6 +247,7 @@ impl State {
         self.waits.bytes()
             + self.queues.bytes()
             + self.kv.bytes()
+            + self.patches.bytes()
             + self.calls.len() * CALL_BYTES
             + self.custom_status.as_ref().map_or(0, String::len)
     }

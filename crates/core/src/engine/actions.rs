@@ -3,6 +3,7 @@
 //! The only place of the engine that matches on [`Action`]: a new action does not compile until it
 //! is decided here how it is recorded, sent and compared with history.
 
+use super::inputs::{IgnoredInputs, same_meaning};
 use crate::model::ids::{SUB_ORCH_AUTO_PREFIX, child_suffix};
 use crate::model::{Action, EventKind, INITIAL_EXECUTION_ID, WorkItem, build_child_instance_id};
 
@@ -35,9 +36,15 @@ pub(super) enum Outgoing {
 
 /// How an action differs from a recorded event.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Difference {
+pub(super) enum Difference<'a> {
     Kind,
     Field(&'static str),
+    /// Texts that mean different things.
+    Meaning {
+        field: &'static str,
+        recorded: &'a str,
+        requested: &'a str,
+    },
 }
 
 /// Decides what an action causes.
@@ -149,50 +156,77 @@ fn start_detached(id: &ScheduleId<'_>, start: Start) -> Effect {
 
 /// Compares an action with the event that history holds in its place. Times, versions and generated
 /// ids come from history and are not compared.
-pub(super) fn difference(action: &Action, kind: &EventKind) -> Option<Difference> {
+pub(super) fn difference<'a>(
+    action: &'a Action,
+    kind: &'a EventKind,
+    ignored: &IgnoredInputs,
+) -> Option<Difference<'a>> {
     // One arm for each action: an action without an arm does not compile.
     macro_rules! compare {
-        ($pattern:pat => $($field:ident == $recorded:ident),*) => {{
+        ($pattern:pat => $($check:ident($field:ident, $($argument:tt)+)),*) => {{
             let $pattern = kind else { return Some(Difference::Kind) };
-            $(if $field != $recorded {
-                return Some(Difference::Field(stringify!($field)));
+            $(if let Some(difference) = $check(stringify!($field), $field, $($argument)+) {
+                return Some(difference);
             })*
             None
         }};
     }
     match action {
         Action::CallActivity { name, input, session_id, tag, .. } => compare!(
-            EventKind::ActivityScheduled { name: n, input: i, session_id: s, tag: t }
-                => name == n, input == i, session_id == s, tag == t
+            EventKind::ActivityScheduled { name: n, input: i, session_id: s, tag: t } =>
+                exact(name, n), meaning(input, i, || ignored.activities.contains(name)),
+                exact(session_id, s), exact(tag, t)
         ),
         Action::CreateTimer { .. } => compare!(EventKind::TimerCreated { .. } =>),
         Action::WaitExternal { name, .. } => {
-            compare!(EventKind::ExternalSubscribed { name: n } => name == n)
+            compare!(EventKind::ExternalSubscribed { name: n } => exact(name, n))
         }
         #[cfg(feature = "replay-version-test")]
         Action::WaitExternal2 { name, topic, .. } => compare!(
-            EventKind::ExternalSubscribed2 { name: n, topic: t } => name == n, topic == t
+            EventKind::ExternalSubscribed2 { name: n, topic: t } => exact(name, n), exact(topic, t)
         ),
         Action::DequeueEvent { name, .. } => {
-            compare!(EventKind::QueueSubscribed { name: n } => name == n)
+            compare!(EventKind::QueueSubscribed { name: n } => exact(name, n))
         }
         Action::StartSubOrchestration { name, input, .. } => compare!(
-            EventKind::SubOrchestrationScheduled { name: n, input: i, .. } => name == n, input == i
+            EventKind::SubOrchestrationScheduled { name: n, input: i, .. } =>
+                exact(name, n), meaning(input, i, || ignored.orchestrations.contains(name))
         ),
         Action::StartOrchestrationDetached { name, instance, input, .. } => compare!(
-            EventKind::OrchestrationChained { name: n, instance: id, input: i }
-                => name == n, instance == id, input == i
+            EventKind::OrchestrationChained { name: n, instance: id, input: i } =>
+                exact(name, n), exact(instance, id),
+                meaning(input, i, || ignored.orchestrations.contains(name))
         ),
         Action::UpdateCustomStatus { .. } => compare!(EventKind::CustomStatusUpdated { .. } =>),
         Action::SetKeyValue { key, value, .. } => compare!(
-            EventKind::KeyValueSet { key: k, value: v, .. } => key == k, value == v
+            EventKind::KeyValueSet { key: k, value: v, .. } =>
+                exact(key, k), meaning(value, v, || false)
         ),
         Action::ClearKeyValue { key } => {
-            compare!(EventKind::KeyValueCleared { key: k } => key == k)
+            compare!(EventKind::KeyValueCleared { key: k } => exact(key, k))
         }
         Action::ClearKeyValues => compare!(EventKind::KeyValuesCleared =>),
         Action::ContinueAsNew { .. } => Some(Difference::Kind),
     }
+}
+
+fn exact<'a, T: PartialEq>(
+    field: &'static str,
+    requested: &T,
+    recorded: &T,
+) -> Option<Difference<'a>> {
+    (requested != recorded).then_some(Difference::Field(field))
+}
+
+/// Compares what two texts mean, unless that does not matter. Equal texts are not parsed.
+fn meaning<'a>(
+    field: &'static str,
+    requested: &'a str,
+    recorded: &'a str,
+    is_ignored: impl FnOnce() -> bool,
+) -> Option<Difference<'a>> {
+    let same = requested == recorded || is_ignored() || same_meaning(recorded, requested);
+    (!same).then_some(Difference::Meaning { field, recorded, requested })
 }
 
 /// Whether the action removes one key.

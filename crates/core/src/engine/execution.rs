@@ -1,11 +1,13 @@
 //! One execution: the code, its schedules, and the events that it has seen.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::actions::Outgoing;
+use super::inputs::IgnoredInputs;
 use super::ledger::Ledger;
 use super::roles::Role;
 use super::turn::{AnsweredCall, Parent, Setup, Turn};
@@ -16,7 +18,9 @@ use crate::context::handler::{Code, start_code};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
-use crate::model::{AppErrorKind, ErrorDetails, Event, EventKind, WorkItem};
+use crate::model::{
+    AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, PatchMarker, WorkItem,
+};
 use crate::panics;
 
 /// A replayable execution. Feed it recorded events, then advance it with messages.
@@ -24,6 +28,7 @@ pub struct Execution {
     pub(super) ctx: OrchestrationContext,
     pub(super) ledger: Ledger,
     pub(super) parent: Option<Parent>,
+    pub(super) ignored_inputs: Arc<IgnoredInputs>,
     pub(super) event_id_next: u64,
     /// How the code ended; `None` while it runs.
     pub(super) end: Option<End>,
@@ -95,19 +100,25 @@ impl Execution {
                 "corrupted history: first event must be OrchestrationStarted",
             ));
         };
-        let rules = Rules::pinned(&facts.identity.instance_id, &facts.pin);
+        let rules = Rules::pinned(&facts.identity.instance_id, &facts.pin).map_err(|refusal| {
+            ErrorDetails::nondeterminism(format!("unsupported history: {refusal}"))
+        })?;
         let ctx = OrchestrationContext::with_rules(facts.identity, rules);
         {
             let mut state = ctx.shared.state();
             state.custom_status = facts.custom_status;
             state.count_delivered(facts.input.len());
-            state.kv.load(setup.kv_snapshot);
+            let first = start.execution_id == INITIAL_EXECUTION_ID;
+            if !(rules.keys_mixed && first) {
+                state.kv.load(setup.kv_snapshot);
+            }
         }
         Ok(Self {
             code: Some(start_code(setup.handler, ctx.clone(), facts.input)),
             ctx,
             ledger: Ledger::default(),
             parent: setup.parent,
+            ignored_inputs: setup.ignored_inputs,
             event_id_next: start.event_id,
             end: None,
             over: false,
@@ -164,6 +175,8 @@ impl Execution {
         for event in recorded {
             if let EventKind::KeyValueSet { last_updated_at_ms, .. } = &event.kind {
                 state.kv.expect_write_at(*last_updated_at_ms);
+            } else if let Some(marker) = PatchMarker::of(event) {
+                state.patches.note_recorded(marker.id);
             }
         }
     }
@@ -299,6 +312,12 @@ impl Execution {
     /// Turns so far, as far as history shows.
     pub fn turns(&self) -> u64 {
         self.turns
+    }
+
+    /// The patches that the code has called for so far, and whether this execution runs the new
+    /// code of each. An id with `false` still needs its old code.
+    pub fn patches(&self) -> BTreeMap<String, bool> {
+        self.ctx.shared.state().patches.decided().clone()
     }
 
     /// Bytes of the input and of all results, signals and messages that the code received. It may

@@ -7,6 +7,7 @@ use tracing::warn;
 use super::execution::Execution;
 use super::roles::Schedule;
 use crate::context::drops::DropKind;
+use crate::model::patch::is_marker_name;
 use crate::model::{CompletionResult, Event, EventKind};
 
 /// The reason in the event that records a dropped future.
@@ -62,6 +63,8 @@ impl Execution {
                 self.complete(event, CompletionResult::SubOrchErr(details.display_message()));
             }
 
+            // Replay has read all markers before its first event.
+            EventKind::ExternalEvent { name, .. } if is_marker_name(name) => {}
             EventKind::ExternalEvent { name, data } => self.signal(name, data),
             #[cfg(feature = "replay-version-test")]
             EventKind::ExternalSubscribed2 { .. } => self.match_asked(event),

@@ -67,6 +67,7 @@ impl Ledger {
             | Role::Scheduled(_)
             | Role::Detached
             | Role::StateChange(_)
+            | Role::Marker
             | Role::Last => {}
         }
     }

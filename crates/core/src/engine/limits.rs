@@ -3,9 +3,9 @@
 use super::execution::Execution;
 use crate::limits::{
     MAX_CUSTOM_STATUS_BYTES, MAX_ID_BYTES, MAX_KV_KEY_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES,
-    MAX_TAG_NAME_BYTES,
+    MAX_PATCH_ID_BYTES, MAX_TAG_NAME_BYTES,
 };
-use crate::model::EventKind;
+use crate::model::{EventKind, PatchMarker};
 
 impl Execution {
     /// The first limit that this turn breaks, in a fixed order.
@@ -51,15 +51,15 @@ impl Execution {
             let kind = &event.kind;
             let (what, name, limit) =
                 if let EventKind::ActivityScheduled { session_id: Some(session), .. } = kind {
-                    ("Session id", session, MAX_ID_BYTES)
+                    ("Session id", session.as_str(), MAX_ID_BYTES)
                 } else if let EventKind::SubOrchestrationScheduled { instance, .. }
                 | EventKind::OrchestrationChained { instance, .. } = kind
                 {
-                    ("Instance id", instance, MAX_ID_BYTES)
+                    ("Instance id", instance.as_str(), MAX_ID_BYTES)
                 } else if let EventKind::KeyValueSet { key, .. } = kind {
-                    ("KV key", key, MAX_KV_KEY_BYTES)
+                    ("KV key", key.as_str(), MAX_KV_KEY_BYTES)
                 } else {
-                    return None;
+                    ("Patch id", PatchMarker::of(event)?.id, MAX_PATCH_ID_BYTES)
                 };
             (name.len() > limit).then(|| {
                 format!("{what} size ({} bytes) exceeds limit ({limit} bytes)", name.len())

@@ -17,6 +17,8 @@ mod cancel;
 mod execution;
 mod feed;
 mod finish;
+mod inputs;
+mod json;
 mod ledger;
 mod limits;
 mod matching;
@@ -28,6 +30,7 @@ mod verify;
 mod waker;
 
 pub use execution::Execution;
+pub use inputs::IgnoredInputs;
 pub use turn::{AnsweredCall, Parent, Setup, Turn, TurnResult};
 pub use verify::{Agreement, Disagreement};
 pub use waker::FOREIGN_WAKE_SIGNAL;

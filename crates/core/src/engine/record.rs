@@ -11,7 +11,14 @@ impl Execution {
     pub(super) fn record_asked(&mut self) {
         loop {
             self.settle();
-            let next = self.ctx.shared.state().emitted.pop_front();
+            let (markers, next) = {
+                let mut state = self.ctx.shared.state();
+                (std::mem::take(&mut state.patches.unrecorded), state.emitted.pop_front())
+            };
+            // Only whether there is a marker counts on replay, not its place.
+            for marker in markers {
+                self.push(None, marker);
+            }
             let Some((token, action)) = next else { return };
             self.record(token, action);
         }

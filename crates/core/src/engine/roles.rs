@@ -1,6 +1,7 @@
 //! What an event means for the engine.
 
 use crate::model::EventKind;
+use crate::model::patch::is_marker_name;
 
 /// The kind of a schedule that an answer completes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub(super) enum Role {
     /// A change of the custom status or of the key-value state, with the word of nondeterminism
     /// texts.
     StateChange(&'static str),
+    /// A patch that the code has adopted.
+    Marker,
     /// The code gave up a schedule.
     GivenUp(Schedule),
     /// The last event of an execution.
@@ -49,6 +52,7 @@ pub(super) enum Role {
 impl Role {
     pub(super) fn of(kind: &EventKind) -> Self {
         match kind {
+            EventKind::ExternalEvent { name, .. } if is_marker_name(name) => Self::Marker,
             EventKind::OrchestrationStarted { .. }
             | EventKind::ExternalEvent { .. }
             | EventKind::QueueEventDelivered { .. }
@@ -99,6 +103,7 @@ impl Role {
             Self::Scheduled(_)
             | Self::Detached
             | Self::StateChange(_)
+            | Self::Marker
             | Self::GivenUp(_)
             | Self::Last => false,
         }
@@ -108,7 +113,7 @@ impl Role {
     pub(super) fn is_request(self) -> bool {
         match self {
             Self::Scheduled(_) | Self::Detached | Self::StateChange(_) => true,
-            Self::Message | Self::Answer(_) | Self::GivenUp(_) | Self::Last => false,
+            Self::Message | Self::Answer(_) | Self::Marker | Self::GivenUp(_) | Self::Last => false,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::roles::Schedule;
 use super::turn::AnsweredCall;
 use super::waker::FOREIGN_WAKE_SIGNAL;
 use crate::model::event::build_version;
+use crate::model::patch::is_marker_name;
 use crate::model::{ErrorDetails, Event, EventKind, WorkItem, cancel_reason};
 
 /// An answer to a schedule.
@@ -35,6 +36,9 @@ impl Execution {
                     if data == self.execution_id().to_string() {
                         self.fault_foreign_wake();
                     }
+                }
+                WorkItem::ExternalRaised { ref name, .. } if is_marker_name(name) => {
+                    self.warn_dropped(&message, "has a reserved name");
                 }
                 WorkItem::ExternalRaised { name, data, .. } => {
                     self.push(None, EventKind::ExternalEvent { name, data });

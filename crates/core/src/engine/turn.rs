@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::inputs::IgnoredInputs;
 use crate::context::OrchestrationHandler;
 use crate::model::{ErrorDetails, Event, KvEntry, WorkItem};
 
@@ -15,6 +16,8 @@ pub struct Setup {
     pub kv_snapshot: HashMap<String, KvEntry>,
     /// The parent that waits for the result.
     pub parent: Option<Parent>,
+    /// Whose inputs are not compared with history.
+    pub ignored_inputs: Arc<IgnoredInputs>,
     /// Called when something outside the engine wakes the code; may be called more than once.
     pub on_foreign_wake: Option<Arc<dyn Fn() + Send + Sync>>,
 }

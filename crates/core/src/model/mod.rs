@@ -11,6 +11,8 @@ pub mod event;
 pub mod event_kind;
 pub mod ids;
 pub mod kv;
+pub mod patch;
+pub(crate) mod pins;
 pub mod retry;
 pub mod stats;
 pub mod status;
@@ -28,6 +30,7 @@ pub use ids::{
     is_auto_generated_sub_orch_id, routing_key,
 };
 pub use kv::KvEntry;
+pub use patch::PatchMarker;
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
 pub use status::{ExecutionStatus, OrchestrationStatus};

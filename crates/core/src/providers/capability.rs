@@ -3,6 +3,7 @@
 use semver::Version;
 
 use crate::model::event::build_version;
+use crate::model::pins;
 
 /// The version of this build, which new executions are pinned to.
 pub fn current_build_version() -> Version {
@@ -29,9 +30,12 @@ impl SemverRange {
         version.cmp_precedence(&self.min).is_ge() && version.cmp_precedence(&self.max).is_le()
     }
 
-    /// Everything up to this build: newer engines replay what older ones recorded.
+    /// From the oldest version whose histories this build can replay to the build itself.
+    ///
+    /// One range, because providers written for 0.1.x read only the first. The runtime itself
+    /// refuses releases of 0.1 after 0.1.32, whose rules it does not know.
     pub fn default_for_current_build() -> Self {
-        Self { min: Version::new(0, 0, 0), max: current_build_version() }
+        Self { min: pins::OLDEST, max: current_build_version() }
     }
 }
 

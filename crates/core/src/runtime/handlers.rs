@@ -7,6 +7,7 @@ use semver::Version;
 use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, builtin};
 use crate::clock::Clock;
 use crate::context::OrchestrationHandler;
+use crate::engine::IgnoredInputs;
 use crate::providers::RegisteredOrchestrations;
 use crate::providers::handlers::VERSION_NONE;
 
@@ -17,6 +18,7 @@ pub(crate) struct Handlers {
     builtin_orchestrations: OrchestrationRegistry,
     orchestrations: OrchestrationRegistry,
     activities: ActivityRegistry,
+    ignored_inputs: Arc<IgnoredInputs>,
 }
 
 impl Handlers {
@@ -27,7 +29,16 @@ impl Handlers {
         activities: ActivityRegistry,
     ) -> Self {
         let builtin_orchestrations = builtin::orchestrations();
-        Self { clock, builtin_orchestrations, orchestrations, activities }
+        let ignored_inputs = Arc::new(IgnoredInputs {
+            activities: activities.list_inputs_ignored_on_replay().clone(),
+            orchestrations: orchestrations.list_inputs_ignored_on_replay().clone(),
+        });
+        Self { clock, builtin_orchestrations, orchestrations, activities, ignored_inputs }
+    }
+
+    /// Whose inputs are not compared on replay.
+    pub(crate) fn ignored_inputs(&self) -> Arc<IgnoredInputs> {
+        Arc::clone(&self.ignored_inputs)
     }
 
     /// The code of an activity.
@@ -118,6 +129,7 @@ mod tests {
             builtin_orchestrations: registry(&["shared"], "1.0.0"),
             orchestrations: registry(&["shared", "own"], "2.0.0"),
             activities: ActivityRegistry::default(),
+            ignored_inputs: Arc::default(),
         };
         let version = |name| handlers.orchestration(name).map(|(version, _)| version.to_string());
         assert_eq!(version("shared").as_deref(), Some("1.0.0"));

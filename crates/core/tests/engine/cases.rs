@@ -35,6 +35,7 @@ files!(
     kv,
     limits,
     waking,
+    patches,
 );
 
 fn run_file(wanted: &str) {
@@ -61,6 +62,7 @@ const RULES: &[&str] = &[
     "turn-replaying",
     "turn-limits",
     "match-schedules",
+    "match-inputs",
     "match-errors",
     "match-unnoticed",
     "match-terminal",
@@ -131,6 +133,9 @@ const RULES: &[&str] = &[
     "duplicate-failure",
     "kv-prune-recorded-times",
     "match-error-detail",
+    "patch-first-call",
+    "patch-marker",
+    "patch-deprecated",
 ];
 
 /// Rules that a case cannot show; the functions that prove them.

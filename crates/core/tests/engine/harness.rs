@@ -40,6 +40,7 @@ impl Harness {
             handler: Arc::clone(&self.handler),
             kv_snapshot: HashMap::new(),
             parent: None,
+            ignored_inputs: Arc::default(),
             on_foreign_wake: Some(Arc::new(move || {
                 foreign_wakes.fetch_add(1, Ordering::SeqCst);
             })),

@@ -152,6 +152,10 @@ pub(crate) fn event(text: &str, execution_id: u64) -> Event {
             (None, EventKind::ActivityScheduled { name, input, session_id: None, tag: None })
         }
         "timer" => (None, EventKind::TimerCreated { fire_at_ms: number(rest) }),
+        "set" => {
+            let (key, KvEntry { value, last_updated_at_ms }) = kv_entry(rest);
+            (None, EventKind::KeyValueSet { key, value, last_updated_at_ms })
+        }
         "wait" => (None, EventKind::ExternalSubscribed { name: rest.to_owned() }),
         "dequeue" => (None, EventKind::QueueSubscribed { name: rest.to_owned() }),
         "signal" => (None, EventKind::ExternalEvent { name: first.to_owned(), data }),

@@ -228,6 +228,44 @@ proptest! {
     }
 }
 
+/// Runs code that is patched after some turns. Code and history must never disagree.
+fn adopts_patches(program: &Block, seed: u64, turns: u64) -> Result<(), TestCaseError> {
+    let mut world = World::new(seed);
+    let mut warm = Subject::new(program.clone(), "0.2.0", Keeping::Warm).patched_after(turns);
+    let others = [Keeping::Cold, Keeping::Crashing, Keeping::Evicting];
+    let mut others =
+        others.map(|keeping| Subject::new(program.clone(), "0.2.0", keeping).patched_after(turns));
+    for _turn in 0..TURNS_MAX {
+        let batch = world.batch();
+        let turn = warm.run_turn(&batch);
+        for other in &mut others {
+            let again = other.run_turn(&batch);
+            prop_assert!(same(&again, &turn), "{again:#?}\n{turn:#?}");
+        }
+        if let TurnResult::Failed(details) = &turn.result {
+            // The world may send a completion of nothing.
+            let text = details.display_message();
+            let disagrees = text.starts_with("nondeterministic") && !text.contains(" for id=");
+            prop_assert!(!disagrees || text.contains("no matching schedule"), "{text}");
+        }
+        if !world.commit(&turn, &warm.history) {
+            return Ok(());
+        }
+    }
+    Err(TestCaseError::fail("all actions completed and the program did not"))
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    #[test]
+    fn code_that_is_patched_at_any_time_agrees_with_history(
+        program in program(), seed: u64, turns in 0..12_u64,
+    ) {
+        adopts_patches(&program, seed, turns)?;
+    }
+}
+
 /// The properties above prove something only if the random runs cover every kind of event.
 #[test]
 fn random_runs_cover_every_kind_of_event_and_complete() {

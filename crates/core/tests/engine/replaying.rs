@@ -37,6 +37,23 @@ pub(crate) fn is_replaying_is_true_exactly_for_events_of_earlier_turns() {
 }
 
 #[test]
+fn a_history_of_an_unknown_release_is_refused() {
+    let mut harness =
+        Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
+    harness.turn(&["start"]);
+    for pin in ["0.1.13", "0.1.33"] {
+        let mut history = harness.history.clone();
+        pin.clone_into(&mut history[0].duroxide_version);
+        let error = harness.open(&history).expect_err("a refusal");
+        let expected = format!(
+            "nondeterministic: unsupported history: it is pinned at version {pin}, and this \
+             release replays histories of 0.1.14 to 0.1.32 and from 0.2.0 on"
+        );
+        assert_eq!(error, expected);
+    }
+}
+
+#[test]
 pub(crate) fn a_history_without_a_start_is_corrupted() {
     let mut harness =
         Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use duroxide_core::engine::{Execution, Parent, Setup, Turn};
+use duroxide_core::engine::{Execution, IgnoredInputs, Parent, Setup, Turn};
 use duroxide_core::{Event, EventKind, WorkItem};
 
 use super::case::{Case, Step};
@@ -163,12 +163,21 @@ impl<'a> CaseRun<'a> {
         }
     }
 
+    fn ignored_inputs(&self) -> IgnoredInputs {
+        let names = |key| self.case.setting(key).into_iter().map(str::to_owned).collect();
+        IgnoredInputs {
+            activities: names("ignored_activity"),
+            orchestrations: names("ignored_orchestration"),
+        }
+    }
+
     fn setup(&self) -> Setup {
         let kv = self.case.setting("kv").unwrap_or_default();
         Setup {
             handler: samples::find(&self.sample),
             kv_snapshot: kv.split_terminator(',').map(notation::kv_entry).collect(),
             parent: self.case.setting("parent").map(parent),
+            ignored_inputs: Arc::new(self.ignored_inputs()),
             on_foreign_wake: Some(Arc::new(|| panic!("a case has no foreign wakes"))),
         }
     }

@@ -3,6 +3,7 @@
 mod basics;
 mod calls;
 mod events;
+mod patches;
 mod state;
 mod waking;
 
@@ -38,7 +39,7 @@ use samples;
 
 /// Finds the sample with this name.
 pub(crate) fn find(name: &str) -> Arc<dyn OrchestrationHandler> {
-    let files = [basics::ALL, calls::ALL, events::ALL, state::ALL, waking::ALL];
+    let files = [basics::ALL, calls::ALL, events::ALL, patches::ALL, state::ALL, waking::ALL];
     let found = files.concat().into_iter().find(|(sample, _)| *sample == name);
     let (_, code) = found.unwrap_or_else(|| panic!("there is no sample {name:?}"));
     Arc::new(FnOrchestration(code))

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use duroxide::runtime::MismatchPolicy;
-use duroxide::{ConfigErrorKind, ErrorDetails, OrchestrationContext};
+use duroxide::{ActivityContext, ConfigErrorKind, ErrorDetails, OrchestrationContext};
 use tracing::field::{Field, Visit};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
@@ -82,6 +82,39 @@ async fn a_recorded_tag_is_part_of_the_schedule(mode: Mode) {
     node.stop().await;
 }
 
+/// Two nodes may encode the same value differently, and a value may not matter.
+async fn harmless_changes_of_inputs_are_accepted(mode: Mode) {
+    async fn before(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        ctx.schedule_activity("Echo", r#"{"a":1,"b":2}"#).await?;
+        ctx.schedule_activity("Notify", "v1").await?;
+        ctx.schedule_sub_orchestration("Child", "v1").await?;
+        Ok(ctx.schedule_wait("Go").await)
+    }
+    async fn after(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let echoed = ctx.schedule_activity("Echo", r#"{"b":2.0, "a":1}"#).await?;
+        let notified = ctx.schedule_activity("Notify", "v2").await?;
+        let child = ctx.schedule_sub_orchestration("Child", "v2").await?;
+        Ok(format!("{echoed} {notified} {child} {}", ctx.schedule_wait("Go").await))
+    }
+    async fn echo(_: ActivityContext, input: String) -> Result<String, String> {
+        Ok(input)
+    }
+    let work = || activities().register("Echo", echo).register("Notify", echo);
+    let code = || orchestrations().register("Child", |_, input| async move { Ok(input) });
+    let store = memory().await;
+    let node = Node::on(&store, mode.options(), code().register("Code", before), work()).await;
+    node.start_instance("same", "Code", "").await;
+    node.wait_for_event("same", "ExternalSubscribed").await;
+    node.stop().await;
+    let work = work().ignore_input_on_replay("Notify");
+    let code = code().register("Code", after).ignore_input_on_replay("Child");
+    let node = Node::on(&store, mode.options(), code, work).await;
+    node.client.raise_event("same", "Go", "on").await.unwrap();
+    // The results are those of the recorded inputs.
+    assert_eq!(node.output("same").await, r#"{"a":1,"b":2} v1 v1 on"#);
+    node.stop().await;
+}
+
 /// Otherwise the instance would wait for ever, because nothing durable wakes it.
 async fn awaiting_something_not_durable_fails_the_instance(mode: Mode) {
     async fn sleeps(_: OrchestrationContext, _: String) -> Result<String, String> {
@@ -150,6 +183,7 @@ async fn replay_logs_nothing(mode: Mode) {
 in_every_mode! {
     changed_code_fails_and_the_error_names_the_difference,
     code_that_returns_earlier_is_accepted,
+    harmless_changes_of_inputs_are_accepted,
     a_recorded_tag_is_part_of_the_schedule,
     awaiting_something_not_durable_fails_the_instance,
 }

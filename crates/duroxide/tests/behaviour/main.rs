@@ -30,6 +30,7 @@ mod kv;
 mod late_leases;
 mod metrics;
 mod panics;
+mod patches;
 mod prefetch;
 mod progress;
 mod retry;

@@ -401,3 +401,35 @@ async fn a_wide_range_drains_executions_that_no_other_node_claims() {
     assert!(text.contains("history deserialization failed after 2 attempts (max 1)"), "{text}");
     wide.stop().await;
 }
+
+/// Its rules are unknown or not implemented: a replay could decide otherwise than the release did.
+#[tokio::test]
+async fn an_execution_of_an_unknown_release_is_not_replayed() {
+    for (build, range_max) in [("0.1.13", "0.1.14"), ("0.1.33", "0.2.0")] {
+        let (store, clock) = memory_with_clock().await;
+        recorded_by(&store, "unknown", build).await;
+        let faulty = Faulty::new(store);
+        let store: Arc<dyn Provider> = faulty.clone();
+        let registry = || orchestrations().register("Wait", waits);
+        // Even a node whose range includes it does not.
+        let options = RuntimeOptions {
+            max_attempts: 1,
+            supported_replay_versions: range("0.0.0", range_max),
+            ..DEFAULT_MODE.options()
+        };
+        let node = Node::on(&store, options, registry(), activities()).await;
+        node.client.raise_event("unknown", "Go", "on").await.unwrap();
+        eventually(|| faulty.calls(RELEASED) == 1).await;
+        clock.advance(SECOND);
+        let text = node.failure_text("unknown").await;
+        let reason = format!("it is pinned at version {build}, and this release replays histories");
+        assert!(text.contains(&reason), "{text}");
+        node.stop().await;
+    }
+}
+
+#[test]
+fn the_default_range_begins_with_the_oldest_history_that_can_be_replayed() {
+    let default = SemverRange::default_for_current_build();
+    assert_eq!(default, range("0.1.14", &current_build_version().to_string()).unwrap());
+}

@@ -41,7 +41,7 @@ async fn only_a_node_with_its_tag_runs_an_activity(cluster: Cluster) {
 }
 
 async fn only_a_node_that_supports_its_pin_runs_an_instance(cluster: Cluster) {
-    let builds = ["0.1.7", "0.2.0", "7.1.0"];
+    let builds = ["0.1.17", "0.2.0", "7.1.0"];
     for number in 0..EACH {
         for build in builds {
             record(&cluster, &format!("{build}-{number}"), build).await;

@@ -11,7 +11,7 @@ use super::verdict::{CheckedExecution, Verdict, code_of};
 use crate::clock::SystemClock;
 use crate::engine::{Execution, Setup};
 use crate::histories::{HistorySelection, RecordedHistory};
-use crate::model::Event;
+use crate::model::{Event, pins};
 use crate::providers::{DispatcherCapabilityFilter, SemverRange};
 use crate::runtime::handlers::Handlers;
 use crate::runtime::{ActivityRegistry, OrchestrationRegistry};
@@ -146,6 +146,9 @@ impl Checker {
 
     fn unsupported_pin(&self, start: &Event) -> Option<Verdict> {
         let pin = Version::parse(&start.duroxide_version).ok()?;
+        if pins::refusal(&pin).is_some() {
+            return Some(Verdict::VersionUnsupported { supported: pins::supported() });
+        }
         if self.replays.is_compatible(&pin) {
             return None;
         }
@@ -172,6 +175,7 @@ impl Checker {
             handler,
             kv_snapshot: history.kv.clone().into_iter().collect(),
             parent: None,
+            ignored_inputs: self.handlers.ignored_inputs(),
             on_foreign_wake: None,
         };
         match Execution::verify(setup, &history.events) {

@@ -1,5 +1,6 @@
 //! The builder of a registry: what orchestrations and activities have in common.
 
+use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
@@ -35,12 +36,17 @@ use super::versions::{Handlers, Policies, VersionPolicy};
 pub struct RegistryBuilder<H: ?Sized> {
     handlers: Handlers<H>,
     policies: Policies,
+    inputs_ignored: BTreeSet<String>,
     mistakes: Vec<RegistrationMistake>,
 }
 
 impl<H: ?Sized> RegistryBuilder<H> {
-    pub(super) fn new(handlers: Handlers<H>, policies: Policies) -> Self {
-        Self { handlers, policies, mistakes: Vec::new() }
+    pub(super) fn new(
+        handlers: Handlers<H>,
+        policies: Policies,
+        inputs_ignored: BTreeSet<String>,
+    ) -> Self {
+        Self { handlers, policies, inputs_ignored, mistakes: Vec::new() }
     }
 
     /// Builds the registry from what is valid, and logs every mistake as an error.
@@ -51,7 +57,7 @@ impl<H: ?Sized> RegistryBuilder<H> {
         for mistake in &self.mistakes {
             error!(target: "duroxide::runtime", "mistake in a registration: {mistake}");
         }
-        Registry::new(self.handlers, self.policies, self.mistakes)
+        Registry::new(self.handlers, self.policies, self.inputs_ignored, self.mistakes)
     }
 
     /// Builds the registry.
@@ -60,7 +66,7 @@ impl<H: ?Sized> RegistryBuilder<H> {
     /// All mistakes in the registrations.
     pub fn try_build(self) -> Result<Registry<H>, RegistryError> {
         RegistryError::check(&self.mistakes)?;
-        Ok(Registry::new(self.handlers, self.policies, self.mistakes))
+        Ok(Registry::new(self.handlers, self.policies, self.inputs_ignored, self.mistakes))
     }
 
     /// Builds the registry, like [`try_build`](Self::try_build) with a text as its error.
@@ -71,9 +77,35 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self.try_build().map_err(|error| error.to_string())
     }
 
-    /// Adds the handlers of another registry, without its policies and its mistakes. A name and
-    /// version that already has a handler is the mistake `{error_prefix}: {name}@{version}`.
+    /// Declares that replay does not compare the input of this activity or orchestration with the
+    /// recorded one. Use it when an input contains what does not matter, such as a description, and
+    /// its content changes while instances run. The call that history holds keeps its recorded
+    /// input.
+    ///
+    /// The declaration counts on nodes that run the *caller*. The name itself may be registered on
+    /// other nodes only.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::runtime::registry::ActivityRegistry;
+    ///
+    /// let activities = ActivityRegistry::builder().ignore_input_on_replay("Notify").build();
+    /// assert!(activities.list_inputs_ignored_on_replay().contains("Notify"));
+    /// ```
+    pub fn ignore_input_on_replay(mut self, name: impl Into<String>) -> Self {
+        let name = name.into();
+        self.check_name(&name);
+        self.inputs_ignored.insert(name);
+        self
+    }
+
+    /// Adds the handlers of another registry and the names whose inputs it ignores, without its
+    /// policies and its mistakes. A name and version that already has a handler is the mistake
+    /// `{error_prefix}: {name}@{version}`.
     pub fn merge_registry(mut self, other: Registry<H>, error_prefix: &str) -> Self {
+        self.inputs_ignored.extend(other.list_inputs_ignored_on_replay().iter().cloned());
         for (name, versions) in other.handlers() {
             for (version, handler) in versions {
                 let added = Registration { name: name.clone(), version: version.clone() };

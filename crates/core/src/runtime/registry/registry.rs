@@ -1,5 +1,6 @@
 //! Lookup of handlers by name and version.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use semver::Version;
@@ -13,28 +14,35 @@ use super::versions::{Handlers, Policies, VersionPolicy};
 pub struct Registry<H: ?Sized> {
     handlers: Arc<Handlers<H>>,
     policies: Arc<RwLock<Policies>>,
+    inputs_ignored: Arc<BTreeSet<String>>,
     mistakes: Arc<[RegistrationMistake]>,
 }
 
 impl<H: ?Sized> Registry<H> {
     /// Returns an empty builder.
     pub fn builder() -> RegistryBuilder<H> {
-        RegistryBuilder::new(Handlers::new(), Policies::new())
+        RegistryBuilder::new(Handlers::new(), Policies::new(), BTreeSet::new())
     }
 
     /// Returns a builder that starts with the handlers and policies of `registry`.
     pub fn builder_from(registry: &Registry<H>) -> RegistryBuilder<H> {
-        RegistryBuilder::new(registry.handlers.as_ref().clone(), registry.read_policies().clone())
+        RegistryBuilder::new(
+            registry.handlers.as_ref().clone(),
+            registry.read_policies().clone(),
+            registry.inputs_ignored.as_ref().clone(),
+        )
     }
 
     pub(super) fn new(
         handlers: Handlers<H>,
         policies: Policies,
+        inputs_ignored: BTreeSet<String>,
         mistakes: Vec<RegistrationMistake>,
     ) -> Self {
         Self {
             handlers: Arc::new(handlers),
             policies: Arc::new(RwLock::new(policies)),
+            inputs_ignored: Arc::new(inputs_ignored),
             mistakes: mistakes.into(),
         }
     }
@@ -84,6 +92,12 @@ impl<H: ?Sized> Registry<H> {
             .insert(name.to_owned(), policy);
     }
 
+    /// The names whose inputs replay does not compare, sorted. Not all of them need to be
+    /// registered here.
+    pub fn list_inputs_ignored_on_replay(&self) -> &BTreeSet<String> {
+        &self.inputs_ignored
+    }
+
     /// All names, sorted.
     pub fn list_names(&self) -> Vec<String> {
         self.handlers.keys().cloned().collect()
@@ -118,6 +132,7 @@ impl<H: ?Sized> Clone for Registry<H> {
         Self {
             handlers: Arc::clone(&self.handlers),
             policies: Arc::clone(&self.policies),
+            inputs_ignored: Arc::clone(&self.inputs_ignored),
             mistakes: Arc::clone(&self.mistakes),
         }
     }
@@ -125,6 +140,6 @@ impl<H: ?Sized> Clone for Registry<H> {
 
 impl<H: ?Sized> Default for Registry<H> {
     fn default() -> Self {
-        Self::new(Handlers::new(), Policies::new(), Vec::new())
+        Self::new(Handlers::new(), Policies::new(), BTreeSet::new(), Vec::new())
     }
 }

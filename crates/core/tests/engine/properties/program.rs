@@ -52,6 +52,8 @@ pub(crate) enum Op {
     PruneKeys(u16),
     Status,
     Detached,
+    /// Runs the block if the execution has adopted the patch. Code before the patch skips it.
+    Patched(u8, Block),
     Continue {
         awaited: bool,
     },
@@ -103,7 +105,8 @@ pub(crate) fn program() -> impl Strategy<Value = Block> {
             1 => (block.clone(), block.clone(), block.clone())
                 .prop_map(|(a, b, c)| Op::Race3(a, b, c)),
             1 => (block.clone(), block.clone()).prop_map(|(a, b)| Op::Sequence(a, b)),
-            1 => (1..4_u8, block).prop_map(|(times, body)| Op::Loop(times, body)),
+            1 => (1..4_u8, block.clone()).prop_map(|(times, body)| Op::Loop(times, body)),
+            2 => (0..3_u8, block).prop_map(|(id, body)| Op::Patched(id, body)),
         ]
     });
     prop::collection::vec(op, 1..12)
@@ -136,6 +139,7 @@ impl Log {
 pub(crate) struct Interpreter {
     pub(crate) program: Block,
     pub(crate) log: Log,
+    pub(crate) has_patches: bool,
 }
 
 /// Executions of one instance; the last one ignores continue-as-new.
@@ -149,6 +153,7 @@ impl OrchestrationHandler for Interpreter {
             run: self.log.new_run(),
             log: self.log.clone(),
             digest: Arc::new(Mutex::new(7)),
+            has_patches: self.has_patches,
         };
         code.pass("begin");
         code.block(&self.program).await?;
@@ -165,6 +170,7 @@ struct Code {
     run: usize,
     /// Hashes all results so far, so that every difference shows in the next action.
     digest: Arc<Mutex<u64>>,
+    has_patches: bool,
 }
 
 impl Code {
@@ -275,6 +281,12 @@ impl Code {
             Op::Retry { attempts, delay, timeout } => {
                 let result = self.retry(*attempts, *delay, *timeout).await;
                 self.pass(&format!("retried {result:?}"));
+            }
+            Op::Patched(id, body) => {
+                if self.has_patches && ctx.patched(format!("p{id}")) {
+                    self.pass(&format!("patched {id}"));
+                    return self.block(body).await;
+                }
             }
             Op::Continue { awaited } => self.continue_as_new(*awaited).await,
             Op::Fail => return Err(self.digest()),

@@ -51,6 +51,9 @@ pub(crate) struct Subject {
     pub(crate) history: Vec<Event>,
     execution: Option<Execution>,
     turns: u64,
+    /// Turns of the code before its patches.
+    turns_unpatched: u64,
+    has_patches: bool,
 }
 
 impl Subject {
@@ -64,10 +67,22 @@ impl Subject {
             history: Vec::new(),
             execution: None,
             turns: 0,
+            turns_unpatched: 0,
+            has_patches: true,
         }
     }
 
+    /// Patches the code after this many turns.
+    pub(crate) fn patched_after(mut self, turns: u64) -> Self {
+        self.turns_unpatched = turns;
+        self
+    }
+
     pub(crate) fn run_turn(&mut self, batch: &Batch) -> Turn {
+        self.has_patches = self.turns >= self.turns_unpatched;
+        if self.turns == self.turns_unpatched {
+            self.execution = None;
+        }
         if let Some(start) = &batch.start {
             self.start_data = Some(start.clone());
             self.history.clear();
@@ -116,9 +131,14 @@ impl Subject {
     fn setup(&self) -> Setup {
         let log = self.logs.last().expect("each execution has a log").clone();
         Setup {
-            handler: Arc::new(Interpreter { program: self.program.clone(), log }),
+            handler: Arc::new(Interpreter {
+                program: self.program.clone(),
+                log,
+                has_patches: self.has_patches,
+            }),
             kv_snapshot: self.start_data().kv.clone(),
             parent: Some(Parent { instance: "p".to_owned(), execution_id: 2, id: 9 }),
+            ignored_inputs: Arc::default(),
             on_foreign_wake: Some(Arc::new(|| panic!("a program has no foreign wakes"))),
         }
     }

@@ -30,6 +30,7 @@ super::samples! {
     activity(ctx, input) { ctx.schedule_activity("A", input).await }
     other_activity(ctx, input) { ctx.schedule_activity("B", input).await }
     other_input(ctx, _input) { ctx.schedule_activity("A", "other").await }
+    json_input(ctx, _input) { ctx.schedule_activity("A", r#"{"a":[1,2],"b":1}"#).await }
     session(ctx, input) { ctx.schedule_activity_on_session("A", input, "s").await }
     tagged(ctx, input) { ctx.schedule_activity("A", input).with_tag("gpu").await }
     tagged_too_late(ctx, _input) {

@@ -63,6 +63,10 @@ super::samples! {
         ctx.schedule_orchestration("Other", "elsewhere", "d");
         ctx.schedule_activity("A", "1").await
     }
+    detached_with_other_input(ctx, input) {
+        ctx.schedule_orchestration("Other", input, "e");
+        ctx.schedule_activity("A", "1").await
+    }
     detached_versioned(ctx, input) {
         ctx.schedule_orchestration_versioned("Other", Some("2.0.0".to_owned()), input, "d");
         ctx.schedule_activity("A", "1").await

@@ -10,6 +10,32 @@ fn over(input: &str) -> usize {
 }
 
 super::samples! {
+    status_then_activity(ctx, _input) {
+        ctx.set_custom_status("one");
+        ctx.set_custom_status("two");
+        ctx.schedule_activity("A", "1").await?;
+        Ok(ctx.get_custom_status().unwrap_or_default())
+    }
+    counts_once(ctx, _input) {
+        let before = ctx.get_kv_value_typed::<u64>("n")?.unwrap_or(0);
+        ctx.set_kv_value_typed("n", &(before + 1));
+        ctx.schedule_activity("A", "1").await?;
+        Ok(ctx.get_kv_value("n").unwrap_or_default())
+    }
+    sets_json(ctx, _input) {
+        ctx.set_kv_value("k", r#"{"a":1,"b":2}"#);
+        let _result = ctx.schedule_activity("A", "1").await;
+        Ok(ctx.get_kv_value("k").unwrap_or_default())
+    }
+    sets_json_in_another_order(ctx, _input) {
+        ctx.set_kv_value("k", r#"{"b":2, "a":1.0}"#);
+        let _result = ctx.schedule_activity("A", "1").await;
+        Ok(ctx.get_kv_value("k").unwrap_or_default())
+    }
+    sets_other_json(ctx, _input) {
+        ctx.set_kv_value("k", r#"{"a":1,"b":3}"#);
+        ctx.schedule_activity("A", "1").await
+    }
     status(ctx, _input) {
         ctx.set_custom_status("one");
         ctx.set_custom_status("two");

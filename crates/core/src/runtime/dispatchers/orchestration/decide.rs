@@ -4,7 +4,7 @@ use semver::Version;
 
 use super::batch::Batch;
 use super::instance_state::{Ended, InstanceState};
-use crate::model::WorkItem;
+use crate::model::{WorkItem, pins};
 use crate::providers::FetchFilter;
 
 /// What the decision depends on.
@@ -74,5 +74,6 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decision {
 /// The pin, if this node cannot replay it. A missing or unreadable pin is compatible.
 fn incompatible_pin(facts: &Facts<'_>) -> Option<Version> {
     let pin = Version::parse(&facts.state.facts.as_ref()?.pin).ok()?;
-    (!facts.filter.allows_pin(&pin)).then_some(pin)
+    // The ranges of a node are a choice; what the engine cannot replay is not.
+    (!facts.filter.allows_pin(&pin) || pins::refusal(&pin).is_some()).then_some(pin)
 }

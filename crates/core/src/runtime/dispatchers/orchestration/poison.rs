@@ -12,6 +12,7 @@ use super::process::LeasedTurn;
 use super::starting::{start_event, wanted};
 use super::{commit, run};
 use crate::limits::UNREADABLE_HISTORY_EVENT_IDS;
+use crate::model::pins;
 use crate::model::{
     ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason,
 };
@@ -52,10 +53,16 @@ pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
 fn why(turn: &LeasedTurn<'_>) -> Option<String> {
     if let Some(facts) = &turn.state.facts
         && let Ok(pin) = Version::parse(&facts.pin)
-        && !turn.node.filter.allows_pin(&pin)
     {
-        let supported = turn.turns.supported_range();
-        return Some(format!("it is pinned at version {pin}, and this node replays {supported}"));
+        if let Some(refusal) = pins::refusal(&pin) {
+            return Some(refusal);
+        }
+        if !turn.node.filter.allows_pin(&pin) {
+            let supported = turn.turns.supported_range();
+            return Some(format!(
+                "it is pinned at version {pin}, and this node replays {supported}"
+            ));
+        }
     }
     if run::resolve_code(turn).is_some() {
         return None;

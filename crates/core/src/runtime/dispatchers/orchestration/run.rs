@@ -161,6 +161,7 @@ async fn open(
         handler: resolved.handler,
         kv_snapshot: std::mem::take(&mut turn.item.kv_snapshot),
         parent,
+        ignored_inputs: turn.node.handlers.ignored_inputs(),
         on_foreign_wake: Some(report_foreign_wake(turn.node, &turn.item.instance, execution_id)),
     };
     let execution = match resolved.start {
