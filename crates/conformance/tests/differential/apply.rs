@@ -100,6 +100,10 @@ impl Side {
             | Op::RenewTurn { .. }
             | Op::ReclaimTurn { .. }
             | Op::MarkTurn { .. } => self.apply_to_turns(step, now).await,
+            Op::SuspendTurn(_)
+            | Op::SuspendInstance(_)
+            | Op::ResumeInstance(_)
+            | Op::RetrySuspended => self.apply_suspension(step, now).await,
             Op::Seed { .. }
             | Op::Delete { .. }
             | Op::DeleteListed { .. }
@@ -107,6 +111,23 @@ impl Side {
             | Op::Prune { .. }
             | Op::PruneBulk { .. } => self.apply_to_store(step, now).await,
             _step_of_a_worker => self.apply_to_work(step, now).await,
+        }
+    }
+
+    async fn apply_suspension(&self, step: &Op, now: u64) -> String {
+        let admin = self.provider.as_management_capability().expect("a management side");
+        // The reason names the step, so that one that survives another is seen.
+        let reason = format!("at {now}");
+        match step {
+            Op::SuspendTurn(back) => {
+                text(self.provider.suspend_turn(&self.turn(*back).token, &reason).await)
+            }
+            Op::SuspendInstance(id) => {
+                text(admin.suspend_instance(&build::name(*id), &reason).await)
+            }
+            Op::ResumeInstance(id) => text(admin.resume_instance(&build::name(*id)).await),
+            Op::RetrySuspended => text(self.provider.retry_suspended().await),
+            other => unreachable!("{other:?} is not a step of a suspension"),
         }
     }
 

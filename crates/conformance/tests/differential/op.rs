@@ -34,6 +34,10 @@ pub(crate) enum Op {
     AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewTurn { back: Back, by: u64 },
     ReclaimTurn { back: Back, by: u64 },
+    SuspendTurn(Back),
+    SuspendInstance(Id),
+    ResumeInstance(Id),
+    RetrySuspended,
     MarkTurn { back: Back, running: bool },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
     FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags },
@@ -389,6 +393,10 @@ fn turn_op() -> BoxedStrategy<Op> {
         1 => (back(), lease()).prop_map(|(back, by)| Op::RenewTurn { back, by }),
         1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimTurn { back, by }),
         3 => (back(), any::<bool>()).prop_map(|(back, running)| Op::MarkTurn { back, running }),
+        3 => back().prop_map(Op::SuspendTurn),
+        1 => id().prop_map(Op::SuspendInstance),
+        2 => id().prop_map(Op::ResumeInstance),
+        1 => Just(Op::RetrySuspended),
     ]
     .boxed()
 }

@@ -47,6 +47,7 @@ async fn totals(admin: &dyn ProviderAdmin) -> Vec<String> {
         format!("versions: {}", text(admin.get_running_duroxide_version_spread().await)),
         format!("parked: {}", text(admin.list_parked_messages(100).await)),
         format!("first parked: {}", text(admin.list_parked_messages(1).await)),
+        format!("suspended: {}", text(admin.list_suspended(None, 100).await)),
     ];
     for status in ["Running", "Completed", "Failed", "ContinuedAsNew"] {
         let listed = admin.list_instances_by_status(status).await;

@@ -13,7 +13,7 @@ use crate::op::{INSTANCES, Op};
 use crate::state;
 
 const BEGIN_MS: u64 = 1_700_000_000_000;
-const TABLES: [&str; 9] = [
+const TABLES: [&str; 11] = [
     "instances",
     "executions",
     "history",
@@ -23,6 +23,8 @@ const TABLES: [&str; 9] = [
     "sessions",
     "kv_store",
     "kv_delta",
+    "message_ids",
+    "repinned",
 ];
 
 pub(crate) struct World {
