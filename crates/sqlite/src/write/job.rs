@@ -21,6 +21,10 @@ pub(crate) trait Job: Send {
     fn is_abandoned(&self) -> bool;
     /// Does the work, again if its changes were undone; false if it failed and they must be undone.
     fn run(&mut self, tx: &mut Tx<'_>) -> bool;
+    /// Why its last run failed.
+    fn failure(&self) -> Option<String> {
+        None
+    }
     /// Replaces a good outcome: the changes did not last.
     fn fail(&mut self, error: &JobError);
     /// Responds to the caller; returns the job that must follow if the caller is gone.
@@ -67,6 +71,11 @@ impl<T: Send + 'static> Job for TypedJob<T> {
         let good = outcome.is_ok();
         self.outcome = Some(outcome);
         good
+    }
+
+    fn failure(&self) -> Option<String> {
+        let error = self.outcome.as_ref()?.as_ref().err()?;
+        Some(error.to_string())
     }
 
     fn fail(&mut self, error: &JobError) {

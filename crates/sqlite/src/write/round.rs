@@ -83,7 +83,7 @@ impl Round {
             let before = conn.total_changes();
             let ran = run_job(conn, clock, holder, job.as_mut());
             if conn.is_autocommit() {
-                self.transaction_lost(ran.is_none())?;
+                self.transaction_lost(done, ran.is_none())?;
                 return Ok(Ran::All(changes));
             }
             match ran {
@@ -103,11 +103,11 @@ impl Round {
         holder: &Holder,
     ) -> Result<Changes, JobError> {
         let mut changes = Changes::default();
-        for job in &mut self.jobs {
+        for (done, job) in self.jobs.iter_mut().enumerate() {
             execute(conn, "SAVEPOINT job")?;
             let ran = run_job(conn, clock, holder, job.as_mut());
             if conn.is_autocommit() {
-                self.transaction_lost(ran.is_none())?;
+                self.transaction_lost(done, ran.is_none())?;
                 return Ok(changes);
             }
             match ran {
@@ -119,14 +119,19 @@ impl Round {
         Ok(changes)
     }
 
-    /// SQLite ends the whole transaction when the disk is full or fails.
-    fn transaction_lost(&self, job_failed: bool) -> Result<(), JobError> {
-        if job_failed && self.jobs.len() == 1 {
+    /// SQLite ends the whole transaction when the disk is full or fails. All jobs get the reason
+    /// why the last one failed, since any of them may be the one that a person reads.
+    fn transaction_lost(&self, last: usize, last_failed: bool) -> Result<(), JobError> {
+        if last_failed && self.jobs.len() == 1 {
             // The job has an error of its own, which is more precise.
             return Ok(());
         }
         let text = "Storage error: the shared transaction was rolled back";
-        Err(JobError::Unavailable(text.to_owned()))
+        let failure = self.jobs.get(last).filter(|_| last_failed).and_then(|job| job.failure());
+        Err(JobError::Unavailable(match failure {
+            Some(failure) => format!("{text}: {failure}"),
+            None => text.to_owned(),
+        }))
     }
 
     fn receive_more(&mut self, inbox: &mpsc::Receiver<Command>) -> bool {

@@ -119,8 +119,10 @@ async fn a_full_disk_is_retryable_and_writes_succeed_once_there_is_space() {
         provider.enqueue_for_orchestrator(large(1), None),
         provider.enqueue_for_orchestrator(large(2), None)
     );
-    assert!(one.unwrap_err().is_retryable());
-    assert!(two.unwrap_err().is_retryable());
+    for error in [one.unwrap_err(), two.unwrap_err()] {
+        assert!(error.is_retryable());
+        assert!(error.message.contains("Disk full"), "every job gets the reason: {error}");
+    }
     assert_eq!(provider.get_queue_depths().await.unwrap().orchestrator_queue, stored);
     drop(provider);
     let roomy = SqliteProvider::new(&url, None).await.unwrap();

@@ -101,8 +101,8 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self
     }
 
-    /// Adds the handlers of another registry and the names whose inputs it ignores, without its
-    /// policies and its mistakes. A name and version that already has a handler is the mistake
+    /// Adds the handlers of another registry, the names whose inputs it ignores and its mistakes,
+    /// without its policies. A name and version that already has a handler is the mistake
     /// `{error_prefix}: {name}@{version}`.
     pub fn merge_registry(mut self, other: Registry<H>, error_prefix: &str) -> Self {
         self.inputs_ignored.extend(other.list_inputs_ignored_on_replay().iter().cloned());
@@ -112,7 +112,17 @@ impl<H: ?Sized> RegistryBuilder<H> {
                 self.add(added, Arc::clone(handler), error_prefix);
             }
         }
+        self.inherit(other.mistakes());
         self
+    }
+
+    /// Adds mistakes of another registry: what it left out is missing here as well.
+    pub(super) fn inherit(&mut self, mistakes: &[RegistrationMistake]) {
+        for mistake in mistakes {
+            if !self.mistakes.contains(mistake) {
+                self.mistakes.push(mistake.clone());
+            }
+        }
     }
 
     /// Registers every pair with `register`.

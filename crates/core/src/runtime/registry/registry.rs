@@ -24,13 +24,15 @@ impl<H: ?Sized> Registry<H> {
         RegistryBuilder::new(Handlers::new(), Policies::new(), BTreeSet::new())
     }
 
-    /// Returns a builder that starts with the handlers and policies of `registry`.
+    /// Returns a builder that starts with the handlers, policies and mistakes of `registry`.
     pub fn builder_from(registry: &Registry<H>) -> RegistryBuilder<H> {
-        RegistryBuilder::new(
+        let mut builder = RegistryBuilder::new(
             registry.handlers.as_ref().clone(),
             registry.read_policies().clone(),
             registry.inputs_ignored.as_ref().clone(),
-        )
+        );
+        builder.inherit(&registry.mistakes);
+        builder
     }
 
     pub(super) fn new(

@@ -257,6 +257,23 @@ fn a_build_with_mistakes_logs_each_and_remembers_them() {
 }
 
 #[test]
+fn mistakes_are_inherited_with_the_handlers() {
+    captured(|| {
+        let wrong = ActivityRegistry::builder()
+            .register("A", activity)
+            .register("A", activity)
+            .register("", activity)
+            .build();
+        let copied = ActivityRegistry::builder_from(&wrong).register("B", activity).try_build();
+        let merged = ActivityRegistry::builder().register("B", activity).merge(wrong.clone());
+        assert_eq!(copied.err().expect("mistakes").mistakes(), wrong.mistakes());
+        let mut found = merged.try_build().err().expect("mistakes").mistakes().to_vec();
+        found.reverse();
+        assert_eq!(found, wrong.mistakes(), "each once");
+    });
+}
+
+#[test]
 fn a_build_without_mistakes_logs_nothing_and_is_valid() {
     let lines = captured(|| {
         let registry = ActivityRegistry::builder().register("A", activity).build();
