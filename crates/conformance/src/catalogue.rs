@@ -138,6 +138,9 @@ macro_rules! __ability {
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };
+    (bounded_turns) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::BoundedTurns)
+    };
     (vouching) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Vouching)
     };

@@ -111,6 +111,10 @@ macro_rules! __test {
     ($test:tt needs [message_ids $($n:ident)*] without $w:tt left [message_ids $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend does not remember ids of messages" }
     };
+    ($test:tt needs [bounded_turns $($n:ident)*] without $w:tt
+        left [bounded_turns $($l:ident)*]) => {
+        $crate::__ignored! { $test "a turn of the backend takes all messages" }
+    };
     ($test:tt needs [vouching $($n:ident)*] without $w:tt left [vouching $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend counts every lost lease as an attempt" }
     };

@@ -304,6 +304,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::CodeFilter)
             .with(ProviderCapability::Suspension)
+            .with(ProviderCapability::BoundedTurns)
     }
 
     async fn commit_direct_turn(

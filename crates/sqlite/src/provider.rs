@@ -373,6 +373,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
             .with(ProviderCapability::Suspension)
+            .with(ProviderCapability::BoundedTurns)
     }
 
     async fn commit_direct_turn(

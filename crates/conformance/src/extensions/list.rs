@@ -57,6 +57,11 @@ macro_rules! __extensions {
             reclaimed_work_keeps_its_session needs(reclaiming);
             a_held_turn_is_extended_and_not_claimed needs(lease_holders);
             held_work_is_extended_and_not_claimed needs(lease_holders);
+            a_bounded_turn_leaves_the_rest_to_the_next needs(bounded_turns);
+            a_bounded_turn_counts_only_its_messages needs(bounded_turns);
+            a_bounded_turn_has_its_start needs(bounded_turns);
+            a_deferred_history_can_be_read;
+            an_unreadable_turn_state_says_so needs(corruption);
             vouched_leases_stay_with_their_activity needs(vouching);
             a_lost_activity_cannot_be_vouched_for needs(vouching);
             a_turn_that_did_not_run_is_excused needs(vouching);

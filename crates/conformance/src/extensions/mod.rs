@@ -3,6 +3,7 @@
 //! kinds of errors, and stricter versions of older promises.
 
 mod batches;
+mod bounded;
 mod changes;
 mod client_messages;
 mod closing;
@@ -37,6 +38,7 @@ mod workers;
 mod list;
 
 pub use batches::*;
+pub use bounded::*;
 pub use changes::*;
 pub use client_messages::*;
 pub use closing::*;

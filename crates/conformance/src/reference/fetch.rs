@@ -10,7 +10,7 @@ use duroxide_core::providers::{
 };
 
 use super::store::{Message, Store, StoredEvent, TurnLock};
-use super::{attempts, history, orchestrator_queue, turn_lock};
+use super::{attempts, history, orchestrator_queue, turn_lock, turn_messages};
 
 /// The request of a dispatcher.
 pub(crate) struct TurnRequest<'a> {
@@ -156,14 +156,14 @@ fn new_identity(started: StartedOrchestration, execution_id: u64) -> Identity {
     Identity { name, version, execution_id, incarnation: None }
 }
 
-/// Tags and counts every visible message of the instance and returns the highest count.
+/// Tags and counts the messages of the turn and returns the highest count.
 ///
 /// A message that cannot be decoded is tagged and counted like the others but omitted from the
 /// turn; the commit removes it with them.
 fn tag_messages(store: &mut Store, now: u64, instance: &str, token: &str) -> (Vec<WorkItem>, u32) {
     let mut rows = Vec::new();
     let mut attempt_count = 0;
-    for number in orchestrator_queue::ready(store, instance, now) {
+    for number in turn_messages::choose(store, instance, now) {
         let Some(message) = store.messages.get_mut(&number) else { continue };
         message.turn = Some(token.to_owned());
         message.attempt_count += 1;

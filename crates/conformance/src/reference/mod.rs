@@ -36,6 +36,7 @@ mod start_limits;
 mod store;
 mod suspension;
 mod turn_lock;
+mod turn_messages;
 mod waiting;
 mod worker_queue;
 mod workers;

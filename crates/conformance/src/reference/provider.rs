@@ -58,6 +58,11 @@ impl MemoryProvider {
         }
     }
 
+    /// Lets turns take all visible messages, as a provider without bounds does.
+    pub fn lift_turn_bounds(&self) {
+        self.store().unbounded_turns = true;
+    }
+
     /// The highest attempt count among the messages of an instance.
     pub fn attempt_count_max(&self, instance: &str) -> u32 {
         inspect::attempt_count_max(&self.store(), instance)
@@ -350,6 +355,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
             .with(ProviderCapability::Suspension)
+            .with(ProviderCapability::BoundedTurns)
     }
 
     async fn commit_direct_turn(

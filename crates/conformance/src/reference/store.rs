@@ -29,6 +29,8 @@ pub(crate) struct Store {
     pub(crate) message_ids: BTreeMap<(String, String), u64>,
     /// Nodes that announced themselves, by their names.
     pub(crate) workers: BTreeMap<String, LiveWorker>,
+    /// Turns take all visible messages.
+    pub(crate) unbounded_turns: bool,
     numbers_used: u64,
 }
 

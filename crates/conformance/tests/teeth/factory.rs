@@ -26,7 +26,11 @@ impl FaultyFactory {
 #[async_trait]
 impl ProviderFactory for FaultyFactory {
     async fn create_provider(&self) -> Arc<dyn Provider> {
-        Arc::new(FaultyProvider::new(self.reference.create(), self.fault))
+        let inner = self.reference.create();
+        if self.fault == Some(Fault::TurnUnbounded) {
+            inner.lift_turn_bounds();
+        }
+        Arc::new(FaultyProvider::new(inner, self.fault))
     }
 
     async fn corrupt_instance_history(&self, instance: &str) {

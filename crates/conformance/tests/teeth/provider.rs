@@ -12,7 +12,7 @@ use duroxide_core::providers::{
     DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchedTurn, FetchedWork,
     InstanceOutcome, InstanceStatus, LeaseHolder, OrchestrationItem, OverdueFetch, Provider,
     ProviderAdmin, ProviderError, ScheduledActivityIdentifier, SessionFetchConfig, TagFilter,
-    TurnCommit, TurnFetch, WorkFetch, WorkItem, WorkerAnnouncement,
+    TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -267,6 +267,14 @@ impl Provider for FaultyProvider {
         request: TurnFetch<'_>,
     ) -> Result<Vec<FetchedTurn>, ProviderError> {
         self.fetch_batch(request).await
+    }
+
+    async fn read_turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        self.turn_state(instance, execution_id).await
     }
 
     async fn commit_turn(&self, commit: Arc<TurnCommit>) -> Result<CommittedTurn, ProviderError> {

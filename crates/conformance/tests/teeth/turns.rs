@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, FetchedTurn, HistoryMark, KnownHistory, KvEntry,
-    NeededCode, OrchestrationItem, Provider, ProviderError, RegisteredOrchestrations, TurnCommit,
-    TurnFetch, WorkItem,
+    DeferredHistory, DispatcherCapabilityFilter, FetchFilter, FetchedTurn, HistoryMark,
+    KnownHistory, KvEntry, NeededCode, OrchestrationItem, Provider, ProviderError,
+    RegisteredOrchestrations, TurnCommit, TurnFetch, TurnState, WorkItem,
 };
 use semver::Version;
 
@@ -74,6 +74,9 @@ impl FaultyProvider {
         match self.fault() {
             Some(Fault::DecodeErrorHidden) => item.history_error = None,
             Some(Fault::MessagesReversed) => item.messages.reverse(),
+            Some(Fault::TurnStartLeftBehind) if item.messages.len() > 1 => {
+                item.messages.retain(|message| !matches!(message, WorkItem::ContinueAsNew { .. }));
+            }
             Some(Fault::HistoryReversed) => item.history.reverse(),
             Some(Fault::SnapshotEmpty) => item.kv_snapshot.clear(),
             Some(Fault::SnapshotHasRunningWrites) => {
@@ -293,6 +296,7 @@ impl FaultyProvider {
         }
         let filter = self.faulty_code(request.filter);
         request.filter = &filter;
+        let defers = request.defers_histories;
         let mut turns = self.inner.fetch_orchestration_items(request).await?;
         self.release_ended(&filter, &mut turns).await?;
         for turn in &mut turns {
@@ -301,8 +305,27 @@ impl FaultyProvider {
             if self.has(Fault::KnownSuffixLost) && turn.history_after > 0 {
                 turn.item.history.clear();
             }
+            if self.has(Fault::HistoryDeferredUnasked) && !defers {
+                let events = std::mem::take(&mut turn.item.history).len() as u64;
+                turn.deferred = Some(DeferredHistory::new(events, 0));
+            }
         }
         Ok(turns)
+    }
+
+    /// Reads what a fetch deferred, with the fault.
+    pub(crate) async fn turn_state(
+        &self,
+        instance: &str,
+        execution_id: u64,
+    ) -> Result<TurnState, ProviderError> {
+        let mut state = self.inner.read_turn_state(instance, execution_id).await?;
+        match self.fault() {
+            Some(Fault::TurnStateIncomplete) => drop(state.history.pop()),
+            Some(Fault::TurnStateErrorHidden) => state.history_error = None,
+            _reads_well => {}
+        }
+        Ok(state)
     }
 }
 

@@ -46,6 +46,8 @@ pub enum ProviderCapability {
     /// Instances can be suspended: [`Provider::suspend_turn`](super::Provider::suspend_turn) and
     /// the calls of operators.
     Suspension,
+    /// A turn takes a bounded number of messages and of bytes; the others wait for the next turn.
+    BoundedTurns,
 }
 
 impl ProviderCapability {
@@ -65,6 +67,7 @@ impl ProviderCapability {
         Self::NewStarts,
         Self::CodeFilter,
         Self::Suspension,
+        Self::BoundedTurns,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -84,6 +87,7 @@ impl ProviderCapability {
             Self::NewStarts => "new_starts",
             Self::CodeFilter => "code_filter",
             Self::Suspension => "suspension",
+            Self::BoundedTurns => "bounded_turns",
         }
     }
 

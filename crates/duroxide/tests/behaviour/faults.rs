@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide::providers::{Provider, ProviderError};
+use duroxide::providers::{ClientMessage, Provider, ProviderError, WorkItem};
 use duroxide::runtime::{RuntimeOptions, UnregisteredWork};
 use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext};
 use tokio::sync::Notify;
@@ -74,6 +74,35 @@ async fn a_refused_commit_fails_the_instance(mode: Mode) {
     let counts = node.stop_and_count().await;
     assert_eq!((counts.orch_starts, counts.orch_completions, counts.orch_failures), (1, 1, 1));
     assert_eq!(counts.orch_infrastructure_errors, 1);
+}
+
+/// A long history is not part of the fetch; a turn that cannot read it now waits.
+#[tokio::test]
+async fn transient_errors_of_a_deferred_read_have_no_effect() {
+    let (faulty, store) = faulty_memory().await;
+    let registry =
+        orchestrations().register("Long", |ctx: OrchestrationContext, _: String| async move {
+            for number in 0..400 {
+                ctx.set_kv_value("number", number.to_string());
+            }
+            Ok(ctx.schedule_wait("Go").await)
+        });
+    let mode = Mode { warm: false, concurrency: 1 };
+    let node = Node::on(&store, mode.options(), registry, activities()).await;
+    node.start_instance("long", "Long", "").await;
+    node.wait_for_event("long", "ExternalSubscribed").await;
+    faulty.hiccup("read_turn_state", 3);
+    faulty.hiccup("send_message", 1);
+    let go = || {
+        let (instance, name, data) = ("long".to_owned(), "Go".to_owned(), "now".to_owned());
+        ClientMessage::new(WorkItem::ExternalRaised { instance, name, data })
+    };
+    let refused = node.client.deliver(go()).await;
+    assert!(refused.unwrap_err().is_retryable(), "the caller decides whether to send it again");
+    node.client.deliver(go()).await.unwrap();
+    assert_eq!(node.output("long").await, "now");
+    assert_eq!(faulty.calls("read_turn_state"), 1 + 3);
+    node.stop().await;
 }
 
 async fn a_failed_abandon_is_retried(mode: Mode) {

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use duroxide::Event;
 use duroxide::providers::kit::read_status_in_two_calls;
 use duroxide::providers::{
-    ChangeScope, ChangeWatch, CommittedTurn, DirectTurn, DispatcherCapabilityFilter, FetchFilter,
-    FetchedTurn, FetchedWork, InstanceOutcome, InstanceStatus, OrchestrationItem, Provider,
-    ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError, TurnCommit, TurnFetch,
-    WorkFetch, WorkItem,
+    ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery, DirectTurn,
+    DispatcherCapabilityFilter, FetchFilter, FetchedTurn, FetchedWork, InstanceOutcome,
+    InstanceStatus, OrchestrationItem, Provider, ProviderAdmin, ProviderCapabilities,
+    ProviderCapability, ProviderError, TurnCommit, TurnFetch, TurnState, WorkFetch, WorkItem,
 };
 use tokio::sync::Semaphore;
 
@@ -336,6 +336,16 @@ impl Provider for Faulty {
     async fn reclaim_work_item_lock(&self, token: &str, extend_for: Duration) -> Res<()> {
         self.enter("reclaim_work_item_lock")?;
         self.inner.reclaim_work_item_lock(token, extend_for).await
+    }
+
+    async fn send_message(&self, message: ClientMessage) -> Res<Delivery> {
+        self.enter("send_message")?;
+        self.inner.send_message(message).await
+    }
+
+    async fn read_turn_state(&self, instance: &str, execution_id: u64) -> Res<TurnState> {
+        self.enter("read_turn_state")?;
+        self.inner.read_turn_state(instance, execution_id).await
     }
 
     async fn vouch_for_work_item(&self, token: &str, leases: u32) -> Res<u32> {
