@@ -53,7 +53,7 @@ pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 /// Size of a report of progress: it is written while the activity runs and read with every fetch.
 pub const MAX_PROGRESS_BYTES: usize = 65_536;
 
-/// How often a node announces which activities it serves: one small write.
+/// How often a node announces which turns and activities it runs: one small write.
 pub(crate) const WORKER_ANNOUNCEMENT_INTERVAL: Duration = Duration::from_secs(30);
 
 /// An announcement is valid for this long. Two in a row may fail.

@@ -136,6 +136,7 @@ macro_rules! __extensions {
             overdue_activities_come_longest_overdue_first needs(start_limits);
             a_waiting_overdue_fetch_sees_time_pass needs(start_limits, waiting);
             an_announced_worker_is_listed needs(workers);
+            announced_turns_are_listed needs(workers);
             an_announcement_expires needs(workers);
             a_withdrawn_worker_is_not_listed needs(workers);
             waiting_tags_are_listed_in_order needs(workers);

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    ListCursor, LiveWorker, TagFilter, WaitingWork, WaitingWorkQuery, WorkItem, WorkerAnnouncement,
+    AnnouncedTurns, ListCursor, LiveWorker, RegisteredOrchestrations, SemverRange, TagFilter,
+    WaitingWork, WaitingWorkQuery, WorkItem, WorkerAnnouncement,
 };
+use semver::Version;
 
 use crate::ProviderFactory;
 use crate::limits::CLOCK_SLACK;
@@ -70,6 +72,36 @@ pub async fn an_announced_worker_is_listed<F: ProviderFactory + ?Sized>(factory:
     assert_eq!(listed, filters, "ordered by name");
     assert!(live.iter().all(|worker| worker.activities == ["A", "B"]), "ascending: {live:?}");
     assert!(live.iter().all(|worker| worker.expires_at_ms > store.now_ms()));
+}
+
+/// A node may announce which turns it runs; a later announcement replaces an earlier one.
+pub async fn announced_turns_are_listed<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let names = [
+        ("A", Version::new(1, 0, 0)),
+        ("A", Version::new(2, 0, 0)),
+        ("\0'\"", Version::new(1, 0, 0)),
+    ];
+    let none = AnnouncedTurns::none(Version::new(1, 5, 0));
+    let some = none
+        .clone()
+        .with_replays(vec![SemverRange::default_for_current_build()])
+        .with_orchestrations(RegisteredOrchestrations::new(names));
+    let lifetime = store.lease() * 10;
+    let announce = async |node_id: &str, turns: &AnnouncedTurns| {
+        let announcement = WorkerAnnouncement::new(node_id, lifetime).with_turns(turns.clone());
+        store.provider.announce_worker(&announcement).await.must("announcing a node");
+    };
+    let listed = async || -> Vec<Option<AnnouncedTurns>> {
+        store.live_workers().await.into_iter().map(|it| it.turns).collect()
+    };
+    announce("a", &some).await;
+    announce("b", &none).await;
+    store.announce("c", TagFilter::Any, lifetime).await;
+    assert_eq!(listed().await, [Some(some.clone()), Some(none), None]);
+    announce("b", &some).await;
+    store.announce("a", TagFilter::Any, lifetime).await;
+    assert_eq!(listed().await, [None, Some(some), None], "the last announcement counts");
 }
 
 /// A worker that does not announce itself again expires; one that does stays listed.

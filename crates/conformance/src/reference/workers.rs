@@ -1,4 +1,4 @@
-//! Nodes that run activities.
+//! Nodes that run turns or activities.
 
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
@@ -15,7 +15,8 @@ pub(crate) fn announce(store: &mut Store, now: u64, announcement: &WorkerAnnounc
         now.saturating_add(millis(announcement.expires_in)),
     )
     .with_tag_filter(announcement.tag_filter.clone())
-    .with_activities(activities);
+    .with_activities(activities)
+    .with_turns(announcement.turns.clone());
     store.workers.insert(worker.node_id.clone(), worker);
 }
 

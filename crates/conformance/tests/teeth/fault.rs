@@ -177,6 +177,7 @@ faults! {
     ProgressHidden: "a watch does not report progress",
     WorkersNeverExpire: "a dead worker is listed forever",
     WorkerFilterLost: "every worker is listed with a filter for all tags",
+    AnnouncedTurnsLost: "no node is listed with the turns that it runs",
     WithdrawalIgnored: "a withdrawn worker stays listed",
     WaitingLimitIgnored: "a page of waiting activities is longer than requested",
     WaitingPageIgnored: "every page of waiting activities is the first page",

@@ -87,6 +87,9 @@ impl FaultyProvider {
         if self.has(Fault::WorkerFilterLost) {
             announced.tag_filter = TagFilter::Any;
         }
+        if self.has(Fault::AnnouncedTurnsLost) {
+            announced.turns = None;
+        }
         self.inner.announce_worker(&announced).await
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{Client, ClientError};
 use crate::limits::{UNSERVED_SCAN_MAX, UNSERVED_SCAN_PAGE};
 use crate::model::syscall;
-use crate::providers::{LiveWorker, ProviderAdmin, WaitingWork, WaitingWorkQuery};
+use crate::providers::{LiveWorker, ProviderAdmin, TagFilter, WaitingWork, WaitingWorkQuery};
 
 /// A waiting activity that no live worker serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,14 @@ pub enum UnservedReason {
 impl Client {
     /// Nodes that run activities at present, by their names.
     pub async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ClientError> {
+        let mut nodes = self.list_live_nodes().await?;
+        nodes.retain(|node| node.tag_filter != TagFilter::None);
+        Ok(nodes)
+    }
+
+    /// Nodes that run turns or activities at present, by their names, with the handlers that they
+    /// have.
+    pub async fn list_live_nodes(&self) -> Result<Vec<LiveWorker>, ClientError> {
         Ok(self.admin()?.list_live_workers().await?)
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::{Client, ClientError};
 use crate::limits::UNSERVED_SCAN_PAGE;
-use crate::providers::{WaitingStart, WaitingStartQuery};
+use crate::providers::{LiveWorker, NeededCode, WaitingStart, WaitingStartQuery};
 
 /// An instance whose start waits in the queue. Its status is still `NotFound`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,18 +22,35 @@ pub struct UnstartedInstance {
 pub enum UnstartedReason {
     /// No node has fetched it yet, or one is running it.
     Queued,
-    /// The nodes that fetched it have no handler of this name and version.
+    /// No live node has a handler of this name and version, or a node that has none fetched it.
     NoHandler,
 }
 
 impl UnstartedInstance {
-    fn new(start: WaitingStart, now_ms: u64) -> Self {
+    fn new(start: WaitingStart, nodes: &[LiveWorker], now_ms: u64) -> Self {
         // Only a node without the handler releases a start with a delay and counts the attempt.
         let was_released = start.attempt_count > 0 && start.visible_at_ms > now_ms;
-        let reason =
-            if was_released { UnstartedReason::NoHandler } else { UnstartedReason::Queued };
+        let reason = match was_released || is_stranded(&start, nodes) {
+            true => UnstartedReason::NoHandler,
+            false => UnstartedReason::Queued,
+        };
         Self { start, reason }
     }
+}
+
+/// Whether no live node can run a start. Nodes that run no turns do not count; if one does not
+/// report which turns it runs, or if there is none, nothing is concluded.
+pub(crate) fn is_stranded(start: &WaitingStart, nodes: &[LiveWorker]) -> bool {
+    let code = NeededCode::of_start(start);
+    let mut runs_turns = false;
+    for node in nodes {
+        match &node.turns {
+            Some(turns) if turns.starts(code.as_ref()) => return false,
+            Some(turns) => runs_turns |= turns.runs_any(),
+            None => return false,
+        }
+    }
+    runs_turns
 }
 
 impl fmt::Display for UnstartedInstance {
@@ -103,8 +120,15 @@ impl Client {
         if query.limit == 0 {
             return Ok(Vec::new());
         }
-        let starts = self.admin()?.list_waiting_starts(query).await?;
+        let admin = self.admin()?;
+        let starts = admin.list_waiting_starts(query).await?;
+        if starts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let nodes = admin.list_live_workers().await?;
         let now_ms = self.provider().clock().now_ms();
-        Ok(starts.into_iter().map(|start| UnstartedInstance::new(start, now_ms)).collect())
+        let explained =
+            starts.into_iter().map(|start| UnstartedInstance::new(start, &nodes, now_ms));
+        Ok(explained.collect())
     }
 }

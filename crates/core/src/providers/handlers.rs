@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use semver::Version;
 
+use super::WaitingStart;
 use crate::model::WorkItem;
 
 /// Ends the name and the version in a key. No version contains it.
@@ -48,8 +49,18 @@ impl NeededCode {
         else {
             return None;
         };
-        let is_possible = version.as_ref().is_none_or(|version| Version::parse(version).is_ok());
-        is_possible.then(|| Self { name: orchestration.clone(), version: version.clone() })
+        Self::requested(orchestration, version.as_deref())
+    }
+
+    /// The code of this name and version; `None` for a version that no node can have.
+    fn requested(name: &str, version: Option<&str>) -> Option<Self> {
+        let is_possible = version.is_none_or(|version| Version::parse(version).is_ok());
+        is_possible.then(|| Self { name: name.to_owned(), version: version.map(str::to_owned) })
+    }
+
+    /// The code that a waiting start requests, like [`of_message`](Self::of_message).
+    pub fn of_start(start: &WaitingStart) -> Option<Self> {
+        Self::requested(&start.orchestration_name, start.orchestration_version.as_deref())
     }
 
     /// The code of a key; `None` if it needs none.

@@ -1,6 +1,7 @@
 //! The storage contract: what a backend must keep, and the types that cross the border.
 
 pub mod admin;
+mod announced_turns;
 pub mod capabilities;
 pub mod capability;
 pub mod change;
@@ -36,6 +37,7 @@ pub use crate::limits::{MAX_WORKER_TAGS, UNPINNED_VERSION};
 pub use crate::model::{KvEntry, WorkItem};
 pub use crate::{forward_provider, forward_provider_admin};
 pub use admin::{ManagementProvider, ProviderAdmin};
+pub use announced_turns::AnnouncedTurns;
 pub use capabilities::{ProviderCapabilities, ProviderCapability};
 pub use capability::{DispatcherCapabilityFilter, SemverRange, current_build_version};
 pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::{ListCursor, ScheduledActivityIdentifier, TagFilter};
+use super::{AnnouncedTurns, ListCursor, ScheduledActivityIdentifier, TagFilter};
 
-/// What a node reports of itself while it runs activities.
+/// What a node reports of itself while it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WorkerAnnouncement {
@@ -14,6 +14,8 @@ pub struct WorkerAnnouncement {
     pub tag_filter: TagFilter,
     /// Names that the node has handlers for.
     pub activities: Vec<String>,
+    /// Turns that the node runs; `None` if it does not report them.
+    pub turns: Option<AnnouncedTurns>,
     /// The node counts as gone when it has not announced itself again within this time.
     pub expires_in: Duration,
 }
@@ -25,8 +27,16 @@ impl WorkerAnnouncement {
             node_id: node_id.into(),
             tag_filter: TagFilter::default(),
             activities: Vec::new(),
+            turns: None,
             expires_in,
         }
+    }
+
+    /// Turns that the node runs.
+    #[must_use]
+    pub fn with_turns(mut self, turns: AnnouncedTurns) -> Self {
+        self.turns = Some(turns);
+        self
     }
 
     /// Activities that the node accepts.
@@ -54,6 +64,8 @@ pub struct LiveWorker {
     pub tag_filter: TagFilter,
     /// Names that the node has handlers for, ascending.
     pub activities: Vec<String>,
+    /// Turns that the node runs; `None` if it does not report them.
+    pub turns: Option<AnnouncedTurns>,
     /// When it counts as gone unless it announces itself again, milliseconds since the Unix epoch.
     pub expires_at_ms: u64,
 }
@@ -65,8 +77,16 @@ impl LiveWorker {
             node_id: node_id.into(),
             tag_filter: TagFilter::default(),
             activities: Vec::new(),
+            turns: None,
             expires_at_ms,
         }
+    }
+
+    /// Turns that the node runs; `None` if it does not report them.
+    #[must_use]
+    pub fn with_turns(mut self, turns: Option<AnnouncedTurns>) -> Self {
+        self.turns = turns;
+        self
     }
 
     /// Activities that the node accepts.

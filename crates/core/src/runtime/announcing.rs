@@ -1,17 +1,17 @@
-//! Announces which activities this node serves, so that clients can find work that no node serves.
+//! Announces which turns and activities this node runs, so that work that no node runs is found.
 
 use std::sync::Arc;
 
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
-use super::node::Node;
+use super::node::{Node, replay_ranges};
 use crate::limits::{WORKER_ANNOUNCEMENT_INTERVAL, WORKER_ANNOUNCEMENT_LIFETIME};
-use crate::providers::WorkerAnnouncement;
+use crate::providers::{AnnouncedTurns, TagFilter, WorkerAnnouncement, current_build_version};
 
-/// Announces the node until it stops, unless it runs no activities.
+/// Announces the node until it stops, unless it runs nothing.
 pub(super) fn start(node: &Arc<Node>) {
-    if node.options.worker_concurrency > 0 {
+    if node.options.worker_concurrency > 0 || node.options.orchestration_concurrency > 0 {
         let announced = Arc::clone(node);
         let _on_the_thread = node.background.enter();
         node.tasks.supervise("announcements", move || keep(Arc::clone(&announced)));
@@ -43,7 +43,10 @@ async fn keep(node: Arc<Node>) {
 }
 
 fn announcement(node: &Node) -> WorkerAnnouncement {
-    let mut activities = node.handlers.activity_names();
+    let (tags, mut activities) = match node.options.worker_concurrency {
+        0 => (TagFilter::None, Vec::new()),
+        _ => (node.options.worker_tag_filter.clone(), node.handlers.activity_names()),
+    };
     activities.sort_unstable();
     // Unique for each start, so that it never matches what an earlier node of this name left
     // behind.
@@ -52,6 +55,18 @@ fn announcement(node: &Node) -> WorkerAnnouncement {
         None => node.unique_id.clone(),
     };
     WorkerAnnouncement::new(node_id, WORKER_ANNOUNCEMENT_LIFETIME)
-        .with_tag_filter(node.options.worker_tag_filter.clone())
+        .with_tag_filter(tags)
         .with_activities(activities)
+        .with_turns(turns(node))
+}
+
+fn turns(node: &Node) -> AnnouncedTurns {
+    let turns = AnnouncedTurns::none(current_build_version());
+    if node.options.orchestration_concurrency == 0 {
+        return turns;
+    }
+    // Also if the node fetches what it lacks: it cannot run that.
+    turns
+        .with_replays(replay_ranges(&node.options))
+        .with_orchestrations(node.handlers.registered_orchestrations())
 }

@@ -64,14 +64,20 @@ pub(crate) fn reports_of(provider: &dyn Provider) -> Reports {
     watch.and_then(|watch| watch.reports()).unwrap_or_default()
 }
 
-/// What a node with these options and handlers can run.
-pub(crate) fn fetch_filter(options: &RuntimeOptions, handlers: &Handlers) -> FetchFilter {
+/// The recorded versions that a node with these options replays.
+pub(super) fn replay_ranges(options: &RuntimeOptions) -> Vec<SemverRange> {
     let range = options
         .supported_replay_versions
         .clone()
         .unwrap_or_else(SemverRange::default_for_current_build);
-    let mut supported_duroxide_versions = vec![range];
-    supported_duroxide_versions.extend_from_slice(&options.further_replay_versions);
+    let mut ranges = vec![range];
+    ranges.extend_from_slice(&options.further_replay_versions);
+    ranges
+}
+
+/// What a node with these options and handlers can run.
+pub(crate) fn fetch_filter(options: &RuntimeOptions, handlers: &Handlers) -> FetchFilter {
+    let supported_duroxide_versions = replay_ranges(options);
     let filter = FetchFilter::everything()
         .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
         .with_tags(options.worker_tag_filter.clone());

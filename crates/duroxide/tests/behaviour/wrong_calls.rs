@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use duroxide::client::{StartRequest, Started, UnstartedReason};
+use duroxide::client::{StartRequest, Started, UnstartedInstance, UnstartedReason};
+use duroxide::providers::WorkerAnnouncement;
 use duroxide::runtime::{RuntimeOptions, UnregisteredBackoffConfig};
-use duroxide::{ActivityContext, ClientError, OrchestrationContext, OrchestrationStatus};
+use duroxide::{ActivityContext, Client, ClientError, OrchestrationContext, OrchestrationStatus};
 use tokio::task::JoinSet;
 
 use crate::support::{
@@ -71,8 +72,11 @@ async fn a_start_that_no_node_can_run_is_listed_with_the_reason() {
     let listed = within(async {
         loop {
             let listed = client.list_unstarted_instances(10).await.unwrap();
-            let is_known = listed.iter().all(|it| it.reason == UnstartedReason::NoHandler);
-            if listed.len() == 2 && is_known {
+            let was_released = |it: &UnstartedInstance| {
+                it.reason == UnstartedReason::NoHandler
+                    && it.start.visible_at_ms > it.start.waiting_since_ms
+            };
+            if listed.len() == 2 && listed.iter().all(was_released) {
                 return listed;
             }
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -91,6 +95,51 @@ async fn a_start_that_no_node_can_run_is_listed_with_the_reason() {
     client.wait_for_orchestration("good", TIMEOUT).await.unwrap();
     assert_eq!(client.explain_unstarted("good").await.unwrap(), None);
     node.stop().await;
+}
+
+/// By default no node fetches such a start, so that it only said that it waits in the queue.
+#[tokio::test]
+async fn a_start_that_no_node_fetches_is_listed_with_the_reason() {
+    let store = memory().await;
+    let registry = orchestrations().register("Order", echo);
+    let node = Node::on(&store, DEFAULT_MODE.options(), registry, activities()).await;
+    let client = &node.client;
+    client.start_orchestration("typo", "Odrer", "").await.unwrap();
+    client.start_orchestration_versioned("early", "Order", "9.0.0", "").await.unwrap();
+    until_reasons_are(client, [UnstartedReason::NoHandler; 2]).await;
+    let typo = client.explain_unstarted("typo").await.unwrap().unwrap();
+    assert_eq!(typo.start.attempt_count, 0, "no node fetched it");
+    assert_eq!(typo.to_string(), "'typo' waits for a node with `Odrer`");
+    let early = client.explain_unstarted("early").await.unwrap().unwrap();
+    assert_eq!(early.to_string(), "'early' waits for a node with `Order` in version 9.0.0");
+
+    // A node that does not report which turns it runs may run them.
+    let unknown = WorkerAnnouncement::new("older", Duration::from_secs(3600));
+    store.announce_worker(&unknown).await.unwrap();
+    until_reasons_are(client, [UnstartedReason::Queued; 2]).await;
+    store.withdraw_worker("older").await.unwrap();
+    until_reasons_are(client, [UnstartedReason::NoHandler; 2]).await;
+    let client = client.clone();
+    node.stop().await;
+
+    // A node that runs no turns lacks no code.
+    let options = RuntimeOptions { orchestration_concurrency: 0, ..DEFAULT_MODE.options() };
+    let worker = Node::on(&store, options, orchestrations(), activities()).await;
+    until_reasons_are(&client, [UnstartedReason::Queued; 2]).await;
+    worker.stop().await;
+}
+
+async fn until_reasons_are(client: &Client, wanted: [UnstartedReason; 2]) {
+    within(async {
+        loop {
+            let listed = client.list_unstarted_instances(10).await.unwrap();
+            if listed.iter().map(|it| it.reason).eq(wanted) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
-//! Nodes that run activities.
+//! Nodes that run turns or activities.
 
-use duroxide_core::providers::kit::{EncodedWorker, decode_worker};
+use duroxide_core::providers::kit::{EncodedWorker, decode_announced_turns, decode_worker};
 use duroxide_core::providers::{LiveWorker, WorkerAnnouncement};
 use rusqlite::{Connection, params};
 
@@ -14,6 +14,7 @@ pub(crate) struct NewWorker {
     node_id: String,
     tag_filter: String,
     activities: String,
+    turns: Option<String>,
     expires_in: i64,
 }
 
@@ -25,31 +26,33 @@ impl NewWorker {
             node_id: worker.node_id.to_owned(),
             tag_filter: worker.tag_filter,
             activities: worker.activities,
+            turns: worker.turns,
             expires_in: millis_to_db(announcement.expires_in),
         })
     }
 }
 
-/// Records that a node runs activities, and deletes the nodes that expired.
+/// Records what a node runs, and deletes the nodes that expired.
 pub(crate) fn announce(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<(), JobError> {
     tx.conn.prepare_cached("DELETE FROM workers WHERE expires_at <= ?1")?.execute([tx.now])?;
     tx.conn
         .prepare_cached(
-            "INSERT INTO workers (node_id, tag_filter, activities, expires_at)
-             VALUES (?1, ?2, ?3, ?4)
+            "INSERT INTO workers (node_id, tag_filter, activities, expires_at, turns)
+             VALUES (?1, ?2, ?3, ?4, ?5)
              ON CONFLICT (node_id) DO UPDATE
-             SET tag_filter = ?2, activities = ?3, expires_at = ?4",
+             SET tag_filter = ?2, activities = ?3, expires_at = ?4, turns = ?5",
         )?
         .execute(params![
             worker.node_id,
             worker.tag_filter,
             worker.activities,
-            tx.now.saturating_add(worker.expires_in)
+            tx.now.saturating_add(worker.expires_in),
+            worker.turns
         ])?;
     Ok(())
 }
 
-/// Deletes a node that runs no more activities.
+/// Deletes a node that has stopped.
 pub(crate) fn withdraw(tx: &mut Tx<'_>, node_id: &str) -> Result<(), JobError> {
     tx.conn.prepare_cached("DELETE FROM workers WHERE node_id = ?1")?.execute([node_id])?;
     Ok(())
@@ -57,16 +60,17 @@ pub(crate) fn withdraw(tx: &mut Tx<'_>, node_id: &str) -> Result<(), JobError> {
 
 /// Nodes that have not expired, by their names.
 pub(crate) fn live(conn: &Connection, now: u64) -> Result<Vec<LiveWorker>, JobError> {
-    let rows: Vec<(String, String, String, i64)> = conn
-        .prepare_cached(
-            "SELECT node_id, tag_filter, activities, expires_at FROM workers
-             WHERE expires_at > ?1 ORDER BY node_id",
-        )?
-        .query_map([to_db(now)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))?
-        .collect::<Result<_, _>>()?;
-    rows.into_iter()
-        .map(|(node_id, tag_filter, activities, expires_at)| {
-            Ok(decode_worker(node_id, &tag_filter, &activities, from_db(expires_at))?)
-        })
-        .collect()
+    let mut statement = conn.prepare_cached(
+        "SELECT node_id, tag_filter, activities, expires_at, turns FROM workers
+         WHERE expires_at > ?1 ORDER BY node_id",
+    )?;
+    let mut rows = statement.query([to_db(now)])?;
+    let mut live = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (tag_filter, activities): (String, String) = (row.get(1)?, row.get(2)?);
+        let (expires_at, turns): (i64, Option<String>) = (row.get(3)?, row.get(4)?);
+        let worker = decode_worker(row.get(0)?, &tag_filter, &activities, from_db(expires_at))?;
+        live.push(worker.with_turns(turns.as_deref().and_then(decode_announced_turns)));
+    }
+    Ok(live)
 }

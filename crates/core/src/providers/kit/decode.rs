@@ -131,6 +131,7 @@ pub fn decode_worker(
         node_id,
         tag_filter: serde_json::from_str(tag_filter).map_err(RowError::malformed)?,
         activities: serde_json::from_str(activities).map_err(RowError::malformed)?,
+        turns: None,
         expires_at_ms,
     })
 }

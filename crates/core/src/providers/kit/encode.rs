@@ -1,6 +1,6 @@
 //! Values as the columns of a row.
 
-use super::RowError;
+use super::{RowError, encode_announced_turns};
 use crate::limits::MAX_ID_BYTES;
 use crate::model::{Event, WorkItem};
 use crate::providers::WorkerAnnouncement;
@@ -161,7 +161,7 @@ impl<'a> EncodedActivity<'a> {
     }
 }
 
-/// The columns of a node that runs activities.
+/// The columns of a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EncodedWorker<'a> {
@@ -171,6 +171,8 @@ pub struct EncodedWorker<'a> {
     pub tag_filter: String,
     /// The names of its activities as a JSON list, ascending.
     pub activities: String,
+    /// The turns that it runs as JSON.
+    pub turns: Option<String>,
 }
 
 impl<'a> EncodedWorker<'a> {
@@ -186,6 +188,7 @@ impl<'a> EncodedWorker<'a> {
             tag_filter: serde_json::to_string(&announcement.tag_filter)
                 .map_err(RowError::malformed)?,
             activities: serde_json::to_string(&activities).map_err(RowError::malformed)?,
+            turns: announcement.turns.as_ref().map(encode_announced_turns).transpose()?,
         })
     }
 }

@@ -47,6 +47,7 @@
 //! }
 //! ```
 
+mod announced_turns;
 mod bulk;
 mod changes;
 mod cursor;
@@ -60,6 +61,7 @@ mod started;
 mod status;
 mod totals;
 
+pub use announced_turns::{decode_announced_turns, encode_announced_turns};
 pub use bulk::BulkErrors;
 pub use changes::Changes;
 pub use cursor::{cursor_at, number_behind};

@@ -1,0 +1,2 @@
+-- Which turns a node runs, as JSON; null if it does not report them.
+ALTER TABLE workers ADD COLUMN turns TEXT;
