@@ -68,6 +68,21 @@ pub(crate) const UNSERVED_SCAN_PAGE: u32 = 500;
 /// Waiting activities examined for each tag, so that a long queue does not make the search long.
 pub(crate) const UNSERVED_SCAN_MAX: u32 = 10_000;
 
+/// How often a node searches the waiting starts for those that no live node can run.
+pub(crate) const STRANDED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Waiting starts that such a search reads at once. Each is read with its input.
+pub(crate) const STRANDED_CHECK_PAGE: u32 = 100;
+
+/// Pages that one search reads. The next one goes on behind them.
+pub(crate) const STRANDED_CHECK_PAGES_MAX: usize = 3;
+
+/// How often a node repeats the warning of one orchestration that no live node has.
+pub(crate) const STRANDED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Orchestrations that one search warns of, so that a million names do not fill the log.
+pub(crate) const STRANDED_WARNINGS_MAX: usize = 10;
+
 /// First pause of a client that polls a provider that cannot watch. Pauses double.
 pub(crate) const CLIENT_POLL_PAUSE_MIN: Duration = Duration::from_millis(5);
 

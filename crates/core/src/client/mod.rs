@@ -21,4 +21,5 @@ pub use error::ClientError;
 pub use handle::Client;
 pub use start::{StartRequest, Started};
 pub use unserved::{UnservedReason, UnservedWork};
+pub(crate) use unstarted::is_stranded;
 pub use unstarted::{UnstartedInstance, UnstartedReason};

@@ -21,6 +21,7 @@ pub struct MetricsProvider {
     delayed_messages: AtomicU64,
     parked_messages: AtomicU64,
     suspended_instances: AtomicU64,
+    stranded_starts: AtomicU64,
     active_orchestrations: AtomicI64,
     store_in_trouble: AtomicBool,
 }
@@ -199,6 +200,17 @@ impl MetricsProvider {
     /// The last number of suspended instances.
     pub fn get_suspended_instances(&self) -> u64 {
         self.suspended_instances.load(Ordering::Relaxed)
+    }
+
+    /// Sets the gauge of waiting starts that no live node can run.
+    pub fn update_stranded_starts(&self, stranded: u64) {
+        self.stranded_starts.store(stranded, Ordering::Relaxed);
+        gauge!("duroxide_stranded_starts").set(stranded as f64);
+    }
+
+    /// The last number of waiting starts that no live node can run.
+    pub fn get_stranded_starts(&self) -> u64 {
+        self.stranded_starts.load(Ordering::Relaxed)
     }
 
     /// Counts a call of a child orchestration that has its answer: `success` or `failed`.

@@ -2,31 +2,37 @@
 
 use std::sync::Arc;
 
+use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
 use super::node::{Node, replay_ranges};
+use super::stranded;
 use crate::limits::{WORKER_ANNOUNCEMENT_INTERVAL, WORKER_ANNOUNCEMENT_LIFETIME};
 use crate::providers::{AnnouncedTurns, TagFilter, WorkerAnnouncement, current_build_version};
 
 /// Announces the node until it stops, unless it runs nothing.
 pub(super) fn start(node: &Arc<Node>) {
-    if node.options.worker_concurrency > 0 || node.options.orchestration_concurrency > 0 {
-        let announced = Arc::clone(node);
-        let _on_the_thread = node.background.enter();
-        node.tasks.supervise("announcements", move || keep(Arc::clone(&announced)));
+    if node.options.worker_concurrency == 0 && node.options.orchestration_concurrency == 0 {
+        return;
     }
+    let announced = Arc::new(Notify::new());
+    stranded::start(node, node_id(node), Arc::clone(&announced));
+    let kept = Arc::clone(node);
+    let _on_the_thread = node.background.enter();
+    node.tasks.supervise("announcements", move || keep(Arc::clone(&kept), Arc::clone(&announced)));
 }
 
-async fn keep(node: Arc<Node>) {
+async fn keep(node: Arc<Node>, announced: Arc<Notify>) {
     let announcement = announcement(&node);
     loop {
-        let announced = node.provider.announce_worker(&announcement);
-        if let Err(error) = node.background.call(announced).await {
-            warn!(
+        let announcing = node.provider.announce_worker(&announcement);
+        match node.background.call(announcing).await {
+            Ok(()) => announced.notify_one(),
+            Err(error) => warn!(
                 target: "duroxide::runtime", %error,
                 "could not announce the node; retrying at the next interval"
-            );
+            ),
         }
         // Also after a failure: an announcement stays valid while two in a row fail.
         if node.tasks.unless_stopped(sleep(WORKER_ANNOUNCEMENT_INTERVAL)).await.is_none() {
@@ -48,13 +54,7 @@ fn announcement(node: &Node) -> WorkerAnnouncement {
         _ => (node.options.worker_tag_filter.clone(), node.handlers.activity_names()),
     };
     activities.sort_unstable();
-    // Unique for each start, so that it never matches what an earlier node of this name left
-    // behind.
-    let node_id = match &node.options.worker_node_id {
-        Some(name) => format!("{name}-{}", node.unique_id),
-        None => node.unique_id.clone(),
-    };
-    WorkerAnnouncement::new(node_id, WORKER_ANNOUNCEMENT_LIFETIME)
+    WorkerAnnouncement::new(node_id(node), WORKER_ANNOUNCEMENT_LIFETIME)
         .with_tag_filter(tags)
         .with_activities(activities)
         .with_turns(turns(node))
@@ -69,4 +69,12 @@ fn turns(node: &Node) -> AnnouncedTurns {
     turns
         .with_replays(replay_ranges(&node.options))
         .with_orchestrations(node.handlers.registered_orchestrations())
+}
+
+/// Unique for each start, so that it never matches what an earlier node of this name left behind.
+fn node_id(node: &Node) -> String {
+    match &node.options.worker_node_id {
+        Some(name) => format!("{name}-{}", node.unique_id),
+        None => node.unique_id.clone(),
+    }
 }

@@ -26,6 +26,7 @@ mod runtime;
 mod slots;
 mod start_facts;
 mod storage_retry;
+mod stranded;
 mod suspended;
 mod tasks;
 #[cfg(feature = "test-hooks")]

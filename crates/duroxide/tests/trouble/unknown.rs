@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use duroxide::runtime::registry::ActivityRegistry;
-use duroxide::runtime::{Runtime, RuntimeOptions};
-use duroxide::{ActivityContext, OrchestrationContext, OrchestrationRegistry};
+use duroxide::runtime::{Runtime, RuntimeOptions, UnregisteredWork};
+use duroxide::{ActivityContext, Client, OrchestrationContext, OrchestrationRegistry};
 
 use crate::logs;
 use crate::test_node::{TempStore, TestNode, eventually, options};
@@ -67,5 +67,28 @@ async fn unregistered_work_waits_with_backoff_for_a_node_that_serves_it() {
     .await;
     assert_eq!(node.output("early").await, "worth it");
     newer.shutdown(None).await;
+    node.stop().await;
+}
+
+/// By default no node fetches such a start, so that nothing mentioned it.
+#[tokio::test]
+async fn a_node_warns_of_a_start_that_no_live_node_can_run() {
+    let files = TempStore::new();
+    let store = files.open().await;
+    let client = Client::new(Arc::clone(&store) as _);
+    client.start_orchestration("mistyped", "StrandedOdrer", "").await.unwrap();
+    client.start_orchestration_versioned("too-early", "One", "7.0.0", "").await.unwrap();
+    let waiting = options().with_unregistered_work(UnregisteredWork::Wait);
+    let node = TestNode::with(store, waiting).await;
+    node.assert_works("beside-stranded").await;
+    let text = "no live node has registered this orchestration";
+    eventually("the node warns of the name", || {
+        logs::contain(&["WARN", "mistyped", "StrandedOdrer", text])
+    })
+    .await;
+    eventually("the node warns of the version", || {
+        logs::contain(&["WARN", "too-early", "7.0.0", text])
+    })
+    .await;
     node.stop().await;
 }
