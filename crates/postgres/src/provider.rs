@@ -406,6 +406,7 @@ impl Provider for PostgresProvider {
 
     fn add_lease_holder(&self, holder: Weak<dyn LeaseHolder>) {
         self.store.holders.add(holder);
+        self.store.prepare_renewals();
     }
 
     async fn announce_worker(

@@ -112,6 +112,15 @@ impl Store {
         self.own_thread.run(call(Arc::clone(self))).await
     }
 
+    /// Opens a connection for renewals, so that the first one need not wait for it.
+    pub(crate) fn prepare_renewals(self: &Arc<Self>) {
+        let store = Arc::clone(self);
+        self.own_thread.start(async move {
+            // Trouble is reported by the renewal that meets it.
+            drop(store.own().query("SELECT 1", &[]).await);
+        });
+    }
+
     /// Runs a statement that may be repeated.
     pub(crate) async fn query(
         &self,

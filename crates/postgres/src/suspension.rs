@@ -2,8 +2,8 @@
 //!
 //! A suspension is a row of `instance_locks` that no node holds and that holds no messages, so that
 //! neither a fetch nor a direct turn passes it; the row of the instance says why. An operator's
-//! lasts for ever. One of replay expires, and the next fetch leases the instance as it does after
-//! any expired lease. The commit of a turn clears the row of the instance.
+//! lasts for ever. One of replay expires, and the next fetch lists the messages of the instance as
+//! ready. The commit of a turn clears the row of the instance.
 
 use std::time::Duration;
 
@@ -102,6 +102,8 @@ pub(crate) async fn retry_all(store: &Store) -> Result<u64, JobError> {
              FROM clock c, {schema}.instances i
              WHERE i.suspended_since IS NOT NULL AND i.suspended_by = 'replay'
                  AND l.instance_id = i.instance_id AND l.locked_until > c.now
+                 -- An operator may be suspending it right now.
+                 AND l.locked_until < 9223372036854775807
                  AND cardinality(l.message_ids) = 0
              RETURNING 1
          )

@@ -137,3 +137,6 @@ pub(crate) const GAUGE_ROWS_MAX: u32 = 100_000;
 /// How far the machine's clock may fall behind the time that has passed since it was last read
 /// before it counts as set back. Below that, clocks are adjusted without a jump.
 pub(crate) const CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);
+
+/// Expired suspensions that one round of a fetch ends. Each may cost a replay that fails again.
+pub(crate) const SUSPENSIONS_ENDED_MAX: usize = 16;

@@ -2,8 +2,8 @@
 //!
 //! A suspension is a row of `instance_locks` that no node holds, so that neither a fetch nor a
 //! direct turn passes it; the row of the instance says why. An operator's lasts for ever. One of
-//! replay expires, and the next fetch leases the instance as it does after any expired lease. The
-//! commit of a turn clears the row of the instance.
+//! replay expires, and the next fetch lists the messages of the instance as ready. The commit of a
+//! turn clears the row of the instance.
 
 use duroxide_core::providers::{
     ProviderErrorKind, SuspendedInstance, Suspension, SuspensionOrigin, suspension_retry_ms,
@@ -127,6 +127,20 @@ pub(crate) fn resume(tx: &mut Tx<'_>, instance: &str) -> Result<bool, JobError> 
         tx.changes.orchestrator_queue();
     }
     Ok(true)
+}
+
+/// Whether the token of a lease is that of a suspension.
+pub(crate) fn is_suspension(token: &str) -> bool {
+    token.starts_with(TOKEN_PREFIX)
+}
+
+/// Lets an instance whose suspension has expired take its next turn.
+pub(crate) fn end(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached("DELETE FROM instance_locks WHERE instance_id = ?1")?
+        .execute([instance])?;
+    ready_messages::list_first(tx, instance)?;
+    Ok(())
 }
 
 /// Makes all suspensions of replay expire now; returns how many.

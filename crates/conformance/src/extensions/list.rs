@@ -91,6 +91,7 @@ macro_rules! __extensions {
             a_checkpoint_changes_nothing;
             a_provider_may_be_closed_again;
             a_suspended_turn_waits_and_counts_no_attempt needs(management, suspension);
+            a_released_retry_is_fetched_again needs(suspension);
             a_repeated_suspension_keeps_its_time needs(management, suspension);
             an_operators_suspension_holds_until_resumed needs(management, suspension);
             only_a_running_instance_can_be_suspended needs(management, suspension);

@@ -40,6 +40,25 @@ pub async fn a_suspended_turn_waits_and_counts_no_attempt<F: ProviderFactory + ?
     assert_eq!(store.turn_of("a").await.item.messages, vec![signal("a", "3")]);
 }
 
+/// An instance whose retried turn is released takes it again, although nothing new has happened.
+pub async fn a_released_retry_is_fetched_again<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    store.send(signal("a", "1")).await;
+    let turn = store.turn_of("a").await;
+    suspend(&store, &turn, "why").await.must("suspending a leased turn");
+    store.pass(SUSPENSION_RETRY_MIN + MILLISECOND).await;
+    for _ in 0..2 {
+        let retried = store.turn_of("a").await;
+        assert_eq!(retried.attempt, 1);
+        let released = store.provider.abandon_orchestration_item(&retried.token, None, true).await;
+        released.must("releasing a retried turn");
+    }
+    store.expire().await;
+    let retried = store.turn_of("a").await;
+    assert_eq!(retried.item.messages, vec![signal("a", "1")]);
+}
+
 /// An instance that is suspended again before it has committed a turn keeps the time of its
 /// suspension, and has a new reason.
 pub async fn a_repeated_suspension_keeps_its_time<F: ProviderFactory + ?Sized>(factory: &F) {

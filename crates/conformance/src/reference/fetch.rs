@@ -53,7 +53,9 @@ pub(crate) fn fetch_turns(
 /// already late. The others follow by the time at which the first message became visible, and by
 /// arrival.
 fn candidates(store: &Store, now: u64) -> Vec<String> {
-    let mut late: Vec<_> = store.turn_locks.iter().filter(|lock| lock.until <= now).collect();
+    // An expired suspension is no late work: the instance takes its turn among the others.
+    let is_late = |lock: &&TurnLock| lock.until <= now && !lock.suspends;
+    let mut late: Vec<_> = store.turn_locks.iter().filter(is_late).collect();
     late.sort_by_key(|lock| (lock.until, lock.instance.as_str()));
     let mut instances: Vec<String> = late.iter().map(|lock| lock.instance.clone()).collect();
     instances.retain(|instance| !orchestrator_queue::ready(store, instance, now).is_empty());

@@ -6,7 +6,7 @@ use crate::providers::{ProviderCapability, ProviderErrorKind, SuspendedInstance,
 impl Client {
     /// Suspends a running instance: it takes no turns until it is
     /// [resumed](Self::resume_instance). Messages to it wait, and so do results of its activities,
-    /// which go on. A cancellation lifts the suspension.
+    /// which go on. A cancellation by a client lifts the suspension.
     ///
     /// # Examples
     ///

@@ -2,7 +2,7 @@
 //! operator.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use duroxide::providers::{SUSPENSION_RETRY_MIN, Suspension, SuspensionOrigin};
@@ -12,7 +12,7 @@ use duroxide::{ActivityContext, ClientError, OrchestrationContext};
 use tokio::sync::Notify;
 
 use crate::support::{
-    DEFAULT_MODE, Mode, Node, activities, cancellations, count, in_every_mode, memory,
+    DEFAULT_MODE, Mode, Node, activities, cancellations, count, eventually, in_every_mode, memory,
     memory_with_clock, orchestrations, within,
 };
 
@@ -89,11 +89,12 @@ async fn changed_code_suspends_and_repaired_code_goes_on(mode: Mode) {
 #[tokio::test]
 async fn a_suspended_instance_goes_on_by_itself_when_its_code_agrees() {
     let (store, clock) = memory_with_clock().await;
-    let is_bad = Arc::new(AtomicBool::new(false));
+    let (is_bad, runs) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
     let code = {
-        let is_bad = Arc::clone(&is_bad);
+        let (is_bad, runs) = (Arc::clone(&is_bad), Arc::clone(&runs));
         move |ctx: OrchestrationContext, input: String| {
             let is_bad = is_bad.load(Ordering::SeqCst);
+            runs.fetch_add(1, Ordering::SeqCst);
             async move {
                 match is_bad {
                     true => with_a_new_step(ctx, input).await,
@@ -113,12 +114,21 @@ async fn a_suspended_instance_goes_on_by_itself_when_its_code_agrees() {
     let first = suspended(&node, "a").await;
     // More retries than attempts are allowed: none of them counts.
     for _ in 0..3 {
-        clock.advance(SUSPENSION_RETRY_MIN);
-        let again = suspended(&node, "a").await;
-        assert_eq!(again.since_ms, first.since_ms);
+        let before = runs.load(Ordering::SeqCst);
+        eventually(|| {
+            clock.advance(SUSPENSION_RETRY_MIN);
+            runs.load(Ordering::SeqCst) > before
+        })
+        .await;
     }
+    assert_eq!(suspended(&node, "a").await.since_ms, first.since_ms);
     is_bad.store(false, Ordering::SeqCst);
-    clock.advance(SUSPENSION_RETRY_MIN * 10);
+    let before = runs.load(Ordering::SeqCst);
+    eventually(|| {
+        clock.advance(SUSPENSION_RETRY_MIN);
+        runs.load(Ordering::SeqCst) > before
+    })
+    .await;
     answer_the_second_wait(&node, "a").await;
     assert_eq!(node.output("a").await, "1 2");
     node.stop().await;

@@ -279,7 +279,7 @@ BEGIN
                     ORDER BY e.execution_id DESC LIMIT 1) AS before
                 WHERE (v_all OR t.turn = ANY (v_live)) AND t.pin_key IS NOT NULL
                     AND (t.pin_key <> before.pin_key
-                        OR {schema}.code_key{v}(t.name, t.version) <> before.code);
+                        OR {schema}.code_key{v}(t.name, t.version) IS DISTINCT FROM before.code);
             END IF;
         END IF;
         IF cardinality(e_turn) > 0 OR v_warm_up THEN

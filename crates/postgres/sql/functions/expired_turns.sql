@@ -7,7 +7,8 @@ LANGUAGE plpgsql STABLE AS $body$
 BEGIN
     RETURN QUERY
     SELECT l.instance_id, l.lock_token FROM {schema}.instance_locks l
-    WHERE l.locked_until <= p_now
+    -- One without messages is a suspension.
+    WHERE l.locked_until <= p_now AND cardinality(l.message_ids) > 0
         AND EXISTS (
             SELECT 1 FROM {schema}.orchestrator_queue q
             WHERE q.instance_id = l.instance_id AND q.visible_at <= p_now AND NOT q.parked)

@@ -88,6 +88,9 @@ BEGIN
         v_chosen := '{}';
         -- Instances with expired leases come first: their messages are late already.
         IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
+            IF {schema}.end_suspensions{v}(v_now) THEN
+                v_due := v_now + 1;
+            END IF;
             IF p_asks THEN
                 SELECT array_agg(e.o_instance), array_agg(e.o_token)
                 INTO o_expired_instances, o_expired_tokens FROM (

@@ -11,9 +11,7 @@ BEGIN
     IF o_resumed THEN
         DELETE FROM {schema}.instance_locks l
         WHERE l.instance_id = p_instance AND cardinality(l.message_ids) = 0;
-        IF FOUND THEN
-            PERFORM {schema}.list_next_messages{v}(ARRAY[p_instance]);
-        END IF;
+        PERFORM {schema}.list_next_messages{v}(ARRAY[p_instance]);
     END IF;
 END
 $body$;

@@ -13,6 +13,8 @@ BEGIN
     PERFORM 1 FROM {schema}.instance_locks l WHERE l.instance_id = p_instance FOR UPDATE;
     -- Until the transaction ends, no fetch leases the instance.
     PERFORM pg_advisory_xact_lock({schema}.instance_key(p_instance));
+    -- A fetch may have leased it while this call waited.
+    PERFORM 1 FROM {schema}.instance_locks l WHERE l.instance_id = p_instance FOR UPDATE;
     PERFORM 1 FROM {schema}.instances i WHERE i.instance_id = p_instance FOR UPDATE;
     SELECT coalesce({schema}.instance_status{v}(i.instance_id, e.status), 'Unknown') INTO o_status
     FROM {schema}.instances i

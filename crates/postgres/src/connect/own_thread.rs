@@ -44,6 +44,13 @@ impl OwnThread {
         }
     }
 
+    /// Starts a call on the thread that no one awaits.
+    pub(crate) fn start(&self, call: impl Future<Output = ()> + Send + 'static) {
+        if let Ok(executor) = self.executor() {
+            executor.spawn(call);
+        }
+    }
+
     /// Aborts what runs on the thread, and returns when it has ended.
     pub(crate) async fn close(&self) {
         let state = std::mem::replace(&mut *self.lock(), State::Closed);
@@ -67,7 +74,7 @@ impl OwnThread {
         }
         match &*state {
             State::Running(executor) => Ok(executor.handle().clone()),
-            State::Unused | State::Missing => Ok(Handle::current()),
+            State::Unused | State::Missing => Handle::try_current().map_err(|_| closed()),
             State::Closed => Err(closed()),
         }
     }

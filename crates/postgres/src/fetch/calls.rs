@@ -97,8 +97,10 @@ pub(crate) async fn mark_turn_running(
     running: bool,
 ) -> Result<u32, ProviderError> {
     const OPERATION: &str = "mark_turn_running";
-    let (store, token) = (provider.store(), turn_token(token).during(OPERATION)?);
-    turn_lock::mark_running(store, &token, running).await.during(OPERATION)
+    let token = turn_token(token).during(OPERATION)?;
+    let mark =
+        |store: Arc<Store>| async move { turn_lock::mark_running(&store, &token, running).await };
+    provider.store.on_own_thread(mark).await.during(OPERATION)
 }
 
 fn turn_token(text: &str) -> Result<TurnToken, JobError> {

@@ -69,6 +69,7 @@ pub(crate) async fn mark_running(
 ) -> Result<u32, JobError> {
     store.fast_path.wait_for_lease(token.id).await;
     let rows = store
+        .own()
         .query(
             "WITH marked AS (
                  UPDATE {schema}.instance_locks l SET running = $3

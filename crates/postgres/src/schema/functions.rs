@@ -40,6 +40,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "current_execution",
     "delete_instances",
     "delete_pending_starts",
+    "end_suspensions",
     "enqueue_messages",
     "enqueue_work",
     "expired_turns",
@@ -158,7 +159,7 @@ mod tests {
         assert_eq!(parameters(sql), ["p_now", "t_token", "p_last"]);
         assert!(parameters("CREATE OR REPLACE FUNCTION {schema}.f{v}() RETURNS VOID").is_empty());
         let commit = find("commit_turns").unwrap();
-        assert_eq!(commit.parameters.len(), 58);
+        assert_eq!(commit.parameters.len(), 59);
         assert!(find("commit_turns_").is_none());
     }
 }

@@ -12,11 +12,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use semver::Version;
 
 use crate::error::JobError;
-use crate::limits;
 use crate::queues::{orchestrator_queue, ready_messages};
 use crate::schema::number::from_db;
 use crate::schema::stored_text::{stored_id, stored_integer};
 use crate::write::writer::Tx;
+use crate::{limits, suspension};
 
 /// The choice of one fetch, which may take several rounds.
 pub(crate) struct Candidates<'a> {
@@ -35,6 +35,13 @@ pub(crate) struct Found {
     pub(crate) unfinished: bool,
 }
 
+/// Leases that have expired.
+#[derive(Default)]
+struct Expired {
+    instances: Vec<String>,
+    suspended: Vec<String>,
+}
+
 /// A listed message of an instance that is not leased. The order is that of the queue.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Ready {
@@ -47,21 +54,24 @@ impl<'a> Candidates<'a> {
     /// The choice of a caller that can run this.
     pub(crate) fn new(conn: &Connection, filter: &'a FetchFilter) -> Result<Self, JobError> {
         let mut candidates = Self { filter, routes: Vec::new(), seen: HashSet::new() };
+        candidates.read_routes(conn)?;
+        Ok(candidates)
+    }
+
+    fn read_routes(&mut self, conn: &Connection) -> Result<(), JobError> {
+        self.routes.clear();
         let (mut route, last): (Option<String>, Option<String>) =
             conn.prepare_cached(ROUTES_SQL)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
         for _ in 0..limits::ROUTES_MAX {
             let Some(found) = route else { break };
             // Mostly there is only one.
-            route = if last.as_ref() == Some(&found) {
-                None
-            } else {
-                candidates.route_behind(conn, &found)?
-            };
-            if candidates.fits(&found) {
-                candidates.routes.push(found);
+            route =
+                if last.as_ref() == Some(&found) { None } else { self.route_behind(conn, &found)? };
+            if self.fits(&found) {
+                self.routes.push(found);
             }
         }
-        Ok(candidates)
+        Ok(())
     }
 
     /// The next route, past all that lie before the next code that the caller has.
@@ -83,13 +93,20 @@ impl<'a> Candidates<'a> {
 
     /// Instances that can be locked now: those whose lease has expired come first, then the others
     /// by time of visibility.
-    pub(crate) fn next(&mut self, tx: &Tx<'_>, wanted: usize) -> Result<Found, JobError> {
+    pub(crate) fn next(&mut self, tx: &mut Tx<'_>, wanted: usize) -> Result<Found, JobError> {
         if wanted == 0 {
             return Ok(Found::default());
         }
-        let mut instances = self.expired(tx, wanted)?;
+        let Expired { mut instances, suspended } = self.expired(tx, wanted)?;
+        // More of them may have expired.
+        let mut unfinished = suspended.len() == limits::SUSPENSIONS_ENDED_MAX;
+        if !suspended.is_empty() {
+            for instance in &suspended {
+                suspension::end(tx, instance)?;
+            }
+            self.read_routes(tx.conn)?;
+        }
         let mut ready = BinaryHeap::new();
-        let mut unfinished = false;
         for route in &self.routes {
             unfinished |= self.ready_on(tx, route, wanted - instances.len(), &mut ready)?;
         }
@@ -115,20 +132,25 @@ impl<'a> Candidates<'a> {
         Ok(due.map(from_db))
     }
 
-    /// Instances whose lease has expired. They are as few as the turns of nodes that died.
-    fn expired(&mut self, tx: &Tx<'_>, wanted: usize) -> Result<Vec<String>, JobError> {
-        let mut found = Vec::new();
+    /// Instances whose lease has expired, as few as the turns of nodes that died, and some whose
+    /// suspension has. The messages of those are listed as ready: a suspension that no node can
+    /// run costs later fetches nothing, and those that can take their turn among the others.
+    fn expired(&mut self, tx: &Tx<'_>, wanted: usize) -> Result<Expired, JobError> {
+        let mut found = Expired::default();
         let mut statement = tx.conn.prepare_cached(EXPIRED_SQL)?;
         let mut rows = statement.query([tx.now])?;
-        while found.len() < wanted
+        while found.instances.len() < wanted
+            && found.suspended.len() < limits::SUSPENSIONS_ENDED_MAX
             && let Some(row) = rows.next()?
         {
             // The lease was acquired by this text, so it is one.
             let Some(instance) = stored_id(row, 0)? else { continue };
-            if self.seen.insert(instance.clone())
+            if suspension::is_suspension(&row.get::<_, String>(1)?) {
+                found.suspended.push(instance);
+            } else if self.seen.insert(instance.clone())
                 && self.fits(&ready_messages::route_of(tx.conn, &instance)?)
             {
-                found.push(instance);
+                found.instances.push(instance);
             }
         }
         Ok(found)
@@ -217,7 +239,7 @@ pub(crate) const READY_SQL: &str = "SELECT q.id, q.visible_at, q.instance_id, EX
 
 // Leased messages are not listed as ready; they are found through their lease.
 pub(crate) const EXPIRED_SQL: &str =
-    "SELECT l.instance_id FROM instance_locks l INDEXED BY idx_locks_until
+    "SELECT l.instance_id, l.lock_token FROM instance_locks l INDEXED BY idx_locks_until
      WHERE l.locked_until <= ?1 AND EXISTS (
          SELECT 1 FROM orchestrator_queue q INDEXED BY idx_orch_instance
          WHERE q.instance_id = l.instance_id AND q.parked = 0 AND q.visible_at <= ?1)

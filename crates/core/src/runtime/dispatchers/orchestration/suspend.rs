@@ -4,6 +4,7 @@ use tracing::warn;
 
 use super::process::LeasedTurn;
 use crate::engine::{Turn, TurnResult};
+use crate::model::EventKind;
 use crate::providers::ProviderCapability;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::storage_retry::retry_while_leased;
@@ -17,8 +18,14 @@ pub(super) fn difference(
 ) -> Option<String> {
     let policy = MismatchPolicy::of(&turn.node.options, &facts.name, &facts.pin);
     let can_suspend = turn.node.provider.capabilities().has(ProviderCapability::Suspension);
+    // Under the older rules a cancellation does not win over the difference: the instance must end.
+    let is_cancelled = decided
+        .events
+        .iter()
+        .any(|event| matches!(event.kind, EventKind::OrchestrationCancelRequested { .. }));
+    let suspends = policy == MismatchPolicy::Suspend && can_suspend && !is_cancelled;
     match &decided.result {
-        TurnResult::Failed(details) if policy == MismatchPolicy::Suspend && can_suspend => {
+        TurnResult::Failed(details) if suspends => {
             let mut difference = details.display_message();
             // It names what was recorded and what the code asks for, whose inputs have any size.
             poison_text::shorten_text(&mut difference);
