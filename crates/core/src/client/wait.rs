@@ -246,10 +246,11 @@ impl Wait {
         self.watch.as_ref()?.ending()
     }
 
-    /// Returns when the nodes of this process have counted what the caller has seen.
+    /// Returns when the nodes of this process have counted what the caller has seen, or at the
+    /// deadline.
     async fn reported(&self) {
         if let Some(watch) = &self.watch {
-            watch.reported().await;
+            drop(timeout(self.remaining(), watch.reported()).await);
         }
     }
 

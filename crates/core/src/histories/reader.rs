@@ -38,6 +38,7 @@ impl<R: BufRead> HistoryReader<R> {
         let first: FileLine = serde_json::from_str(&text)
             .map_err(|error| reader.wrong(format!("not a file of histories: {error}")))?;
         match first.duroxide_histories {
+            0 => Err(reader.wrong("format 0 does not exist".to_owned())),
             1..=HISTORIES_FORMAT => Ok(reader),
             found => Err(HistoriesError::NewerFormat { place: reader.place, found }),
         }
