@@ -116,6 +116,21 @@ impl<'a> Group<'a> {
         session: &Session,
         sending: Sending,
     ) -> Result<Vec<Outcome>, JobError> {
+        let written = self.write_in_transaction(store, session, sending).await;
+        if written.as_ref().is_err_and(|error| !error.is_uncertain()) {
+            // The server reports an error before it has rolled back. Until then the locks of the
+            // group would be in the way of what its jobs or their callers do next.
+            let _rolled_back = session.execute("").await;
+        }
+        written
+    }
+
+    async fn write_in_transaction(
+        &self,
+        store: &Store,
+        session: &Session,
+        sending: Sending,
+    ) -> Result<Vec<Outcome>, JobError> {
         if self.kinds() <= 1 {
             return self.run(store, session, sending).await;
         }

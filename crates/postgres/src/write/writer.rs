@@ -283,11 +283,6 @@ impl Lane {
             let since = Some(changes).filter(|_| written.is_ok());
             self.store.notifier.turns_committed(since);
         }
-        if written.as_ref().is_err_and(|error| !error.is_uncertain()) {
-            // The server reports an error before it has rolled back. Until then the locks of the
-            // group would be in the way of its jobs, which are written by themselves next.
-            let _rolled_back = session.execute("").await;
-        }
         written
     }
 }
