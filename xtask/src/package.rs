@@ -52,7 +52,9 @@ fn unpack(published: &[&Package]) -> Result<(), String> {
     std::fs::create_dir_all(&folder).map_err(|error| named(&folder, &error))?;
     for package in published {
         let archive = root().join("target/package").join(format!("{}.crate", package.folder()));
-        let status = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&folder).status();
+        // Archives carry one fixed time for all files, by which cargo would take them for those of
+        // the run before.
+        let status = Command::new("tar").arg("-xmzf").arg(&archive).arg("-C").arg(&folder).status();
         let status = status.map_err(|error| format!("tar cannot be started: {error}"))?;
         if !status.success() {
             return Err(format!("{} cannot be unpacked ({status})", archive.display()));
