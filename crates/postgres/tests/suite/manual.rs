@@ -97,6 +97,10 @@ async fn fill(node: &PostgresProvider) {
     let taken = async {
         while turns < 2 || work < 2 {
             let turn = node.fetch_orchestration_item(SHORT, NOW, None).await.unwrap();
+            if let Some((_item, token, _attempts)) = &turn {
+                // A lease that expires while the code runs counts.
+                node.mark_turn_running(token, true).await.unwrap();
+            }
             turns += u32::from(turn.is_some());
             let fetched = node.fetch_work_item(SHORT, NOW, Some(&owner), &TagFilter::Any).await;
             work += u32::from(fetched.unwrap().is_some());
