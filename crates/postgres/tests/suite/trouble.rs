@@ -274,8 +274,8 @@ async fn an_exhausted_pool_is_a_clear_error() {
     tokio::time::timeout(PATIENCE, held).await.unwrap();
     let error = node.list_children("a").await.unwrap_err();
     assert!(error.is_retryable() && error.message.contains("pool exhausted"), "{error}");
-    // Commits have connections of their own.
-    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    // Writes have connections of their own; an activity needs nothing of its instance.
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
     sql.run("COMMIT").await;
     assert!(waiting.await.unwrap().unwrap_err().message.contains("not found"));
 }
