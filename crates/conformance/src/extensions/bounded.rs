@@ -7,7 +7,9 @@ use duroxide_core::providers::{FetchedTurn, WorkItem};
 
 use super::batches::turn_fetch;
 use crate::ProviderFactory;
-use crate::support::{Must, Store, commit, ended, heard, queued, signal, start_item, started};
+use crate::support::{
+    Must, Store, commit, continuation, ended, heard, queued, signal, start_item, started,
+};
 
 /// Messages of this size are too large to be one turn together.
 const LARGE_BYTES: usize = 1024 * 1024;
@@ -66,17 +68,7 @@ pub async fn a_bounded_turn_has_its_start<F: ProviderFactory + ?Sized>(factory: 
     let store = Store::open(factory).await;
     store.create("a").await;
     send_large(&store).await;
-    let start = WorkItem::ContinueAsNew {
-        instance: "a".to_owned(),
-        orchestration: "TestOrch".to_owned(),
-        input: "next".to_owned(),
-        version: Some("1.0.0".to_owned()),
-        parent_instance: None,
-        parent_id: None,
-        parent_execution_id: None,
-        carry_forward_events: vec![],
-        initial_custom_status: None,
-    };
+    let start = continuation("a", "next");
     store.send(start.clone()).await;
     let turn = store.turn_of("a").await;
     assert!(turn.item.messages.contains(&start), "without it the code cannot run");

@@ -8,7 +8,9 @@ use semver::Version;
 
 use super::batches::{single, turn_fetch};
 use crate::ProviderFactory;
-use crate::support::{Must, Store, Turn, commit, ended, heard, named, queued, signal, start_item};
+use crate::support::{
+    Must, Store, Turn, commit, continuation, ended, heard, named, queued, signal, start_item,
+};
 
 /// The orchestration of [`named`] and [`start_item`].
 const NAME: &str = "TestOrch";
@@ -59,18 +61,12 @@ fn start_of(instance: &str, name: &str, wanted: Option<&str>) -> WorkItem {
     start
 }
 
-fn continuation(instance: &str, wanted: &str) -> WorkItem {
-    WorkItem::ContinueAsNew {
-        instance: instance.to_owned(),
-        orchestration: NAME.to_owned(),
-        input: "{}".to_owned(),
-        version: Some(wanted.to_owned()),
-        parent_instance: None,
-        parent_id: None,
-        parent_execution_id: None,
-        carry_forward_events: Vec::new(),
-        initial_custom_status: None,
+fn continuation_at(instance: &str, wanted: &str) -> WorkItem {
+    let mut next = continuation(instance, "{}");
+    if let WorkItem::ContinueAsNew { version, .. } = &mut next {
+        *version = Some(wanted.to_owned());
     }
+    next
 }
 
 fn named_version(text: &str) -> ExecutionMetadata {
@@ -147,7 +143,7 @@ pub async fn a_continuation_goes_to_a_node_with_its_code<F: ProviderFactory + ?S
     store.send(signal("a", "while it ends")).await;
     let ending = commit(&last, vec![heard("a", 1, 2)])
         .with_metadata(ended("ContinuedAsNew", "next"))
-        .with_messages("a", vec![continuation("a", "2.0.0")]);
+        .with_messages("a", vec![continuation_at("a", "2.0.0")]);
     store.ack(ending).await.must("a commit that continues as new");
     store.send(signal("a", "in between")).await;
     assert_none(&turns(&store, &older).await, "the continuation requests another version");

@@ -5,8 +5,8 @@ use duroxide_core::{Event, EventKind};
 
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, Waiting, activity, child_start_item, completed, ended, event, facts, identified,
-    leasing, pinned, signal, started, timer,
+    Must, Store, Waiting, activity, child_start_item, completed, continuation, ended, event, facts,
+    identified, leasing, pinned, signal, started, timer,
 };
 
 /// An event after the mark.
@@ -150,17 +150,7 @@ pub async fn a_direct_turn_continues_as_new<F: ProviderFactory + ?Sized>(factory
     turn.commit.history_delta.push(after(&waiting, 4, end));
     turn.commit.metadata = ended("ContinuedAsNew", "next");
     turn.commit.activities.clear();
-    let next = WorkItem::ContinueAsNew {
-        instance: "a".to_owned(),
-        orchestration: "TestOrch".to_owned(),
-        input: "next".to_owned(),
-        version: Some("1.0.0".to_owned()),
-        parent_instance: None,
-        parent_id: None,
-        parent_execution_id: None,
-        carry_forward_events: vec![],
-        initial_custom_status: None,
-    };
+    let next = continuation("a", "next");
     turn.commit.outgoing_messages = vec![next.clone()];
     store.direct_must(turn).await;
     let fetched = store.turn_of("a").await;

@@ -25,6 +25,21 @@ pub(crate) fn start_item(instance: &str) -> WorkItem {
     }
 }
 
+/// The start of the next execution.
+pub(crate) fn continuation(instance: &str, input: &str) -> WorkItem {
+    WorkItem::ContinueAsNew {
+        instance: instance.to_owned(),
+        orchestration: NAME.to_owned(),
+        input: input.to_owned(),
+        version: Some(VERSION.to_owned()),
+        parent_instance: None,
+        parent_id: None,
+        parent_execution_id: None,
+        carry_forward_events: Vec::new(),
+        initial_custom_status: None,
+    }
+}
+
 /// A start whose result `parent` waits for at its event 2.
 pub(crate) fn child_start_item(instance: &str, parent: &str) -> WorkItem {
     WorkItem::StartOrchestration {

@@ -5,8 +5,8 @@ use duroxide_core::{AppErrorKind, ErrorDetails, Event, EventKind};
 use semver::Version;
 
 use super::{
-    Must, Store, Turn, commit, create_instance_with_parent, ended, event, named, signal,
-    start_item, started,
+    Must, Store, Turn, commit, continuation, create_instance_with_parent, ended, event, named,
+    signal, start_item, started,
 };
 use crate::ProviderFactory;
 
@@ -117,17 +117,7 @@ impl End<'_> {
 
     fn successor(self, instance: &str) -> Option<WorkItem> {
         let Self::ContinuedAsNew(input) = self else { return None };
-        Some(WorkItem::ContinueAsNew {
-            instance: instance.to_owned(),
-            orchestration: "TestOrch".to_owned(),
-            input: input.to_owned(),
-            version: Some("1.0.0".to_owned()),
-            parent_instance: None,
-            parent_id: None,
-            parent_execution_id: None,
-            carry_forward_events: vec![],
-            initial_custom_status: None,
-        })
+        Some(continuation(instance, input))
     }
 }
 
