@@ -3,8 +3,12 @@
 use crate::step::{Step, announce};
 use crate::{postgres, soak};
 
+/// Property tests try the same cases each time, so that this command fails only through a change.
+/// `cargo test` draws new ones.
+const SAME_CASES: &[(&str, &str)] = &[("PROPTEST_RNG_SEED", "1")];
+
 const EVERYTHING: Step<'static> =
-    Step { name: "tests", cargo: &["test", "--workspace", "--all-features"], env: &[] };
+    Step { name: "tests", cargo: &["test", "--workspace", "--all-features"], env: SAME_CASES };
 
 /// All tests but those that connect to a PostgreSQL server: the integration tests of the
 /// PostgreSQL provider, and tests of other crates whose path contains `postgres`.
@@ -21,17 +25,17 @@ const WITHOUT_POSTGRES: &[Step<'static>] = &[
             "--skip",
             "postgres",
         ],
-        env: &[],
+        env: SAME_CASES,
     },
     Step {
         name: "unit tests of the PostgreSQL provider",
         cargo: &["test", "--package", "duroxide-pg", "--lib", "--bins"],
-        env: &[],
+        env: SAME_CASES,
     },
     Step {
         name: "doc tests of the PostgreSQL provider",
         cargo: &["test", "--package", "duroxide-pg", "--doc"],
-        env: &[],
+        env: SAME_CASES,
     },
 ];
 

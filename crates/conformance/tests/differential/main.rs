@@ -9,6 +9,7 @@
 mod apply;
 mod as_text;
 mod build;
+mod fixed;
 mod op;
 mod state;
 mod waits;
@@ -16,7 +17,7 @@ mod world;
 
 use proptest::prelude::*;
 
-use crate::op::{Fact, Filter, Known, Message, Op, Steps, Turn, steps, steps_with_corruption};
+use crate::op::{Steps, steps, steps_with_corruption};
 use crate::world::{Place, World};
 
 /// The default number of cases for each property.
@@ -65,39 +66,9 @@ proptest! {
     }
 }
 
-const LEASE: u64 = 5_000;
-
-fn start_of_the_first() -> Op {
-    Op::Send { message: Message::Start { instance: 0, version: false }, delay: None }
-}
-
-fn fetched_and_committed(turn: Turn) -> [Op; 2] {
-    let fetch = Op::FetchTurn { lease: LEASE, filter: Filter::Off };
-    [fetch, Op::Commit { back: 0, turn, plain_ack: false }]
-}
-
-// A turn without a name does not store the instance, so that its pin holds no node off.
 #[test]
-fn both_agree_about_a_pin_of_an_instance_that_is_not_stored() {
-    let turn =
-        Turn { pin: Some(0), messages: vec![Message::Signal(0)], is_named: false, ..Turn::named() };
-    let mut steps = vec![start_of_the_first()];
-    steps.extend(fetched_and_committed(turn));
-    steps.push(Op::FetchTurn { lease: LEASE, filter: Filter::Ranges(vec![(1, 1)]) });
-    run(Place::Memory, Steps(steps)).unwrap();
-}
-
-#[test]
-fn both_agree_about_the_values_of_an_execution_that_the_caller_holds() {
-    let turn = Turn {
-        events: vec![Fact::Set { key: 0, value: 0 }],
-        messages: vec![Message::Signal(0)],
-        status: Some("Completed"),
-        ..Turn::named()
-    };
-    let mut steps = vec![start_of_the_first()];
-    steps.extend(fetched_and_committed(turn));
-    let (turns_max, filter, code, known) = (1, Filter::Off, None, Known::Newest);
-    steps.push(Op::FetchTurns { turns_max, lease: LEASE, filter, code, known });
-    run(Place::Memory, Steps(steps)).unwrap();
+fn both_agree_about_cases_that_were_mended() {
+    for (name, steps) in fixed::cases() {
+        run(Place::Memory, steps).unwrap_or_else(|difference| panic!("{name}: {difference}"));
+    }
 }

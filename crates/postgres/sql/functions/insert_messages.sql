@@ -26,10 +26,14 @@ BEGIN
     INSERT INTO {schema}.orchestrator_queue
         (instance_id, work_item, visible_at, created_at, kind, code, pin)
     SELECT m.instance_id, m.work_item, coalesce(m.visible_at, p_now), p_now, m.kind, m.code,
-        -- What becomes visible later is always listed, and so is a start.
+        -- What becomes visible later is always listed, and so is a start. The first start decides
+        -- about the code, even while it is delayed.
         CASE WHEN m.kind = {KIND_START} THEN
                 CASE WHEN m.visible_at > p_now OR (
                     SELECT 1 FROM {schema}.instances i WHERE i.instance_id = m.instance_id) = 1
+                    OR (
+                    SELECT 1 FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = m.instance_id AND q.kind = {KIND_START} LIMIT 1) = 1
                 THEN '\x' ELSE coalesce(m.code, '\x') END
             WHEN m.visible_at > p_now THEN coalesce(
                 {schema}.message_pin{v}(p_now, m.instance_id), '\x')

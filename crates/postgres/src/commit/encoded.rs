@@ -192,7 +192,13 @@ impl EncodedCommit {
     /// Whether the execution row may need a write. A direct turn that ends nothing finds it there.
     pub(crate) fn concerns_execution(&self) -> bool {
         let metadata = &self.metadata;
-        self.direct.is_none() || metadata.status.is_some() || metadata.pin.is_some()
+        let Some(direct) = &self.direct else { return true };
+        metadata.status.is_some() || metadata.pin.is_some() || self.starts_execution(direct)
+    }
+
+    /// Whether a direct turn goes on in another execution than the one that it follows.
+    pub(crate) fn starts_execution(&self, direct: &Direct) -> bool {
+        self.execution_id != to_db(direct.mark.execution_id)
     }
 }
 

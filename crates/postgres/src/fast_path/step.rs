@@ -37,7 +37,8 @@ impl<'a> Step<'a> {
             && commit.kv.is_empty()
             && commit.messages.is_empty()
             && commit.cancelled.is_empty()
-            && commit.metadata.pin.is_none();
+            && commit.metadata.pin.is_none()
+            && !commit.starts_execution(direct);
         fits.then_some(Self { commit, direct, finished: *finished })
     }
 

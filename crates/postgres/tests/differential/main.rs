@@ -11,6 +11,8 @@ mod apply;
 mod as_text;
 #[path = "../../../conformance/tests/differential/build.rs"]
 mod build;
+#[path = "../../../conformance/tests/differential/fixed.rs"]
+mod fixed;
 #[expect(dead_code, reason = "the tests of waiting that use the rest have stores of their own")]
 #[path = "../../../conformance/tests/differential/op.rs"]
 mod op;
@@ -70,4 +72,16 @@ fn both_agree_after_every_step() {
 #[test]
 fn both_agree_about_histories_that_cannot_be_read() {
     agree(&steps_with_corruption(), config(4));
+}
+
+#[test]
+fn both_agree_about_cases_that_were_mended() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let mut world = World::open().await;
+        for (name, steps) in fixed::cases() {
+            let agreed = run(&mut world, steps).await;
+            agreed.unwrap_or_else(|difference| panic!("{name}: {difference}"));
+        }
+    });
 }
