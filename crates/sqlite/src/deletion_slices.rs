@@ -192,7 +192,7 @@ impl Pending {
         }
         // Messages for the new instance stood behind those of the old one, or had its route.
         if ready_messages::list_first(tx, &self.instance)?.is_some() {
-            ready_messages::reroute(tx.conn, &self.instance)?;
+            ready_messages::restore_route(tx.conn, &self.instance)?;
         }
         tx.changes.orchestrator_queue();
         Ok(())

@@ -11,7 +11,7 @@ use crate::commit::direct_turn::{self, EncodedDirectTurn};
 use crate::commit::events::{self, NewEvents};
 use crate::commit::turn_commit::{self, EncodedCommit};
 use crate::error::During;
-use crate::queues::orchestrator_queue;
+use crate::queues::{orchestrator_queue, ready_messages};
 use crate::write::writer::Tx;
 
 /// Commits a turn under the lease of its instance.
@@ -48,7 +48,9 @@ pub(crate) async fn append_events(
     let append = move |tx: &mut Tx<'_>| {
         let (events, commit_id) = (new_events.as_slice(), None);
         events::append(tx, &NewEvents { instance: &instance, execution_id, events, commit_id })?;
-        orchestrator_queue::unpark(tx, &instance)?;
+        if orchestrator_queue::unpark(tx.conn, &instance)? {
+            ready_messages::list_first(tx, &instance)?;
+        }
         tx.changes.orchestrator_queue();
         tx.changes.instance(instance.clone());
         Ok(())

@@ -45,12 +45,18 @@ pub(crate) fn commit_direct_turn(
     }
     // Rare: the current execution is stored already, as the mark shows.
     let starts_or_pins = turn.commit.starts_or_pins(turn.mark.execution_id);
+    let may_move = starts_or_pins || turn.commit.ends_or_continues(&turn.instance);
+    let route_before = if queue.has_messages && may_move {
+        Some(ready_messages::route_of(tx.conn, &turn.instance)?)
+    } else {
+        None
+    };
     if starts_or_pins {
         turn_commit::create_execution(tx, &turn.instance, &turn.commit)?;
     }
     let leased = turn_commit::apply(tx, &turn.instance, &turn.commit)?;
-    if queue.has_messages && (starts_or_pins || turn.commit.ends(&turn.instance)) {
-        ready_messages::reroute(tx.conn, &turn.instance)?;
+    if let Some(before) = route_before {
+        ready_messages::reroute(tx.conn, &turn.instance, &before)?;
     }
     turn_commit::record_change(tx, turn.instance.clone(), &turn.commit)?;
     Ok(Some(

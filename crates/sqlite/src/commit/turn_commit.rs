@@ -72,11 +72,11 @@ impl EncodedCommit {
         self.execution_id != current_execution || self.metadata.pinned_duroxide_version.is_some()
     }
 
-    /// Whether it may change which code the instance needs, for messages that are listed already.
-    /// A continuation in the same commit has moved those when it was enqueued.
-    pub(crate) fn ends(&self, instance: &str) -> bool {
+    /// Whether it ends an execution or starts the next one, so that the instance may need other
+    /// code.
+    pub(crate) fn ends_or_continues(&self, instance: &str) -> bool {
         self.metadata.status.is_some()
-            && !self.messages.iter().any(|message| message.continues(instance))
+            || self.messages.iter().any(|message| message.starts(instance))
     }
 }
 
@@ -86,23 +86,29 @@ pub(crate) fn commit_turn(
     commit: &EncodedCommit,
 ) -> Result<CommittedTurn, JobError> {
     let lock = turn_lock::require_live(tx.conn, &commit.lock_token, tx.now)?;
+    let stored = stored_instance(tx, &lock.instance)?;
+    let starts_or_pins = stored.is_none_or(|(_, current)| commit.starts_or_pins(current));
+    let route_before =
+        if starts_or_pins || lock.part.has_start || commit.ends_or_continues(&lock.instance) {
+            ready_messages::route_behind(tx.conn, &lock.instance, &commit.lock_token)?
+        } else {
+            None
+        };
     messages::delete(tx.conn, &commit.lock_token, &lock)?;
-    let (instance, had_start) = (lock.instance, lock.part.has_start);
+    let instance = lock.instance;
     turn_lock::remove(tx.conn, &commit.lock_token)?;
-    let stored = stored_instance(tx, &instance)?;
     let incarnation = match stored {
         Some((incarnation, _)) => Some(incarnation),
         None => create_instance(tx, &instance, commit)?,
     };
-    let starts_or_pins = stored.is_none_or(|(_, current)| commit.starts_or_pins(current));
     if starts_or_pins {
         create_execution(tx, &instance, commit)?;
     }
     let leased = apply(tx, &instance, commit)?;
     // Messages that arrived under the lease: no dispatcher could fetch them until now.
     let next = ready_messages::list_first(tx, &instance)?;
-    if next.is_some() && (starts_or_pins || had_start || commit.ends(&instance)) {
-        ready_messages::reroute(tx.conn, &instance)?;
+    if let Some(before) = route_before {
+        ready_messages::reroute(tx.conn, &instance, &before)?;
     }
     let more_waits = next.is_some_and(|visible_at| visible_at <= tx.now);
     if more_waits {
@@ -167,9 +173,7 @@ pub(crate) fn apply(
     for activity in &commit.cancelled {
         worker_queue::cancel(tx, activity)?;
     }
-    for message in &commit.messages {
-        orchestrator_queue::insert(tx, message, message.visible_at(tx.now))?;
-    }
+    orchestrator_queue::insert_all(tx, instance, &commit.messages)?;
     Ok(leased)
 }
 
@@ -203,7 +207,7 @@ fn create_instance(
             metadata.parent_instance_id,
             incarnation
         ])?;
-    orchestrator_queue::unpark(tx, instance)?;
+    orchestrator_queue::unpark(tx.conn, instance)?;
     Ok(Some(from_db(incarnation)))
 }
 

@@ -54,9 +54,14 @@ impl NewMessage {
         }
     }
 
-    /// Whether it continues this instance as new.
-    pub(crate) fn continues(&self, instance: &str) -> bool {
-        self.start_rank == 1 && self.instance == instance
+    /// Whether it is for this instance.
+    pub(crate) fn is_for(&self, instance: &str) -> bool {
+        self.instance == instance
+    }
+
+    /// Whether it starts or continues this instance.
+    pub(crate) fn starts(&self, instance: &str) -> bool {
+        self.start_rank > 0 && self.is_for(instance)
     }
 
     /// When it becomes visible if it is enqueued at `now` without a delay.
@@ -72,6 +77,50 @@ pub(crate) fn insert(
     message: &NewMessage,
     visible_at: i64,
 ) -> Result<(), JobError> {
+    let instance = &message.instance;
+    let before = if message.start_rank > 0 && has_messages(tx.conn, instance)? {
+        Some(ready_messages::route_of(tx.conn, instance)?)
+    } else {
+        None
+    };
+    let id = add(tx, message, visible_at)?;
+    if let Some(before) = before {
+        if unpark(tx.conn, instance)? {
+            ready_messages::list_first(tx, instance)?;
+        }
+        ready_messages::route_new(tx.conn, instance, id)?;
+        ready_messages::reroute(tx.conn, instance, &before)?;
+    }
+    Ok(())
+}
+
+/// Adds the messages of a commit. The commit moves what was listed of its instance before, since a
+/// continuation restores the route that the end of the execution has changed.
+pub(crate) fn insert_all(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    messages: &[NewMessage],
+) -> Result<(), JobError> {
+    let mut first = None;
+    for message in messages {
+        let visible_at = message.visible_at(tx.now);
+        if !message.is_for(instance) {
+            insert(tx, message, visible_at)?;
+            continue;
+        }
+        let has_others = message.starts(instance) && has_messages(tx.conn, instance)?;
+        let id = add(tx, message, visible_at)?;
+        let first = *first.get_or_insert(id);
+        if has_others {
+            unpark(tx.conn, instance)?;
+            ready_messages::route_new(tx.conn, instance, first)?;
+        }
+    }
+    Ok(())
+}
+
+/// Adds a message; returns its id.
+fn add(tx: &mut Tx<'_>, message: &NewMessage, visible_at: i64) -> Result<i64, JobError> {
     tx.conn.prepare_cached(INSERT_SQL)?.execute(params![
         message.instance,
         message.text,
@@ -80,16 +129,12 @@ pub(crate) fn insert(
         message.start_rank,
         message.code
     ])?;
-    if message.start_rank > 0 && has_others(tx.conn, &message.instance)? {
-        unpark(tx, &message.instance)?;
-        ready_messages::reroute(tx.conn, &message.instance)?;
-    }
     tx.changes.orchestrator_queue();
-    Ok(())
+    Ok(tx.conn.last_insert_rowid())
 }
 
-// The route of a new message, as in `ready_messages::route_of`, which corrects it if other messages
-// come before a start.
+// The route of a new message, as in `ready_messages::route_of`. If other messages come before a
+// start, `ready_messages::route_new` corrects it.
 const INSERT_SQL: &str = "INSERT INTO orchestrator_queue
          (instance_id, work_item, visible_at, created_at, start_rank, code, route)
      VALUES (?1, ?2, ?3, ?4, ?5, ?6, CASE WHEN EXISTS (
@@ -114,32 +159,29 @@ const INSERT_SQL: &str = "INSERT INTO orchestrator_queue
              WHERE s.instance_id = ?1 AND s.start_rank > 0)),
          '\u{1}\u{1}') END)";
 
-/// Whether messages of an instance are in the queue besides the one that was just added.
-fn has_others(conn: &Connection, instance: &str) -> Result<bool, JobError> {
+fn has_messages(conn: &Connection, instance: &str) -> Result<bool, JobError> {
     Ok(conn
         .prepare_cached(
             "SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
-             WHERE instance_id = ?1 AND id <> ?2 LIMIT 1",
+             WHERE instance_id = ?1 LIMIT 1",
         )?
-        .exists(params![instance, conn.last_insert_rowid()])?)
+        .exists([instance])?)
 }
 
-/// Makes the parked messages of an instance fetchable.
-pub(crate) fn unpark(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
+/// Makes the parked messages of an instance fetchable, once the caller has listed the first; false
+/// if there are none.
+pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<bool, JobError> {
     // A read is much cheaper than an update that changes nothing, and hardly any message is parked.
-    let has_parked = tx
-        .conn
+    let has_parked = conn
         .prepare_cached("SELECT 1 FROM orchestrator_queue WHERE instance_id = ?1 AND parked = 1")?
         .exists([instance])?;
     if has_parked {
-        tx.conn
-            .prepare_cached(
-                "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
-            )?
-            .execute([instance])?;
-        ready_messages::list_first(tx, instance)?;
+        conn.prepare_cached(
+            "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
+        )?
+        .execute([instance])?;
     }
-    Ok(())
+    Ok(has_parked)
 }
 
 /// Parks a message whose instance id is not text: no instance can have it.
