@@ -11,8 +11,7 @@ BEGIN
             SELECT f.ctid FROM {schema}.repinned f LIMIT 64 FOR UPDATE SKIP LOCKED)
         RETURNING r.instance_id
     LOOP
-        UPDATE {schema}.orchestrator_queue q SET pin = '\x'
-        WHERE q.instance_id = v_instance AND q.pin <> '\x';
+        PERFORM {schema}.forget_routes{v}(ARRAY[v_instance]);
     END LOOP;
     UPDATE {schema}.repinned r SET seen = pg_snapshot_xmax(pg_current_snapshot())
     WHERE r.ctid IN (

@@ -54,6 +54,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "instance_status",
     "lease_first_turns",
     "list_next_messages",
+    "listed_messages",
     "lock_instances",
     "lock_parent",
     "lock_starts",

@@ -352,3 +352,31 @@ async fn two_workers_do_not_choose_the_same_activities_if_one_has_a_session() {
     let items = (1..=100).map(|id| if id == 50 { of_session(id, "s") } else { activity("a", id) });
     finds_others(items, &vec![slot("one"); 8], TagFilter::DefaultOnly).await;
 }
+
+/// A commit that ended an execution used to read all messages of its instance: one with a million
+/// of them that continues as new after each hundred read them ten thousand times.
+#[tokio::test]
+async fn the_end_of_an_execution_does_not_read_the_messages_that_wait() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    let sql = store.sql().await;
+    let route = format!("{}('Test', '1.0.0')", sql.function("$.code_key").await);
+    // The first is listed as ready, and so is one far behind, which came while no other was.
+    sql.run(&format!(
+        "INSERT INTO $.orchestrator_queue
+             (instance_id, work_item, visible_at, created_at, kind, pin)
+         SELECT 'a', '', 1, 1, 2, CASE WHEN g IN (1, 7000) THEN {route} END
+         FROM generate_series(1, 10 * {BACKLOG}) g;
+         BEGIN; SELECT {}(ARRAY['a'])",
+        sql.function("$.forget_routes").await
+    ))
+    .await;
+    let read = "SELECT idx_tup_fetch FROM pg_stat_xact_user_tables
+         WHERE schemaname = '$' AND relname = 'orchestrator_queue'";
+    assert!(sql.count(read).await < 5000, "{}", sql.count(read).await);
+    sql.run("COMMIT").await;
+    let listed = "SELECT count(*) FROM $.orchestrator_queue WHERE pin";
+    assert_eq!(sql.count(&format!("{listed} = '\\x'")).await, 2);
+    assert_eq!(sql.count(&format!("{listed} > '\\x'")).await, 0);
+}
