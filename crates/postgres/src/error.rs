@@ -268,6 +268,15 @@ impl JobError {
         })
     }
 
+    /// Whether a single row may have caused it: the server read, computed or stored something that
+    /// it could not. Missing resources, rights, locks and connections concern all.
+    pub(crate) fn may_concern_one_row(&self) -> bool {
+        let (Self::Failed(failure) | Self::Unavailable(failure)) = self else { return false };
+        let state = failure.source.as_ref().and_then(|source| source.code());
+        let class = state.and_then(|state| state.code().get(..2));
+        matches!(class, Some("21" | "22" | "23" | "2F" | "38" | "39" | "54" | "P0" | "XX"))
+    }
+
     /// Whether another transaction holds a lock that the call needs.
     pub(crate) fn is_locked(&self) -> bool {
         let Self::Unavailable(failure) = self else { return false };

@@ -168,6 +168,20 @@ pub(crate) const FETCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// How long an instance waits whose stored state could not be read.
 pub(crate) const UNREADABLE_TURN_PAUSE: Duration = Duration::from_secs(10);
 
+/// How long a node leaves an instance alone that makes its fetches fail; it doubles with each
+/// failure. Each end of a pause costs one failed fetch.
+pub(crate) const UNFETCHABLE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The longest such pause.
+pub(crate) const UNFETCHABLE_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// Instances that a node leaves alone at once: every fetch carries their ids.
+pub(crate) const UNFETCHABLE_MAX: usize = 256;
+
+/// Instances among which a node searches for those that make its fetches fail: as many as a fetch
+/// may lease, and those that wait behind a few.
+pub(crate) const UNFETCHABLE_TRIED_MAX: i32 = 128;
+
 /// Turns that one fetch leases: each waits until the histories of all are read.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 

@@ -116,10 +116,10 @@ impl Attempts {
         let waits_for_lock = error.is_locked() && Instant::now() < self.patient_until;
         let pause = if waits_for_lock {
             self.locked += 1;
-            pause(self.locked, limits::RETRY_PAUSE).min(limits::LOCKED_PAUSE_MAX)
+            pause(self.locked, limits::RETRY_PAUSE, limits::LOCKED_PAUSE_MAX)
         } else {
             self.failed += 1;
-            pause(self.failed, limits::RETRY_PAUSE)
+            pause(self.failed, limits::RETRY_PAUSE, limits::RETRY_PAUSE_MAX)
         };
         if self.failed >= limits::ATTEMPTS_MAX || Instant::now() >= self.until {
             return Err(error);
@@ -136,7 +136,7 @@ impl Attempts {
 }
 
 /// A pause that doubles with each failure.
-pub(crate) fn pause(failed: u32, first: Duration) -> Duration {
+pub(crate) fn pause(failed: u32, first: Duration, longest: Duration) -> Duration {
     let factor = 2_u32.saturating_pow(failed.saturating_sub(1).min(16));
-    first.saturating_mul(factor).min(limits::RETRY_PAUSE_MAX)
+    first.saturating_mul(factor).min(longest)
 }

@@ -15,6 +15,7 @@ use crate::connect::own_thread::OwnThread;
 use crate::error::JobError;
 use crate::fast_path::switch::FastPath;
 use crate::fetch::empty_poll::EmptyPoll;
+use crate::fetch::isolation::SetAside;
 use crate::fetch::undo::DroppedFetches;
 use crate::notify::change::Changes;
 use crate::notify::notifier::Notifier;
@@ -39,6 +40,7 @@ pub(crate) struct Store {
     pub(crate) holders: LeaseHolders,
     pub(crate) dropped_fetches: DroppedFetches,
     pub(crate) empty_poll: EmptyPoll,
+    pub(crate) set_aside: SetAside,
     pub(crate) fast_path: FastPath,
     /// Follows the server's time in every response that carries it.
     pub(crate) database_clock: Arc<DatabaseClock>,

@@ -52,6 +52,7 @@ BEGIN
                     SELECT q.instance_id, q.visible_at, q.id FROM {schema}.orchestrator_queue q
                     WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at <= p_now
                         AND (q.visible_at, q.id) > (v_visible_at, v_id)
+                        AND q.instance_id <> ALL (p_left)
                         AND (
                             SELECT 1 FROM {schema}.instance_locks l
                             WHERE l.instance_id = q.instance_id) IS NULL

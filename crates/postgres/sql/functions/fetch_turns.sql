@@ -5,6 +5,7 @@
 -- If nodes of the caller's process hold leases, the caller sets `p_asks`. A call that meets expired
 -- leases then returns them in the last row and does nothing else. The caller repeats it with those
 -- that its nodes hold, `h_`, which are extended, and with the others, `p_free`, which are claimed.
+-- `p_skip` are instances that it leaves alone. With `p_only` it leases that one, whatever its route.
 CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     p_now BIGINT,
     p_turns_max INTEGER,
@@ -30,7 +31,9 @@ CREATE OR REPLACE FUNCTION {schema}.fetch_turns{v}(
     -- Null if all expired leases may be claimed.
     p_free UUID[],
     h_instance TEXT[],
-    h_token UUID[]
+    h_token UUID[],
+    p_skip TEXT[],
+    p_only TEXT
 ) RETURNS TABLE (
     o_instance TEXT,
     o_token UUID,
@@ -67,7 +70,7 @@ DECLARE
     c_asked CONSTANT INTEGER := 512;
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_chosen TEXT[];
-    v_left TEXT[] := '{}';
+    v_left TEXT[] := p_skip;
     v_pins BYTEA[];
     v_found INTEGER := 0;
     v_locked INTEGER;
@@ -87,7 +90,9 @@ BEGIN
     FOR v_round IN 1..4 LOOP
         v_chosen := '{}';
         -- Instances with expired leases come first: their messages are late already.
-        IF EXISTS (SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now) THEN
+        IF p_only IS NULL AND EXISTS (
+            SELECT 1 FROM {schema}.instance_locks l WHERE l.locked_until <= v_now)
+        THEN
             IF {schema}.end_suspensions{v}(v_now) THEN
                 v_due := v_now + 1;
             END IF;
@@ -95,12 +100,13 @@ BEGIN
                 SELECT array_agg(e.o_instance), array_agg(e.o_token)
                 INTO o_expired_instances, o_expired_tokens FROM (
                     SELECT x.o_instance, x.o_token
-                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code) AS x LIMIT c_asked) AS e;
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code, p_skip) AS x
+                    LIMIT c_asked) AS e;
                 EXIT WHEN o_expired_tokens IS NOT NULL;
             ELSE
                 FOR v_row IN
                     SELECT e.o_instance AS instance_id
-                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code) AS e
+                    FROM {schema}.expired_turns{v}(v_now, p_from, p_to, p_code, p_skip) AS e
                     WHERE p_free IS NULL OR e.o_token = ANY (p_free)
                 LOOP
                     EXIT WHEN v_found + cardinality(v_chosen) >= p_turns_max;
@@ -120,11 +126,17 @@ BEGIN
                 END IF;
             END IF;
         END IF;
-        SELECT v_chosen || c.o_chosen, c.o_left, c.o_pins, least(v_due, c.o_due),
-            c.o_unfinished
-        INTO v_chosen, v_left, v_pins, v_due, v_more
-        FROM {schema}.choose_turns{v}(v_now, p_turns_max - v_found - cardinality(v_chosen), p_from,
-            p_to, p_code, p_node, p_grace, v_left || v_chosen) AS c;
+        IF p_only IS NULL THEN
+            SELECT v_chosen || c.o_chosen, c.o_left, c.o_pins, least(v_due, c.o_due),
+                c.o_unfinished
+            INTO v_chosen, v_left, v_pins, v_due, v_more
+            FROM {schema}.choose_turns{v}(v_now, p_turns_max - v_found - cardinality(v_chosen),
+                p_from, p_to, p_code, p_node, p_grace, v_left || v_chosen) AS c;
+        ELSE
+            v_chosen := ARRAY[p_only];
+            PERFORM {schema}.turn_route{v}(p_only);
+            PERFORM {schema}.count_expired_attempts{v}(v_now, v_chosen);
+        END IF;
         IF cardinality(v_chosen) = 0 AND p_turns_max > 0 THEN
             v_unfinished := v_more;
             EXIT;
@@ -245,6 +257,7 @@ BEGIN
             o_aside_dropped || coalesce(array_agg(a.o_dropped), '{}')
         INTO o_aside_instances, o_aside_counts, o_aside_dropped
         FROM {schema}.set_orphans_aside{v}(v_now, v_chosen) AS a;
+        EXIT WHEN p_only IS NOT NULL;
         -- The call is full if one of them still waits.
         EXIT WHEN v_found > 0 AND EXISTS (
             SELECT 1 FROM unnest(v_chosen) AS c (instance_id)

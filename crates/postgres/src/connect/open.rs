@@ -19,6 +19,7 @@ use crate::error::JobError;
 use crate::fast_path::switch::FastPath;
 use crate::fast_path::warm_up;
 use crate::fetch::empty_poll::EmptyPoll;
+use crate::fetch::isolation::SetAside;
 use crate::fetch::undo::DroppedFetches;
 use crate::notify::notifier::Notifier;
 use crate::notify::{listener, outbox};
@@ -104,6 +105,7 @@ impl PostgresProvider {
             holders: LeaseHolders::default(),
             dropped_fetches: DroppedFetches::default(),
             empty_poll: EmptyPoll::default(),
+            set_aside: SetAside::default(),
             fast_path,
             database_clock: Arc::new(DatabaseClock::new(requested, from_db(stored.get("now")))),
             clock_set_back: Notify::new(),

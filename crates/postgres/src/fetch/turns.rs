@@ -17,6 +17,7 @@ use tokio_postgres::Row;
 use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fetch::held::ExpiredLeases;
+use crate::fetch::isolation;
 use crate::fetch::lease_token::TurnToken;
 use crate::fetch::turn_lock::{self, Release};
 use crate::limits;
@@ -100,14 +101,27 @@ pub(crate) async fn fetch_turns(
     let mut parameters = Parameters::of(store, request, ExpiredLeases::unknown(&store.holders));
     loop {
         let requested = Instant::now();
-        let rows = store.call(FETCH_TURNS, &parameters.arguments()).await?;
+        let rows = match store.call(FETCH_TURNS, &parameters.arguments()).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                if !isolation::isolate(store, &parameters, &error).await {
+                    return Err(error);
+                }
+                parameters.skip = store.set_aside.skipped(store.clock().now_ms());
+                continue;
+            }
+        };
         let token = |instance: &String, id| TurnToken { id, instance: instance.clone() }.text();
         let expired = parameters.expired.found(&store.holders, &rows, "o_expired_instances", token);
         if let Some(expired) = expired {
             parameters.expired = expired;
             continue;
         }
-        let batch = complete(store, request, read_batch(store, requested, &rows)).await?;
+        let mut batch = complete(store, request, read_batch(store, requested, &rows)).await?;
+        if !parameters.skip.is_empty() {
+            let due = store.set_aside.next_due(store.clock().now_ms());
+            batch.next_due = batch.next_due.into_iter().chain(due).min();
+        }
         return Ok(TurnBatch { leased_at: Some(requested.into_std()), ..batch });
     }
 }
@@ -130,16 +144,19 @@ impl TurnRequest {
     }
 }
 
-struct Parameters {
-    now: Option<i64>,
+/// The values of one call.
+pub(crate) struct Parameters {
+    pub(crate) now: Option<i64>,
     turns_max: i32,
     lock_for: i64,
-    from: Option<Vec<Vec<u8>>>,
-    to: Option<Vec<Vec<u8>>>,
-    code: Option<Vec<Vec<u8>>>,
-    node: i64,
+    pub(crate) from: Option<Vec<Vec<u8>>>,
+    pub(crate) to: Option<Vec<Vec<u8>>>,
+    pub(crate) code: Option<Vec<Vec<u8>>>,
+    pub(crate) node: i64,
     grace: i64,
     expired: ExpiredLeases<String>,
+    /// Stored ids of instances that this node leaves alone.
+    pub(crate) skip: Vec<String>,
 }
 
 impl Parameters {
@@ -158,10 +175,11 @@ impl Parameters {
             node: store.node,
             grace: lease_length(store.settings.warm_grace),
             expired,
+            skip: store.set_aside.skipped(store.clock().now_ms()),
         }
     }
 
-    fn arguments(&self) -> [Argument<'_>; 18] {
+    fn arguments(&self) -> [Argument<'_>; 20] {
         [
             ("p_now", &self.now),
             ("p_turns_max", &self.turns_max),
@@ -181,6 +199,8 @@ impl Parameters {
             ("p_free", &self.expired.free),
             ("h_instance", &self.expired.held_keys),
             ("h_token", &self.expired.held_tokens),
+            ("p_skip", &self.skip),
+            ("p_only", &None::<&str>),
         ]
     }
 }

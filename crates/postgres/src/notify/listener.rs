@@ -35,7 +35,7 @@ pub(crate) async fn listen(store: Arc<Store>) {
             );
         }
         failed = if started.elapsed() > limits::RETRY_PAUSE_MAX { 1 } else { failed + 1 };
-        tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE)).await;
+        tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE, limits::RETRY_PAUSE_MAX)).await;
     }
 }
 

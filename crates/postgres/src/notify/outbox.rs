@@ -183,7 +183,8 @@ pub(crate) async fn send(store: Arc<Store>) {
                 );
                 // They may have missed any change.
                 outbox.add(Changes::everything());
-                tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE)).await;
+                tokio::time::sleep(pause(failed, limits::LISTEN_PAUSE, limits::RETRY_PAUSE_MAX))
+                    .await;
             }
         }
     }

@@ -49,6 +49,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "fetch_overdue_work",
     "fetch_turns",
     "fetch_work",
+    "find_unfetchable",
     "forget_routes",
     "insert_messages",
     "instance_status",

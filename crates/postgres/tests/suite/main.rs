@@ -10,6 +10,7 @@ mod gauges;
 mod holders;
 mod idle;
 mod in_flight;
+mod isolation;
 mod locked;
 mod manual;
 mod nodes;

@@ -1,0 +1,94 @@
+//! An instance whose rows make the statement of a fetch fail does not keep others from running. It
+//! once did, for ever and on every node.
+
+use std::time::Duration;
+
+use duroxide_core::providers::Provider;
+
+use crate::support::*;
+
+/// Makes every lease of this instance fail.
+const REFUSED_LEASES: &str = "
+    CREATE FUNCTION $.refuse() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN RAISE EXCEPTION ''damaged''; END';
+    CREATE TRIGGER refuse BEFORE INSERT ON $.instance_locks
+        FOR EACH ROW WHEN (new.instance_id = 'bad') EXECUTE FUNCTION $.refuse()";
+
+async fn signal_all(node: &dyn Provider, instances: &[&str]) {
+    for instance in instances {
+        node.enqueue_for_orchestrator(signal(instance, "go"), None).await.unwrap();
+    }
+}
+
+/// Fetches and commits until nothing is ready; the instances in the order of their turns.
+async fn served(node: &dyn Provider) -> Vec<String> {
+    let mut served = Vec::new();
+    while let Some(turn) = try_turn(node).await {
+        assert_eq!(turn.attempt_count, 1, "no attempt was counted");
+        served.push(turn.item.instance.clone());
+        node.store_turn(commit(&turn.lock_token, Vec::new())).await.unwrap();
+    }
+    served
+}
+
+#[tokio::test]
+async fn an_instance_that_makes_a_fetch_fail_is_left_out_and_the_others_run() {
+    let store = Store::new();
+    let node = store.node().await;
+    for instance in ["a", "bad", "b"] {
+        create(&*node, instance).await;
+    }
+    let sql = store.sql().await;
+    sql.run(REFUSED_LEASES).await;
+    signal_all(&*node, &["bad", "a", "b"]).await;
+    assert_eq!(served(&*node).await, ["a", "b"]);
+    // Its pause ends, and it fails again: the others go on.
+    store.advance(Duration::from_secs(2));
+    signal_all(&*node, &["a"]).await;
+    assert_eq!(served(&*node).await, ["a"]);
+    // What was wrong is repaired.
+    sql.run("DROP TRIGGER refuse ON $.instance_locks").await;
+    store.advance(Duration::from_secs(60));
+    assert_eq!(served(&*node).await, ["bad"]);
+}
+
+#[tokio::test]
+async fn an_instance_that_makes_the_choice_of_turns_fail_is_left_out() {
+    let store = Store::new();
+    let node = store.node().await;
+    for instance in ["a", "bad"] {
+        create(&*node, instance).await;
+    }
+    let sql = store.sql().await;
+    let route = sql.function("turn_route").await;
+    sql.run(&format!(
+        "UPDATE $.executions SET status = 'Completed' WHERE instance_id = 'bad';
+         ALTER FUNCTION $.{route} RENAME TO intact;
+         CREATE FUNCTION $.{route}(p_instance TEXT) RETURNS BYTEA LANGUAGE plpgsql STABLE AS
+             'BEGIN
+                  IF p_instance = ''bad'' THEN PERFORM 1 / 0; END IF;
+                  RETURN $.intact(p_instance);
+              END'"
+    ))
+    .await;
+    signal_all(&*node, &["bad", "a"]).await;
+    assert_eq!(served(&*node).await, ["a"]);
+}
+
+/// If every instance fails, none of them is the reason: the store is in trouble, and the work goes
+/// on as soon as that is over.
+#[tokio::test]
+async fn trouble_of_the_store_sets_no_instance_aside() {
+    let store = Store::new();
+    let node = store.node().await;
+    for instance in ["a", "b"] {
+        create(&*node, instance).await;
+    }
+    let sql = store.sql().await;
+    sql.run(&REFUSED_LEASES.replace("new.instance_id = 'bad'", "TRUE")).await;
+    signal_all(&*node, &["a", "b"]).await;
+    let refused = node.fetch_orchestration_items(wish(2)).await.unwrap_err();
+    assert!(refused.is_retryable() && refused.message.contains("damaged"), "{refused}");
+    sql.run("DROP TRIGGER refuse ON $.instance_locks").await;
+    assert_eq!(served(&*node).await, ["a", "b"]);
+}
