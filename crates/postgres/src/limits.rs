@@ -206,7 +206,7 @@ pub(crate) const DUMP_ROWS_MAX: i64 = 10_000;
 /// A waiting worker polls no more often than this for expired leases that no commit announced.
 pub(crate) const LEASE_POLL_INTERVAL_MIN: Duration = Duration::from_secs(1);
 
-/// How long a fetch waits for dropped ones of the same node to be undone.
+/// How long a fetch or a shutdown waits for dropped fetches of the same node to be undone.
 pub(crate) const UNDO_WAIT_MAX: Duration = Duration::from_secs(2);
 
 /// Reads of instances that share one statement: the first one waits for all.

@@ -416,6 +416,11 @@ impl Provider for PostgresProvider {
         queues::announce_worker(self, announcement.clone()).await
     }
 
+    async fn checkpoint(&self) -> Result<(), ProviderError> {
+        self.store.dropped_fetches.undone().await;
+        Ok(())
+    }
+
     async fn close(&self) -> Result<(), ProviderError> {
         PostgresProvider::close(self).await;
         Ok(())

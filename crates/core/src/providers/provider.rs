@@ -473,7 +473,8 @@ pub trait Provider: Any + Send + Sync {
         drop(holder);
     }
 
-    /// Leaves the store in a state in which a copy of its files is complete.
+    /// Leaves the store in a state in which a copy of its files is complete and the process may
+    /// exit: fetches that were dropped hold no leases any more.
     ///
     /// - Called by a node at the end of its shutdown. Other callers may go on using the store.
     /// - Waits for others for a moment only; an error means that nothing is lost.

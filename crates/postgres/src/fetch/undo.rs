@@ -21,14 +21,14 @@ impl DroppedFetches {
     }
 
     /// Returns when every dropped fetch is undone: a caller that drops a fetch and fetches again
-    /// finds what the first fetch would have returned.
-    async fn undone(&self) {
+    /// finds what the first fetch would have returned, and a process that exits leaves no leases.
+    pub(crate) async fn undone(&self) {
         let mut count = self.0.subscribe();
         let none = count.wait_for(|count| *count == 0);
         if timeout(limits::UNDO_WAIT_MAX, none).await.is_err() {
             tracing::debug!(
                 target: "duroxide::providers::postgres",
-                "a dropped fetch is not undone yet; fetching anyway"
+                "a dropped fetch is not undone yet; going on without it"
             );
         }
     }

@@ -333,6 +333,28 @@ async fn a_dropped_fetch_keeps_no_lease() {
     }
 }
 
+/// A node that shuts down drops its fetch, and its process exits. What the server had already
+/// leased to that fetch used to stay leased until it expired, because the release was still on its
+/// way.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn after_a_checkpoint_a_dropped_fetch_holds_no_lease() {
+    const INSTANCES: u64 = 60;
+    let store = Store::live();
+    let (node, other) = (store.node().await, store.node().await);
+    for number in 0..INSTANCES {
+        let instance = format!("i{number}");
+        send(&*other, &instance).await;
+        let limit = Duration::from_micros(number * 60);
+        let fetch = tokio::time::timeout(limit, node.fetch_orchestration_items(wish(4))).await;
+        node.checkpoint().await.unwrap();
+        let turns = match fetch {
+            Ok(turns) => turns.unwrap(),
+            Err(_dropped) => other.fetch_orchestration_items(wish(4)).await.unwrap(),
+        };
+        assert_eq!(turns.len(), 1, "{instance}");
+    }
+}
+
 /// Starts arrive faster than turns are fetched, so that one always waits.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stream_of_starts_does_not_delay_other_messages() {
