@@ -1,4 +1,4 @@
-//! The store, the journal and the gates that a test and its nodes share.
+//! The store and the journal that a test and its nodes share.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -6,7 +6,6 @@ use std::sync::Arc;
 use duroxide::providers::Provider;
 use duroxide::{Client, Event, INITIAL_EXECUTION_ID, OrchestrationStatus};
 
-use crate::code::Gates;
 use crate::journal::{Journal, TIMEOUT};
 use crate::stores::Store;
 
@@ -14,7 +13,6 @@ pub(crate) struct Cluster {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) store: Store,
     pub(crate) journal: Journal,
-    pub(crate) gates: Gates,
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) client: Client,
 }
@@ -25,8 +23,8 @@ impl Cluster {
         let store = make_store(folder.path());
         let provider = store.open().await;
         let client = Client::new(Arc::clone(&provider));
-        let (journal, gates) = (Journal::new(folder.path()), Gates::new(folder.path()));
-        Self { folder, store, journal, gates, provider, client }
+        let journal = Journal::new(folder.path());
+        Self { folder, store, journal, provider, client }
     }
 
     pub(crate) async fn start(&self, instance: &str, orchestration: &str, input: &str) {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use duroxide::runtime::registry::ActivityRegistry;
 use duroxide::{ActivityContext, Either2, OrchestrationContext, OrchestrationRegistry};
 
+use crate::cluster::Cluster;
 use crate::journal::{Journal, POLL_INTERVAL};
 
 /// The gates of one test. The test opens them.
@@ -29,6 +30,13 @@ impl Gates {
 
     fn path(&self, name: &str) -> PathBuf {
         self.folder.join(format!("gate-{name}"))
+    }
+}
+
+impl Cluster {
+    /// The gates that the test opens for its nodes.
+    pub(crate) fn gates(&self) -> Gates {
+        Gates::new(self.folder.path())
     }
 }
 

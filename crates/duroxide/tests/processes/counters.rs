@@ -19,8 +19,8 @@ async fn counters_are_never_behind_a_wait(cluster: Cluster) {
         let mut options = RuntimeOptions::default();
         options.warm_cache.enabled = warm;
         let (store, journal, gates) =
-            (Arc::clone(&cluster.provider), &cluster.journal, &cluster.gates);
-        let code = (activities(journal, gates), orchestrations(journal, gates));
+            (Arc::clone(&cluster.provider), &cluster.journal, cluster.gates());
+        let code = (activities(journal, &gates), orchestrations(journal, &gates));
         let node = Runtime::start_with_options(store, code.0, code.1, options).await;
         for number in 1..=INSTANCES {
             let name = format!("{direct}-{number}");

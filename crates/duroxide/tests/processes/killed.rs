@@ -33,7 +33,7 @@ async fn another_node_runs_the_activity_of_a_killed_node_within_the_lease(cluste
     let took = killed.elapsed();
     println!("an activity moved {took:?} after the kill, lease {:?}", options.work_lease);
     assert!(took < options.work_lease + MARGIN, "took {took:?}");
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     assert_eq!(cluster.output("order").await, second.id().to_string());
     assert_eq!(
         cluster.kinds("order").await,
@@ -44,7 +44,7 @@ async fn another_node_runs_the_activity_of_a_killed_node_within_the_lease(cluste
             "OrchestrationCompleted"
         ]
     );
-    cluster.gates.open("other");
+    cluster.gates().open("other");
     cluster.output("other").await;
 }
 
@@ -61,7 +61,7 @@ async fn another_node_runs_the_turn_of_a_killed_node_within_the_lease(cluster: C
     println!("a turn moved {took:?} after the kill, lease {:?}", options.turn_lease);
     // The second node starts just before the kill, and its start takes time.
     assert!(took < options.turn_lease + MARGIN, "took {took:?}");
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     assert_eq!(cluster.output("order").await, second.id().to_string());
     assert_eq!(
         cluster.kinds("order").await,
@@ -110,7 +110,7 @@ async fn a_turn_that_aborts_its_process_becomes_poison_and_no_other(cluster: Clu
     assert_poison_of_turn(&cluster, "order").await;
     assert_eq!(cluster.journal.all("turn", "order").len(), 3, "{:?}", cluster.journal.read());
     for held in ["first", "second", "third"] {
-        cluster.gates.open(held);
+        cluster.gates().open(held);
         assert_eq!(cluster.output(held).await, survivor.id().to_string());
     }
 }

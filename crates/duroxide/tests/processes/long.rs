@@ -19,8 +19,8 @@ async fn activities_and_turns_far_longer_than_their_lease_run_once(cluster: Clus
     cluster.until_kind("activity", "ActivityScheduled").await;
     // This is how long the work takes: no condition to wait for.
     tokio::time::sleep(options.work_lease * LEASES).await;
-    cluster.gates.open("activity");
-    cluster.gates.open("turn");
+    cluster.gates().open("activity");
+    cluster.gates().open("turn");
     let ids = nodes.each_ref().map(|node| node.id().to_string());
     assert!(ids.contains(&cluster.output("activity").await));
     assert!(ids.contains(&cluster.output("turn").await));

@@ -16,6 +16,7 @@ mod journal;
 mod killed;
 mod long;
 mod node;
+mod node_process;
 mod paused;
 mod routing;
 mod sessions;

@@ -1,8 +1,6 @@
 //! A node in a process of its own: this test executable, started with an environment variable.
 
-use std::io::Read;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::Duration;
 
 use duroxide::providers::WorkItem;
@@ -14,10 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::cluster::Cluster;
 use crate::code::{Gates, activities, orchestrations};
 use crate::journal::Journal;
+use crate::node_process::{self, Node};
 use crate::stores::Store;
-
-/// If this variable is set, the test executable runs as a node; it holds the options as JSON.
-const NODE: &str = "DUROXIDE_PROCESSES_NODE";
 
 /// A write that takes longer is blocked by another process.
 const BLOCKED_AFTER: Duration = Duration::from_millis(400);
@@ -43,12 +39,7 @@ pub(crate) struct Options {
 /// Not a test but the entry point of the node: without its variable it does nothing.
 #[test]
 fn run_as_node() {
-    let Ok(options) = std::env::var(NODE) else { return };
-    let options: Options = serde_json::from_str(&options).unwrap();
-    let tokio =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(4).enable_all().build().unwrap();
-    tokio.block_on(run(options));
-    std::process::exit(0);
+    node_process::run_if_node(run);
 }
 
 async fn run(options: Options) {
@@ -76,20 +67,8 @@ async fn run(options: Options) {
         runtime_options,
     )
     .await;
-    let (stop, stopped) = tokio::sync::oneshot::channel();
-    std::thread::spawn(move || {
-        let mut ignored = Vec::new();
-        std::io::stdin().read_to_end(&mut ignored).unwrap();
-        stop.send(()).unwrap();
-    });
-    stopped.await.unwrap();
+    node_process::until_stopped().await;
     runtime.shutdown(None).await;
-}
-
-/// A running node. Dropping it kills it.
-pub(crate) struct Node {
-    child: Child,
-    _stdin: ChildStdin,
 }
 
 impl Cluster {
@@ -111,15 +90,7 @@ impl Cluster {
     }
 
     pub(crate) fn node(&self, options: &Options) -> Node {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "node::run_as_node", "--nocapture"])
-            .env(NODE, serde_json::to_string(options).unwrap())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        let stdin = child.stdin.take().unwrap();
-        Node { child, _stdin: stdin }
+        Node::spawn(options)
     }
 }
 
@@ -150,10 +121,6 @@ impl Cluster {
 }
 
 impl Node {
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     pub(crate) fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -169,23 +136,5 @@ impl Node {
 
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
-    /// Waits until the process exits on its own.
-    pub(crate) async fn wait_until_exit(mut self) {
-        let exit = async {
-            while self.child.try_wait().unwrap().is_none() {
-                tokio::time::sleep(crate::journal::POLL_INTERVAL).await;
-            }
-        };
-        tokio::time::timeout(crate::journal::TIMEOUT, exit).await.expect("the process exits");
-    }
-}
-
-impl Drop for Node {
-    fn drop(&mut self) {
-        // Fails only if the process has already exited.
-        drop(self.child.kill());
-        drop(self.child.wait());
     }
 }

@@ -30,7 +30,7 @@ async fn a_paused_node_cannot_complete_an_activity_that_another_node_claimed(clu
     assert!(took < lease + MARGIN, "took {took:?}");
     // Both handlers could return now; the first node resumes first and finds the gate open.
     cluster.pause(&other).await;
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     paused_node.resume();
     // The handler of the first node is cancelled, or it returns and its completion is refused.
     wait_for_handler(&cluster, paused_node.id()).await;
@@ -79,7 +79,7 @@ async fn a_paused_node_cannot_commit_a_turn_that_another_node_claimed(cluster: C
     assert!(took < lease + MARGIN, "took {took:?}");
     // The other node is paused in its turn, with a valid lease, while the first node decides.
     cluster.pause(&other).await;
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     paused_node.resume();
     cluster.journal.wait("decided", "order", paused_node.id()).await;
     other.resume();
@@ -108,7 +108,7 @@ async fn the_only_node_completes_its_work_after_a_pause(cluster: Cluster) {
     // The lease expires by the clock of the machine: no condition to wait for.
     tokio::time::sleep(options.work_lease * 2).await;
     only_node.resume();
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     assert_eq!(cluster.output("order").await, only_node.id().to_string());
     assert_eq!(
         cluster.kinds("order").await,

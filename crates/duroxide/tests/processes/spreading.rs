@@ -29,7 +29,7 @@ async fn activities_spread_over_the_nodes(cluster: Cluster) {
     let shares = shares(&cluster, "started", instances.len()).await;
     assert_eq!(shares, nodes.iter().map(|node| (node.id(), SLOTS)).collect());
     for instance in &instances {
-        cluster.gates.open(instance);
+        cluster.gates().open(instance);
         cluster.output(instance).await;
     }
     assert_eq!(count(&cluster, "started"), instances.len(), "each ran once");
@@ -46,7 +46,7 @@ async fn turns_spread_over_the_nodes(cluster: Cluster) {
     let shares = shares(&cluster, "turn", instances.len()).await;
     assert_eq!(shares, nodes.iter().map(|node| (node.id(), 1)).collect());
     for instance in instances {
-        cluster.gates.open(instance);
+        cluster.gates().open(instance);
         cluster.output(instance).await;
     }
     assert_eq!(count(&cluster, "decided"), instances.len(), "each ran once");
@@ -66,7 +66,7 @@ async fn the_other_nodes_run_the_work_of_a_killed_node(cluster: Cluster) {
     let killed_id = killed.id();
     killed.kill();
     for instance in &instances {
-        cluster.gates.open(instance);
+        cluster.gates().open(instance);
     }
     for instance in &instances {
         let by: u32 = cluster.output(instance).await.parse().unwrap();

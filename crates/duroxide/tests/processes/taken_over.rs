@@ -33,7 +33,7 @@ async fn the_next_process_runs_the_activity_of_a_killed_one() {
     let second = cluster.node(&options);
     cluster.journal.wait("started", "order", second.id()).await;
     assert!(killed.elapsed() < SOON, "{:?}", killed.elapsed());
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     assert_eq!(cluster.output("order").await, second.id().to_string());
 }
 
@@ -48,7 +48,7 @@ async fn the_next_process_runs_the_turn_of_a_killed_one() {
     let second = cluster.node(&options);
     cluster.journal.wait("turn", "order", second.id()).await;
     assert!(killed.elapsed() < SOON, "{:?}", killed.elapsed());
-    cluster.gates.open("order");
+    cluster.gates().open("order");
     assert_eq!(cluster.output("order").await, second.id().to_string());
 }
 
@@ -69,7 +69,7 @@ async fn a_process_that_runs_already_takes_over_but_not_from_a_paused_one() {
     assert_eq!(entries.len(), 1, "{entries:?}");
     paused.resume();
     for (instance, node) in [("held", &paused), ("order", &other)] {
-        cluster.gates.open(instance);
+        cluster.gates().open(instance);
         assert_eq!(cluster.output(instance).await, node.id().to_string());
     }
 }
