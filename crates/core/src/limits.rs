@@ -68,19 +68,22 @@ pub(crate) const UNSERVED_SCAN_PAGE: u32 = 500;
 /// Waiting activities examined for each tag, so that a long queue does not make the search long.
 pub(crate) const UNSERVED_SCAN_MAX: u32 = 10_000;
 
-/// How often a node searches the waiting starts for those that no live node can run.
+/// Reads of the store in one part of the search for work that no live node can run.
+pub(crate) const STRANDED_SCAN_READS_MAX: usize = 16;
+
+/// How often a node searches the queues for work that no live node can run.
 pub(crate) const STRANDED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Waiting starts that such a search reads at once. Each is read with its input.
-pub(crate) const STRANDED_CHECK_PAGE: u32 = 100;
+/// Stranded work that one such search lists. The next one goes on behind it.
+pub(crate) const STRANDED_CHECK_MAX: u32 = 500;
 
-/// Pages that one search reads. The next one goes on behind them.
-pub(crate) const STRANDED_CHECK_PAGES_MAX: usize = 3;
+/// Stranded work that a node counts before it starts again: more would only cost.
+pub(crate) const STRANDED_COUNTED_MAX: u64 = 10_000;
 
-/// How often a node repeats the warning of one orchestration that no live node has.
+/// How often a node repeats the warning of one handler that no live node has.
 pub(crate) const STRANDED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 
-/// Orchestrations that one search warns of, so that a million names do not fill the log.
+/// Handlers that one search warns of, so that a million names do not fill the log.
 pub(crate) const STRANDED_WARNINGS_MAX: usize = 10;
 
 /// First pause of a client that polls a provider that cannot watch. Pauses double.

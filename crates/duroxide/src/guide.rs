@@ -7,6 +7,7 @@
 #[doc = include_str!("../docs/orchestrations.md")]
 pub mod orchestrations {}
 
+#[doc = "[Operations]: crate::guide::operations\n\n"]
 #[doc = include_str!("../docs/activities.md")]
 pub mod activities {}
 
@@ -17,13 +18,16 @@ pub mod events {}
 #[doc = include_str!("../docs/timers.md")]
 pub mod timers {}
 
-#[doc = "[Upgrades]: crate::guide::upgrades\n\n"]
+#[doc = "[Upgrades]: crate::guide::upgrades\n[Operations]: crate::guide::operations\n\n"]
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
 #[doc = "[Versions]: crate::guide::versions\n\n"]
 #[doc = include_str!("../docs/upgrades.md")]
 pub mod upgrades {}
+
+#[doc = include_str!("../docs/operations.md")]
+pub mod operations {}
 
 #[cfg_attr(
     feature = "provider-test",

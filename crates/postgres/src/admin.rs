@@ -7,12 +7,12 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
-    WaitingWork, WaitingWorkQuery,
+    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
+    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::error::During;
-use crate::queues::{waiting_starts, waiting_work, workers};
+use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
 use crate::read::{history, inspect};
 use crate::{PostgresProvider, retention, suspension};
 
@@ -185,5 +185,12 @@ impl ProviderAdmin for PostgresProvider {
         query: WaitingStartQuery,
     ) -> Result<Vec<WaitingStart>, ProviderError> {
         waiting_starts::starts(self.store(), &query).await.during("list_waiting_starts")
+    }
+
+    async fn list_stranded_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        stranded_turns::turns(self.store(), &query).await.during("list_stranded_turns")
     }
 }

@@ -218,3 +218,6 @@ pub(crate) const WARM_READERS: usize = 4;
 
 /// Rows that a gauge counts: its node reads it while others work. More are not in its value.
 pub(crate) const GAUGE_ROWS_MAX: i64 = 100_000;
+
+/// Routes that one page of stranded turns passes: each takes a statement.
+pub(crate) const STRANDED_ROUTES_PER_READ: usize = 64;

@@ -8,11 +8,11 @@ use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
-    WaitingWork, WaitingWorkQuery,
+    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
+    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
-use crate::queues::{waiting_starts, waiting_work, workers};
+use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
 use crate::read::history;
 use crate::read::inspect;
 use crate::write::writer::Tx;
@@ -266,6 +266,15 @@ impl ProviderAdmin for SqliteProvider {
         query: WaitingStartQuery,
     ) -> Result<Vec<WaitingStart>, ProviderError> {
         self.read_with("list_waiting_starts", move |conn| waiting_starts::starts(conn, &query))
+            .await
+    }
+
+    async fn list_stranded_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        self.read_with("list_stranded_turns", move |conn| stranded_turns::turns(conn, now, &query))
             .await
     }
 }

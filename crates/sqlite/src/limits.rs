@@ -39,6 +39,12 @@ pub(crate) const UNLISTED_PER_ROUND_MAX: usize = 256;
 /// its executions, of which few are in use. More are read when the first have been leased.
 pub(crate) const ROUTES_MAX: usize = 16_384;
 
+/// Routes that one page of stranded turns passes: those that live nodes run are passed by a probe.
+pub(crate) const STRANDED_ROUTES_PER_READ: usize = 1024;
+
+/// Expired leases that such a page examines.
+pub(crate) const LATE_TURNS_PER_READ: u32 = 256;
+
 /// Activities that one fetch job moves to another lane: each is a write that other jobs wait for.
 pub(crate) const MOVED_PER_FETCH_MAX: u32 = 512;
 

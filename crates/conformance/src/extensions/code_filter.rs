@@ -13,7 +13,7 @@ use crate::support::{
 };
 
 /// The orchestration of [`named`] and [`start_item`].
-const NAME: &str = "TestOrch";
+pub(super) const NAME: &str = "TestOrch";
 const TURNS_MAX: usize = 8;
 
 fn version(text: &str) -> Version {
@@ -21,9 +21,15 @@ fn version(text: &str) -> Version {
 }
 
 /// A node that has these orchestrations.
-fn node(registered: &[(&str, &str)]) -> FetchFilter {
+pub(super) fn node(registered: &[(&str, &str)]) -> FetchFilter {
     let registered = registered.iter().map(|(name, text)| (*name, version(text)));
     FetchFilter::everything().with_orchestrations(RegisteredOrchestrations::new(registered))
+}
+
+/// The range of one version.
+pub(super) fn ranges(text: &str) -> DispatcherCapabilityFilter {
+    let supported_duroxide_versions = vec![SemverRange::new(version(text), version(text))];
+    DispatcherCapabilityFilter { supported_duroxide_versions }
 }
 
 /// The turns that a node can fetch now.
@@ -52,7 +58,7 @@ async fn turn<F: ProviderFactory + ?Sized>(
 }
 
 /// A start that requests a version, or none.
-fn start_of(instance: &str, name: &str, wanted: Option<&str>) -> WorkItem {
+pub(super) fn start_of(instance: &str, name: &str, wanted: Option<&str>) -> WorkItem {
     let mut start = start_item(instance);
     if let WorkItem::StartOrchestration { orchestration, version, .. } = &mut start {
         *orchestration = name.to_owned();
@@ -175,9 +181,6 @@ pub async fn code_and_pins_are_both_required<F: ProviderFactory + ?Sized>(factor
     let store = Store::open(factory).await;
     store.create_pinned("a", "2.0.0").await;
     store.send(signal("a", "1")).await;
-    let ranges = |text: &str| DispatcherCapabilityFilter {
-        supported_duroxide_versions: vec![SemverRange::new(version(text), version(text))],
-    };
     let with_code = node(&[(NAME, "1.0.0")]);
     let old_engine = with_code.clone().with_replays(ranges("1.0.0"));
     assert_none(&turns(&store, &old_engine).await, "the code, but not the range");

@@ -144,6 +144,9 @@ macro_rules! __extensions {
             waiting_work_is_listed_oldest_first needs(workers);
             a_cursor_that_no_page_returned_is_refused needs(workers);
             waiting_starts_are_listed needs(workers);
+            stranded_turns_are_listed needs(workers);
+            stranded_turns_are_listed_page_by_page needs(workers);
+            only_turns_that_could_be_fetched_are_stranded needs(workers);
             a_requested_activity_is_leased_or_enqueued;
             a_leased_activity_is_not_fetched_by_others needs(work_leases);
             each_leased_activity_has_a_token needs(work_leases);

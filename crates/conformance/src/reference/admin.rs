@@ -7,12 +7,12 @@ use duroxide_core::Event;
 use duroxide_core::providers::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
-    WaitingWorkQuery,
+    StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics, WaitingStart,
+    WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
-use super::{history, inspect, retention, suspension, waiting, workers};
+use super::{history, inspect, retention, stranded_turns, suspension, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -200,5 +200,12 @@ impl ProviderAdmin for MemoryProvider {
         query: WaitingStartQuery,
     ) -> Result<Vec<WaitingStart>, ProviderError> {
         Ok(waiting::starts(&self.store(), &query))
+    }
+
+    async fn list_stranded_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        Ok(stranded_turns::turns(&self.store(), self.clock_ref().now_ms(), &query))
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn fetch_turns(
 /// Instances with an expired lease come first, by expiry and then by name, because their work is
 /// already late. The others follow by the time at which the first message became visible, and by
 /// arrival.
-fn candidates(store: &Store, now: u64) -> Vec<String> {
+pub(crate) fn candidates(store: &Store, now: u64) -> Vec<String> {
     // An expired suspension is no late work: the instance takes its turn among the others.
     let is_late = |lock: &&TurnLock| lock.until <= now && !lock.suspends;
     let mut late: Vec<_> = store.turn_locks.iter().filter(is_late).collect();
@@ -83,7 +83,7 @@ fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
 }
 
 /// The code that the next turn of an instance needs.
-fn needed_code(store: &Store, instance: &str) -> Option<NeededCode> {
+pub(crate) fn needed_code(store: &Store, instance: &str) -> Option<NeededCode> {
     let requested = |is_wanted: fn(&WorkItem) -> bool| {
         let queued = store.messages.values().filter(|it| it.instance == instance && !it.parked);
         let mut items = queued.filter_map(|message| orchestrator_queue::decode(&message.text));

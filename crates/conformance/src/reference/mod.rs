@@ -34,6 +34,7 @@ mod retention;
 mod sessions;
 mod start_limits;
 mod store;
+mod stranded_turns;
 mod suspension;
 mod turn_lock;
 mod turn_messages;

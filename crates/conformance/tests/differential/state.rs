@@ -2,10 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use duroxide_core::providers::{Provider, ProviderAdmin};
+use duroxide_core::providers::{
+    DispatcherCapabilityFilter, FetchFilter, Provider, ProviderAdmin, ProviderError,
+    RegisteredOrchestrations, SemverRange, StrandedTurnQuery,
+};
+use semver::Version;
 
 use crate::as_text::text;
-use crate::op::{INSTANCES, KEYS};
+use crate::op::{CODE, INSTANCES, KEYS, PINS};
 
 /// The executions that steps can reach, and one more.
 const EXECUTIONS: std::ops::RangeInclusive<u64> = 1..=4;
@@ -48,12 +52,40 @@ async fn totals(admin: &dyn ProviderAdmin) -> Vec<String> {
         format!("parked: {}", text(admin.list_parked_messages(100).await)),
         format!("first parked: {}", text(admin.list_parked_messages(1).await)),
         format!("suspended: {}", text(admin.list_suspended(None, 100).await)),
+        format!("stranded: {}", text(stranded(admin).await)),
     ];
     for status in ["Running", "Completed", "Failed", "ContinuedAsNew"] {
         let listed = admin.list_instances_by_status(status).await;
         lines.push(format!("{status}: {}", text(listed)));
     }
     lines
+}
+
+/// What a node with some of the code and one version cannot run, and what it needs, by instance.
+async fn stranded(
+    admin: &dyn ProviderAdmin,
+) -> Result<BTreeMap<String, (Option<u64>, String)>, ProviderError> {
+    let registered = [CODE[0]].map(|(name, version)| (name, parsed(version)));
+    let ranges = vec![SemverRange::new(parsed(PINS[0]), parsed(PINS[1]))];
+    let node = FetchFilter::everything()
+        .with_orchestrations(RegisteredOrchestrations::new(registered))
+        .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions: ranges });
+    let mut query = StrandedTurnQuery::new(vec![node], 2);
+    let mut stranded = BTreeMap::new();
+    loop {
+        let page = admin.list_stranded_turns(query.clone()).await?;
+        for turn in page.turns {
+            let needs = format!("{:?} {:?}", turn.code, turn.pin);
+            let again = stranded.insert(turn.instance_id, (turn.execution_id, needs));
+            assert_eq!(again, None, "each instance is listed once");
+        }
+        let Some(next) = page.next else { return Ok(stranded) };
+        query = query.with_after(next);
+    }
+}
+
+fn parsed(version: &str) -> Version {
+    Version::parse(version).expect("the tests name versions that are semver")
 }
 
 async fn instance_state(provider: &dyn Provider, instance: &str) -> Vec<String> {

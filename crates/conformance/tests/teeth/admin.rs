@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, SuspendedInstance,
-    Suspension, SystemMetrics, UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork,
-    WaitingWorkQuery,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, StrandedTurnQuery,
+    StrandedTurns, SuspendedInstance, Suspension, SystemMetrics, UNPINNED_VERSION, WaitingStart,
+    WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -265,6 +265,24 @@ impl ProviderAdmin for FaultyProvider {
             starts.iter_mut().for_each(|start| start.attempt_count = 0);
         }
         Ok(starts)
+    }
+
+    async fn list_stranded_turns(
+        &self,
+        mut query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        match self.fault() {
+            Some(Fault::StrandedTurnsHidden) => return Ok(StrandedTurns::default()),
+            Some(Fault::StrandedTurnsOfAll) => query.nodes.clear(),
+            Some(Fault::StrandedTurnsPageIgnored) => query.after = None,
+            Some(Fault::StrandedTurnsLimitIgnored) => query.limit = u32::MAX,
+            _other => {}
+        }
+        let mut page = self.inner.list_stranded_turns(query).await?;
+        if self.has(Fault::StrandedTurnsNeedsLost) {
+            page.turns.iter_mut().for_each(|turn| (turn.code, turn.pin) = (None, None));
+        }
+        Ok(page)
     }
 
     duroxide_core::forward_provider_admin! { this => this.inner;

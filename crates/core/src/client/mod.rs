@@ -5,11 +5,14 @@ mod error;
 mod handle;
 mod inspect;
 mod kv;
+mod live_nodes;
 mod progress;
 mod retention;
 mod signal;
 mod start;
 mod status;
+mod stranded;
+mod stranded_scan;
 mod suspension;
 #[cfg(test)]
 mod tests;
@@ -19,7 +22,10 @@ mod wait;
 
 pub use error::ClientError;
 pub use handle::Client;
+pub(crate) use live_nodes::LiveNodes;
+pub use live_nodes::StrandedReason;
 pub use start::{StartRequest, Started};
+pub use stranded::{StrandedItem, StrandedWork, StrandedWorkPage, StrandedWorkQuery};
+pub(crate) use stranded_scan::{Place, scan};
 pub use unserved::{UnservedReason, UnservedWork};
-pub(crate) use unstarted::is_stranded;
 pub use unstarted::{UnstartedInstance, UnstartedReason};

@@ -40,7 +40,7 @@ impl UnstartedInstance {
 
 /// Whether no live node can run a start. Nodes that run no turns do not count; if one does not
 /// report which turns it runs, or if there is none, nothing is concluded.
-pub(crate) fn is_stranded(start: &WaitingStart, nodes: &[LiveWorker]) -> bool {
+fn is_stranded(start: &WaitingStart, nodes: &[LiveWorker]) -> bool {
     let code = NeededCode::of_start(start);
     let mut runs_turns = false;
     for node in nodes {

@@ -213,6 +213,11 @@ impl MetricsProvider {
         self.stranded_starts.load(Ordering::Relaxed)
     }
 
+    /// Sets the gauge of work that no live node can run, of one kind and for one reason.
+    pub fn update_stranded_work(&self, kind: &'static str, reason: &'static str, stranded: u64) {
+        gauge!("duroxide_stranded_work", "kind" => kind, "reason" => reason).set(stranded as f64);
+    }
+
     /// Counts a call of a child orchestration that has its answer: `success` or `failed`.
     pub fn record_suborchestration_call(&self, parent: &str, child: &str, outcome: &str) {
         self.counts.suborchestration_calls.add(1);

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use super::{
     DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
     ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery,
-    WaitingWork, WaitingWorkQuery,
+    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
+    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -273,6 +273,22 @@ pub trait ProviderAdmin: Any + Send + Sync {
         }
         let _unknown = query;
         Err(not_supported("list_waiting_starts"))
+    }
+
+    /// Visible turns without a live lease that no fetch with one of the given filters may lease,
+    /// each instance once, in an order of the provider's own.
+    ///
+    /// Nodes call it at an interval: it reads no turns that one of the filters allows, and reads a
+    /// limited number of the others at a time.
+    async fn list_stranded_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_stranded_turns(query).await;
+        }
+        let _unknown = query;
+        Err(not_supported("list_stranded_turns"))
     }
 }
 

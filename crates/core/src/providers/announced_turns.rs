@@ -2,7 +2,9 @@
 
 use semver::Version;
 
-use super::{NeededCode, RegisteredOrchestrations, SemverRange};
+use super::{
+    DispatcherCapabilityFilter, FetchFilter, NeededCode, RegisteredOrchestrations, SemverRange,
+};
 
 /// The turns that a node runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +37,14 @@ impl AnnouncedTurns {
     pub fn with_orchestrations(mut self, orchestrations: RegisteredOrchestrations) -> Self {
         self.orchestrations = orchestrations;
         self
+    }
+
+    /// The filter with which the node fetches turns that it can run.
+    pub fn filter(&self) -> FetchFilter {
+        let supported_duroxide_versions = self.replays.clone();
+        FetchFilter::everything()
+            .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
+            .with_orchestrations(self.orchestrations.clone())
     }
 
     /// Whether the node runs turns at all.

@@ -19,7 +19,8 @@ pub enum ProviderCapability {
     /// [`ScheduledActivity::start_limit`](super::ScheduledActivity::start_limit) is kept, and
     /// [`Provider::fetch_overdue_work`](super::Provider::fetch_overdue_work) finds what is overdue.
     StartLimits,
-    /// The management side lists live workers, waiting activities and waiting starts.
+    /// The management side lists live workers, waiting activities, waiting starts and stranded
+    /// turns.
     Workers,
     /// Commits lease activities that they enqueue:
     /// [`ScheduledActivity::lease`](super::ScheduledActivity::lease) is honoured.

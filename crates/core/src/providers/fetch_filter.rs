@@ -75,6 +75,14 @@ impl FetchFilter {
         orchestrations.as_ref().is_none_or(|orchestrations| orchestrations.runs(code))
     }
 
+    /// Whether a fetch with this filter may lease a turn that needs this code, of an execution
+    /// with this pin.
+    pub fn allows_turn(&self, code: Option<&NeededCode>, pin: Option<&Version>) -> bool {
+        self.allows_some_turn()
+            && self.allows_code(code)
+            && pin.is_none_or(|pin| self.allows_pin(pin))
+    }
+
     /// Whether a fetch with this filter may lease the first turn of an instance that is not stored
     /// yet, and so has no pin. What it starts is up to [`allows_code`](Self::allows_code).
     pub fn allows_new_instances(&self) -> bool {

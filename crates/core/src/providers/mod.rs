@@ -23,6 +23,7 @@ pub mod progress;
 mod provider;
 pub(crate) mod reports;
 pub mod session;
+pub mod stranded_turns;
 mod suspension;
 pub mod tag_filter;
 pub mod trouble;
@@ -58,6 +59,7 @@ pub use message::{ClientMessage, Delivery, MESSAGE_ID_WINDOW};
 pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
+pub use stranded_turns::{StrandedTurnQuery, StrandedTurns, WaitingTurn};
 pub use suspension::{
     SUSPENSION_RETRY_MAX, SUSPENSION_RETRY_MIN, SuspendedInstance, Suspension, SuspensionOrigin,
     suspension_retry_ms,

@@ -1,8 +1,8 @@
-//! Warns of starts that no live node can run, such as one with a mistyped name.
+//! Warns of work that no live node can run, such as a start with a mistyped name, and counts it.
 //!
-//! No node fetches such a start, so nothing else would mention it.
+//! No node fetches such work, so nothing else would mention it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use tokio::sync::Notify;
@@ -10,14 +10,14 @@ use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
 use super::node::Node;
-use crate::client::is_stranded;
+use crate::client::{LiveNodes, Place, StrandedItem, StrandedReason, StrandedWork, scan};
 use crate::limits::{
-    STRANDED_CHECK_INTERVAL, STRANDED_CHECK_PAGE, STRANDED_CHECK_PAGES_MAX,
-    STRANDED_WARNING_INTERVAL, STRANDED_WARNINGS_MAX,
+    STRANDED_CHECK_INTERVAL, STRANDED_CHECK_MAX, STRANDED_COUNTED_MAX, STRANDED_WARNING_INTERVAL,
+    STRANDED_WARNINGS_MAX,
 };
-use crate::providers::{ListCursor, ProviderCapability, ProviderError, WaitingStartQuery};
+use crate::providers::{ProviderCapability, ProviderError};
 
-/// Checks the waiting starts at an interval until the node stops, from when the node under the
+/// Searches the queues at an interval until the node stops, from when the node under the
 /// name `node_id` is `announced` on.
 pub(super) fn start(node: &Arc<Node>, node_id: String, announced: Arc<Notify>) {
     if !node.provider.capabilities().has(ProviderCapability::Workers) {
@@ -25,7 +25,7 @@ pub(super) fn start(node: &Arc<Node>, node_id: String, announced: Arc<Notify>) {
     }
     let kept = Arc::clone(node);
     let node_id = Arc::<str>::from(node_id);
-    node.tasks.supervise("stranded starts", move || {
+    node.tasks.supervise("stranded work", move || {
         keep(Arc::clone(&kept), Arc::clone(&node_id), Arc::clone(&announced))
     });
 }
@@ -43,7 +43,7 @@ async fn keep(node: Arc<Node>, node_id: Arc<str>, announced: Arc<Notify>) {
             Some(Ok(())) => {}
             Some(Err(error)) => debug!(
                 target: "duroxide::runtime", %error,
-                "could not check the waiting starts; retrying at the next interval"
+                "could not search for stranded work; retrying at the next interval"
             ),
         }
         if node.tasks.unless_stopped(sleep(STRANDED_CHECK_INTERVAL)).await.is_none() {
@@ -52,66 +52,128 @@ async fn keep(node: Arc<Node>, node_id: Arc<str>, announced: Arc<Notify>) {
     }
 }
 
-/// One pass through all waiting starts, which may take several checks.
-#[derive(Default)]
+/// One pass through both queues, which may take several checks.
 struct Pass {
-    after: Option<ListCursor>,
-    /// Starts that no live node can run, up to `after`.
-    stranded: u64,
+    place: Place,
+    counts: Counts,
     warnings: Warnings,
 }
 
+impl Default for Pass {
+    fn default() -> Self {
+        Self { place: Place::START, counts: Counts::default(), warnings: Warnings::default() }
+    }
+}
+
 impl Pass {
-    /// Checks a limited number of starts.
+    /// Examines a limited part of the queues.
     async fn proceed(&mut self, node: &Node, node_id: &str) -> Result<(), ProviderError> {
         let Some(admin) = node.provider.as_management_capability() else { return Ok(()) };
+        let live = admin.list_live_workers().await?;
+        // A list without this node proves nothing: its announcement has failed.
+        if !live.iter().any(|node| node.node_id == node_id) {
+            return Ok(());
+        }
+        let nodes = LiveNodes::new(live);
+        let found = scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await?;
         let mut warned = 0;
-        for _page in 0..STRANDED_CHECK_PAGES_MAX {
-            let mut query = WaitingStartQuery::new(STRANDED_CHECK_PAGE);
-            query.after.clone_from(&self.after);
-            let starts = admin.list_waiting_starts(query).await?;
-            let Some(last) = starts.last() else {
-                node.metrics().update_stranded_starts(self.stranded);
-                (self.after, self.stranded) = (None, 0);
-                return Ok(());
-            };
-            let nodes = admin.list_live_workers().await?;
-            // A list without this node proves nothing: its announcement has failed.
-            if !nodes.iter().any(|node| node.node_id == node_id) {
-                return Ok(());
+        for stranded in &found.work {
+            self.counts.add(stranded);
+            if warned < STRANDED_WARNINGS_MAX && self.warnings.is_due(stranded, Instant::now()) {
+                warned += 1;
+                warn_of(stranded);
             }
-            for start in starts.iter().filter(|start| is_stranded(start, &nodes)) {
-                self.stranded += 1;
-                let version = start.orchestration_version.as_deref().unwrap_or("any");
-                let code = format!("{} {version}", start.orchestration_name);
-                if warned < STRANDED_WARNINGS_MAX && self.warnings.is_due(code, Instant::now()) {
-                    warned += 1;
-                    warn!(
-                        target: "duroxide::runtime",
-                        instance_id = %start.instance_id,
-                        orchestration_name = %start.orchestration_name,
-                        orchestration_version = %version,
-                        "no live node has registered this orchestration; the start waits for one"
-                    );
-                }
+        }
+        match found.next.filter(|_| self.counts.total() < STRANDED_COUNTED_MAX) {
+            Some(next) => self.place = next,
+            None => {
+                self.place = Place::START;
+                std::mem::take(&mut self.counts).publish(node);
             }
-            self.after = Some(last.cursor.clone());
         }
         Ok(())
     }
 }
 
-/// When the node last warned of each orchestration.
+fn warn_of(stranded: &StrandedWork) {
+    let StrandedWork { item, reason } = stranded;
+    warn!(
+        target: "duroxide::runtime",
+        instance_id = item.instance_id(),
+        waits_for = item.handler(),
+        reason = reason.word(),
+        "no live node can run this work, which waits: {reason}"
+    );
+}
+
+/// How much work was found, by its kind and the reason.
+struct Counts {
+    by_reason: BTreeMap<(&'static str, &'static str), u64>,
+    /// Turns of instances that have not started.
+    starts: u64,
+}
+
+/// Every kind of work with each reason that it can have: a gauge that is not set keeps its value.
+const REASONS: [(&str, &str); 8] = [
+    (TURN, "replay_version"),
+    (TURN, "handler"),
+    (TURN, "handler_version"),
+    (TURN, "no_node"),
+    (TURN, "unknown"),
+    (ACTIVITY, "handler"),
+    (ACTIVITY, "tag"),
+    (ACTIVITY, "no_node"),
+];
+const TURN: &str = "turn";
+const ACTIVITY: &str = "activity";
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { by_reason: REASONS.into_iter().map(|reason| (reason, 0)).collect(), starts: 0 }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, stranded: &StrandedWork) {
+        let kind = match &stranded.item {
+            StrandedItem::Turn(turn) => {
+                let is_known = stranded.reason != StrandedReason::Unknown;
+                self.starts += u64::from(turn.execution_id.is_none() && is_known);
+                TURN
+            }
+            StrandedItem::Activity(_) => ACTIVITY,
+        };
+        *self.by_reason.entry((kind, stranded.reason.word())).or_default() += 1;
+    }
+
+    fn total(&self) -> u64 {
+        self.by_reason.values().sum()
+    }
+
+    fn publish(self, node: &Node) {
+        for ((kind, reason), count) in self.by_reason {
+            node.metrics().update_stranded_work(kind, reason, count);
+        }
+        node.metrics().update_stranded_starts(self.starts);
+    }
+}
+
+/// When the node last warned of each handler that no node has.
 #[derive(Default)]
-struct Warnings(HashMap<String, Instant>);
+struct Warnings(HashMap<(String, &'static str), Instant>);
 
 impl Warnings {
-    /// Whether a warning of this code is due; it is then counted as written.
-    fn is_due(&mut self, code: String, now: Instant) -> bool {
+    /// Whether a warning of such work is due; it is then counted as written.
+    fn is_due(&mut self, stranded: &StrandedWork, now: Instant) -> bool {
+        // A node that does not report what it runs is no mistake of the deployment.
+        if stranded.reason == StrandedReason::Unknown {
+            return false;
+        }
         self.0.retain(|_, written| now.duration_since(*written) < STRANDED_WARNING_INTERVAL);
-        let is_new = !self.0.contains_key(&code);
+        let key = (stranded.item.handler(), stranded.reason.word());
+        let is_new = !self.0.contains_key(&key);
         if is_new {
-            self.0.insert(code, now);
+            self.0.insert(key, now);
         }
         is_new
     }
@@ -122,18 +184,39 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::providers::{NeededCode, WaitingTurn};
+
+    fn stranded(name: &str, reason: StrandedReason) -> StrandedWork {
+        let code = NeededCode::of_execution(name, "1.0.0");
+        let turn = WaitingTurn::new("i", 0).with_needs(Some(code), None);
+        StrandedWork::new(StrandedItem::Turn(turn), reason)
+    }
 
     #[test]
-    fn one_name_is_warned_of_once_in_an_interval() {
+    fn one_handler_is_warned_of_once_in_an_interval() {
         let mut warnings = Warnings::default();
         let start = Instant::now();
-        let mut due = |code: &str, after| warnings.is_due(code.to_owned(), start + after);
-        assert!(due("Odrer any", Duration::ZERO));
-        assert!(!due("Odrer any", Duration::ZERO));
-        assert!(due("Order 9.0.0", Duration::ZERO));
+        let missing = || StrandedReason::HandlerMissing;
+        let mut due = |name, reason, after| warnings.is_due(&stranded(name, reason), start + after);
+        assert!(due("Odrer", missing(), Duration::ZERO));
+        assert!(!due("Odrer", missing(), Duration::ZERO));
+        assert!(due("Odrer", StrandedReason::NoNode, Duration::ZERO));
+        assert!(due("Order", missing(), Duration::ZERO));
+        assert!(!due("Other", StrandedReason::Unknown, Duration::ZERO));
         let interval = STRANDED_WARNING_INTERVAL;
-        assert!(!due("Odrer any", interval - Duration::from_millis(1)));
-        assert!(due("Odrer any", interval));
-        assert!(!due("Odrer any", interval));
+        assert!(!due("Odrer", missing(), interval - Duration::from_millis(1)));
+        assert!(due("Odrer", missing(), interval));
+        assert!(!due("Odrer", missing(), interval));
+    }
+
+    #[test]
+    fn every_reason_is_counted_and_has_a_gauge() {
+        let mut counts = Counts::default();
+        counts.add(&stranded("A", StrandedReason::HandlerMissing));
+        counts.add(&stranded("B", StrandedReason::HandlerMissing));
+        counts.add(&stranded("C", StrandedReason::Unknown));
+        assert_eq!((counts.total(), counts.starts), (3, 2));
+        assert_eq!(counts.by_reason[&(TURN, "handler")], 2);
+        assert_eq!(counts.by_reason.len(), REASONS.len(), "none is without a gauge");
     }
 }

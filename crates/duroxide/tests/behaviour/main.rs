@@ -42,6 +42,7 @@ mod shutdown_under_load;
 mod start_limits;
 mod status;
 mod store_panics;
+mod stranded;
 mod support;
 mod suspension;
 mod tags;

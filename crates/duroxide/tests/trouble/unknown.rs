@@ -81,7 +81,7 @@ async fn a_node_warns_of_a_start_that_no_live_node_can_run() {
     let waiting = options().with_unregistered_work(UnregisteredWork::Wait);
     let node = TestNode::with(store, waiting).await;
     node.assert_works("beside-stranded").await;
-    let text = "no live node has registered this orchestration";
+    let text = "no live node can run this work";
     eventually("the node warns of the name", || {
         logs::contain(&["WARN", "mistyped", "StrandedOdrer", text])
     })

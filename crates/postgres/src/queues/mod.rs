@@ -6,6 +6,7 @@ pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod sessions;
 pub(crate) mod set_back;
+pub(crate) mod stranded_turns;
 pub(crate) mod waiting_starts;
 pub(crate) mod waiting_work;
 pub(crate) mod worker_queue;

@@ -9,6 +9,7 @@ pub(crate) mod progress;
 pub(crate) mod ready_messages;
 pub(crate) mod sessions;
 pub(crate) mod start_limits;
+pub(crate) mod stranded_turns;
 pub(crate) mod waiting_starts;
 pub(crate) mod waiting_work;
 pub(crate) mod work_choice;

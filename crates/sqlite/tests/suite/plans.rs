@@ -5,7 +5,7 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 21] = [
+const SOURCES: [(&str, &str); 22] = [
     ("direct_turn", include_str!("../../src/commit/direct_turn.rs")),
     ("events", include_str!("../../src/commit/events.rs")),
     ("kv_changes", include_str!("../../src/commit/kv_changes.rs")),
@@ -20,6 +20,7 @@ const SOURCES: [(&str, &str); 21] = [
     ("ready_messages", include_str!("../../src/queues/ready_messages.rs")),
     ("sessions", include_str!("../../src/queues/sessions.rs")),
     ("start_limits", include_str!("../../src/queues/start_limits.rs")),
+    ("stranded_turns", include_str!("../../src/queues/stranded_turns.rs")),
     ("waiting_starts", include_str!("../../src/queues/waiting_starts.rs")),
     ("waiting_work", include_str!("../../src/queues/waiting_work.rs")),
     ("work_choice", include_str!("../../src/queues/work_choice.rs")),

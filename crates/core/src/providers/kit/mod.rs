@@ -16,6 +16,7 @@
 //! - [`to_db`], [`from_db`], [`count_from_db`]: unsigned numbers in signed columns.
 //! - [`read_status_in_two_calls`]: a status whose parts are read separately.
 //! - [`cursor_at`], [`number_behind`]: cursors of a list that is ordered by one number.
+//! - [`TurnPlace`]: cursors of the list of stranded turns.
 //! - [`BulkErrors`]: an operation on many instances that goes on past one that fails.
 //! - `+=` on [`DeleteInstanceResult`](super::DeleteInstanceResult) and
 //!   [`PruneResult`](super::PruneResult): totals of operations on many instances.
@@ -60,6 +61,7 @@ mod row_error;
 mod started;
 mod status;
 mod totals;
+mod turn_place;
 
 pub use announced_turns::{decode_announced_turns, encode_announced_turns};
 pub use bulk::BulkErrors;
@@ -76,3 +78,4 @@ pub use number::{count_from_db, from_db, to_db};
 pub use row_error::RowError;
 pub use started::StartedOrchestration;
 pub use status::read_status_in_two_calls;
+pub use turn_place::TurnPlace;
