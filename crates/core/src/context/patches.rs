@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::orchestration::OrchestrationContext;
 use crate::model::EventKind;
-use crate::model::patch::PatchMarker;
+use crate::model::patch::{PatchMarker, PatchState};
 
 /// The patches of one execution.
 #[derive(Debug, Default)]
@@ -12,9 +12,17 @@ pub(crate) struct Patches {
     /// Ids that history contains.
     recorded: BTreeSet<String>,
     /// What each id that the code called for has decided.
-    decided: BTreeMap<String, bool>,
+    decided: BTreeMap<String, Decision>,
     /// Markers that are not recorded yet, in the order of the calls.
     pub(crate) unrecorded: Vec<EventKind>,
+}
+
+/// What the first call for an id has decided.
+#[derive(Debug, Clone, Copy)]
+struct Decision {
+    adopted: bool,
+    /// The call was `deprecate_patch`.
+    deprecated: bool,
 }
 
 impl Patches {
@@ -30,20 +38,29 @@ impl Patches {
     /// the patch finds no marker, and no later call may find one.
     fn decide(&mut self, id: &str, deprecated: bool, replaying: bool) -> bool {
         if let Some(decided) = self.decided.get(id) {
-            return *decided;
+            return decided.adopted;
         }
         let recorded = self.recorded.contains(id);
         if !recorded && !replaying {
             self.unrecorded.push(PatchMarker { id, deprecated }.to_kind());
         }
         let adopted = recorded || !replaying;
-        self.decided.insert(id.to_owned(), adopted);
+        self.decided.insert(id.to_owned(), Decision { adopted, deprecated });
         adopted
     }
 
-    /// What each id has decided.
-    pub(crate) fn decided(&self) -> &BTreeMap<String, bool> {
-        &self.decided
+    /// The state of each id that the code called for or that history contains.
+    pub(crate) fn states(&self) -> BTreeMap<String, PatchState> {
+        let uncalled = self.uncalled().map(|id| (id.clone(), PatchState::Uncalled));
+        let called = self.decided.iter().map(|(id, decision)| {
+            let state = match (decision.deprecated, decision.adopted) {
+                (true, _) => PatchState::Deprecated,
+                (false, true) => PatchState::New,
+                (false, false) => PatchState::Old,
+            };
+            (id.clone(), state)
+        });
+        uncalled.chain(called).collect()
     }
 
     /// Recorded ids that the code has not called for.

@@ -19,7 +19,8 @@ use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
 use crate::model::{
-    AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, PatchMarker, WorkItem,
+    AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, PatchMarker, PatchState,
+    WorkItem,
 };
 use crate::panics;
 
@@ -314,10 +315,9 @@ impl Execution {
         self.turns
     }
 
-    /// The patches that the code has called for so far, and whether this execution runs the new
-    /// code of each. An id with `false` still needs its old code.
-    pub fn patches(&self) -> BTreeMap<String, bool> {
-        self.ctx.shared.state().patches.decided().clone()
+    /// The patches that the code has called for so far, and those that history contains.
+    pub fn patches(&self) -> BTreeMap<String, PatchState> {
+        self.ctx.shared.state().patches.states()
     }
 
     /// Bytes of the input and of all results, signals and messages that the code received. It may

@@ -4,16 +4,17 @@
 //! A check is stricter: it also compares what a finished execution returned, and reports schedules
 //! that code which returns early no longer asks for.
 
+use std::collections::BTreeMap;
 use std::panic::Location;
 
 use super::execution::{End, Execution};
 use super::roles::Role;
 use super::turn::Setup;
 use crate::context::state::CallSite;
-use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind};
+use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, PatchState};
 
 /// The code agrees with its history.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Agreement {
     /// The history has its last event.
@@ -22,6 +23,8 @@ pub struct Agreement {
     pub calls_ahead: usize,
     /// The code returns at the end of a history that goes on. The next turn would complete it.
     pub returns_early: bool,
+    /// The patches that the code called for or that history contains.
+    pub patches: BTreeMap<String, PatchState>,
 }
 
 /// The code does not agree with its history.
@@ -68,8 +71,8 @@ impl Execution {
             }
         };
         execution.ctx.shared.state().call_sites = Some(std::collections::HashMap::new());
-        let found = execution.compare(history);
-        found.map_err(Box::new)
+        let agreement = execution.compare(history)?;
+        Ok(Agreement { patches: execution.patches(), ..agreement })
     }
 
     fn compare(&mut self, history: &[Event]) -> Result<Agreement, Disagreement> {
@@ -124,7 +127,7 @@ impl Execution {
             return Err(Disagreement::of_text(text));
         }
         let calls_ahead = self.ctx.shared.state().emitted.len();
-        Ok(Agreement { is_finished: false, calls_ahead, returns_early })
+        Ok(Agreement { is_finished: false, calls_ahead, returns_early, patches: BTreeMap::new() })
     }
 
     fn compare_end(&self, returned: Option<End>, last: &Event) -> Result<Agreement, Disagreement> {
@@ -192,7 +195,8 @@ const LIMIT_TEXT: &str = "exceeds limit";
 
 impl Agreement {
     const fn finished() -> Self {
-        Self { is_finished: true, calls_ahead: 0, returns_early: false }
+        let patches = BTreeMap::new();
+        Self { is_finished: true, calls_ahead: 0, returns_early: false, patches }
     }
 }
 

@@ -30,7 +30,7 @@ pub use ids::{
     is_auto_generated_sub_orch_id, routing_key,
 };
 pub use kv::KvEntry;
-pub use patch::PatchMarker;
+pub use patch::{PatchMarker, PatchState};
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;
 pub use status::{ExecutionStatus, OrchestrationStatus};

@@ -59,6 +59,20 @@ impl<'a> PatchMarker<'a> {
     }
 }
 
+/// What a patch is for one execution, as far as its code has run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PatchState {
+    /// `patched` returned `true`: the execution runs the new code.
+    New,
+    /// `patched` returned `false`: the execution needs the old code.
+    Old,
+    /// The code calls `deprecate_patch`; it has no old code any more.
+    Deprecated,
+    /// History contains the marker, and the code has not called for it.
+    Uncalled,
+}
+
 /// Whether a signal has a name that only markers have. Compares the reserved prefix first: nearly
 /// every signal has another name.
 pub(crate) fn is_marker_name(name: &str) -> bool {

@@ -10,6 +10,7 @@ mod checking;
 mod code;
 mod driver;
 mod exporting;
+mod patches;
 mod recorded;
 mod speed;
 mod starting;

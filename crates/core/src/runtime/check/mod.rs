@@ -3,13 +3,18 @@
 
 mod checker;
 mod files;
+mod patches;
 mod report;
 mod startup;
 mod store;
 mod verdict;
 
 pub use checker::Checker;
+pub use patches::PatchUse;
 pub use report::{CheckReport, Progress, VerdictCounts};
 pub(crate) use startup::before_start;
 pub use startup::{StartupCheck, StartupRefusal};
 pub use verdict::{CheckedExecution, Verdict};
+
+pub use crate::engine::{Agreement, Disagreement};
+pub use crate::model::PatchState;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use super::patches::{self, PatchUse};
 use super::verdict::{CheckedExecution, Verdict};
 use crate::limits::CHECK_PROBLEMS_MAX;
 
@@ -43,6 +44,10 @@ pub struct CheckReport {
     pub progress: Progress,
     /// Counts by orchestration and version.
     pub summary: BTreeMap<(String, String), VerdictCounts>,
+    /// The patches that running executions use, by orchestration and version, and by their ids.
+    /// If finished executions are checked as well, theirs are listed too, but only running ones are
+    /// counted.
+    pub patches: BTreeMap<(String, String), BTreeMap<String, PatchUse>>,
     /// The first executions that are not fine. The summary counts all of them.
     pub problems: Vec<CheckedExecution>,
     /// Problems that are only counted.
@@ -73,6 +78,9 @@ impl CheckReport {
         self.progress.executions += 1;
         self.progress.events += checked.events as u64;
         let code = (checked.orchestration.clone(), checked.version.clone());
+        if let Verdict::Fine(agreement) = &checked.verdict {
+            patches::count(&mut self.patches, &code, agreement);
+        }
         let counts = self.summary.entry(code).or_default();
         match &checked.verdict {
             Verdict::Fine(_) => counts.fine += 1,
@@ -103,7 +111,14 @@ impl fmt::Display for CheckReport {
             let name = if name.is_empty() { "(unknown)" } else { name };
             write!(f, "\n  {name} {version}: {counts}")?;
         }
-        Ok(())
+        self.write_patches(f)
+    }
+}
+
+impl VerdictCounts {
+    /// Whether the code agrees with all of them.
+    pub(super) fn are_all_fine(&self) -> bool {
+        *self == Self { fine: self.fine, ..Self::default() }
     }
 }
 
