@@ -135,6 +135,9 @@ macro_rules! __ability {
     (suspension) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Suspension)
     };
+    (activity_filter) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::ActivityFilter)
+    };
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };

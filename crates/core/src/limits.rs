@@ -34,6 +34,10 @@ pub(crate) const MISMATCH_OPERATION_MAX: usize = 2048;
 /// Length of a routing tag.
 pub const MAX_TAG_NAME_BYTES: usize = 256;
 
+/// Longest name of an activity by which stores filter. Indexes of PostgreSQL take some 2,700 bytes
+/// in a row. The stores have this number in their SQL.
+pub(crate) const ACTIVITY_KEY_NAME_BYTES_MAX: usize = 512;
+
 /// Length of an instance id or a session id: stores find rows by them, and an index of PostgreSQL
 /// holds at most 2,704 bytes.
 pub const MAX_ID_BYTES: usize = 2048;

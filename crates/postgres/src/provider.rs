@@ -303,6 +303,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::LeaseHolders)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
             .with(ProviderCapability::BoundedTurns)
     }

@@ -49,7 +49,7 @@ pub(crate) const LATE_TURNS_PER_READ: u32 = 256;
 pub(crate) const MOVED_PER_FETCH_MAX: u32 = 512;
 
 /// Activities of sessions that a fetch reads at a time: as many as it moves at most, or fewer.
-pub(crate) const SESSION_ACTIVITIES_PER_READ: u32 = 64;
+pub(crate) const SESSION_ACTIVITIES_PER_READ: usize = 64;
 
 /// Turns that one fetch job leases: the history of each is read while other jobs wait.
 pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;

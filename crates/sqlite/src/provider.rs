@@ -372,6 +372,7 @@ impl Provider for SqliteProvider {
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
             .with(ProviderCapability::BoundedTurns)
     }

@@ -18,6 +18,14 @@ macro_rules! __extensions {
             a_continuation_goes_to_a_node_with_its_code needs(code_filter);
             an_ended_instance_needs_no_code needs(code_filter);
             code_and_pins_are_both_required needs(code_filter);
+            an_activity_goes_to_a_node_with_its_handler needs(activity_filter);
+            a_node_without_a_list_gets_every_activity needs(activity_filter);
+            handlers_and_tags_are_both_required needs(activity_filter);
+            a_lost_activity_goes_to_a_node_with_its_handler needs(activity_filter);
+            an_activity_that_its_commit_leased_goes_to_a_node_with_its_handler
+                needs(activity_filter, work_leases);
+            a_session_keeps_activities_that_its_owner_cannot_run needs(activity_filter);
+            a_passed_activity_wakes_the_node_with_its_handler needs(activity_filter, waiting);
             a_batch_of_work_fills_each_slot_once;
             a_batch_of_work_without_slots_leases_nothing;
             a_batch_of_work_honours_sessions;

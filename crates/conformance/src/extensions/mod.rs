@@ -2,6 +2,7 @@
 //! direct turns, waiting for changes, parking, progress, schedule-to-start limits, live workers,
 //! kinds of errors, and stricter versions of older promises.
 
+mod activity_filter;
 mod batches;
 mod bounded;
 mod changes;
@@ -38,6 +39,7 @@ mod workers;
 
 mod list;
 
+pub use activity_filter::*;
 pub use batches::*;
 pub use bounded::*;
 pub use changes::*;

@@ -38,7 +38,7 @@ impl MemoryProvider {
         let work = WorkRequest {
             slots: request.slots,
             lock_for: millis(request.lock_timeout),
-            tag_filter: &request.filter.tags,
+            filter: request.filter,
         };
         let poll = || {
             let (mut store, now) = (self.store(), self.clock_ref().now_ms());

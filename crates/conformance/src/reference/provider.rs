@@ -354,6 +354,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::Vouching)
             .with(ProviderCapability::NewStarts)
             .with(ProviderCapability::CodeFilter)
+            .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
             .with(ProviderCapability::BoundedTurns)
     }

@@ -141,6 +141,7 @@ pub(crate) struct Work {
     pub(crate) activity_id: u64,
     pub(crate) session: Option<String>,
     pub(crate) tag: Option<String>,
+    pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) visible_at: u64,
     pub(crate) attempt_count: u32,

@@ -5,8 +5,8 @@ use std::time::Duration;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::{EncodedActivity, decode_activity, to_db};
 use duroxide_core::providers::{
-    FetchedWork, LeaseHolders, LeasedWork, ProviderErrorKind, ScheduledActivity,
-    ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, WorkItem, WorkSlot,
+    FetchFilter, FetchedWork, LeaseHolders, LeasedWork, ProviderErrorKind, ScheduledActivity,
+    ScheduledActivityIdentifier, SessionFetchConfig, TurnCommit, WorkItem, WorkSlot,
 };
 
 use super::orchestrator_queue::{self, NewMessage};
@@ -34,6 +34,7 @@ impl NewWork {
             activity_id: activity.activity_id,
             session: activity.session_id.map(str::to_owned),
             tag: activity.tag.map(str::to_owned),
+            name: activity.name.to_owned(),
             text: activity.text,
             visible_at: 0,
             attempt_count: 0,
@@ -113,7 +114,7 @@ pub(crate) fn insert_all(store: &mut Store, now: u64, work: Vec<NewWork>) -> Vec
 pub(crate) struct WorkRequest<'a> {
     pub(crate) slots: &'a [WorkSlot],
     pub(crate) lock_for: u64,
-    pub(crate) tag_filter: &'a TagFilter,
+    pub(crate) filter: &'a FetchFilter,
 }
 
 /// Leases the oldest eligible activity for each slot, in the order of the slots.
@@ -128,7 +129,7 @@ pub(crate) fn fetch_work(
         let eligible = store.work.iter();
         let oldest = eligible
             .filter(|(_, work)| work.visible_at <= now && !work.is_leased(now))
-            .filter(|(_, work)| request.tag_filter.matches(work.tag.as_deref()))
+            .filter(|(_, work)| request.filter.allows_activity(work.tag.as_deref(), &work.name))
             .find(|(_, work)| may_run(store, now, work, owner))
             .map(|(number, _)| *number);
         let Some(number) = oldest else { continue };

@@ -337,10 +337,11 @@ impl Side {
                 });
                 text(work.map(|work| self.keep_work(work)))
             }
-            Op::FetchWorks { lease, owners, tags } => {
+            Op::FetchWorks { lease, owners, tags, handlers } => {
                 let slots: Vec<_> =
                     owners.iter().map(|owner| WorkSlot::new(session(*owner))).collect();
-                let filter = FetchFilter::from(&build::tags(tags));
+                let mut filter = FetchFilter::from(&build::tags(tags));
+                filter.activities = build::handlers(handlers);
                 let request =
                     WorkFetch::new(&slots, ms(*lease)).with_poll_timeout(NOW).with_filter(&filter);
                 let work = self.provider.fetch_work_items(request).await;

@@ -3,19 +3,24 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, RegisteredOrchestrations,
-    ScheduledActivity, ScheduledActivityIdentifier, SemverRange, TagFilter, TurnCommit, WorkItem,
+    DispatcherCapabilityFilter, ExecutionMetadata, InstanceFilter, RegisteredActivities,
+    RegisteredOrchestrations, ScheduledActivity, ScheduledActivityIdentifier, SemverRange,
+    TagFilter, TurnCommit, WorkItem,
 };
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
 use crate::op::{
-    Activity, CODE, Code, Fact, Filter, INSTANCES, KEYS, Message, PINS, SESSIONS, Selection, TAGS,
-    Tags, Turn, VALUES,
+    Activity, CODE, Code, Fact, Filter, HANDLERS, Handlers, INSTANCES, KEYS, Message, PINS,
+    SESSIONS, Selection, TAGS, Tags, Turn, VALUES,
 };
 
 pub(crate) fn code(code: &Code) -> Option<RegisteredOrchestrations> {
     let some = code.as_ref()?.iter().map(|index| CODE[*index]);
     Some(RegisteredOrchestrations::new(some.map(|(name, text)| (name, text.parse().unwrap()))))
+}
+
+pub(crate) fn handlers(handlers: &Handlers) -> Option<RegisteredActivities> {
+    Some(RegisteredActivities::new(handlers.as_ref()?.iter().map(|index| HANDLERS[*index])))
 }
 
 pub(crate) fn name(id: usize) -> String {
@@ -97,7 +102,7 @@ pub(crate) fn activity(wanted: &Activity) -> WorkItem {
         instance: name(wanted.instance),
         execution_id: 1,
         id: wanted.id,
-        name: "Work".to_owned(),
+        name: HANDLERS[wanted.handler].to_owned(),
         input: "in".to_owned(),
         session_id: wanted.session.map(|session| SESSIONS[session].to_owned()),
         tag: wanted.tag.map(|tag| TAGS[tag].to_owned()),

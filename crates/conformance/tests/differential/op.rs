@@ -19,6 +19,8 @@ pub(crate) const MESSAGE_IDS: [&str; 3] = ["m1", "m2", "m3"];
 /// What nodes may have registered: the code of executions, starts and continuations.
 pub(crate) const CODE: [(&str, &str); 3] =
     [("Flow", "1.0.0"), ("Flow", "1.2.0"), ("Next", "1.0.0")];
+/// The names of activities, and what nodes may have registered.
+pub(crate) const HANDLERS: [&str; 3] = ["Work", "Worker", "Ärbete"];
 pub(crate) const PINS: [&str; 4] = ["0.9.0", "1.0.0", "1.0.1-rc.1", "2.5.0"];
 
 #[derive(Debug, Clone)]
@@ -40,7 +42,7 @@ pub(crate) enum Op {
     RetrySuspended,
     MarkTurn { back: Back, running: bool },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
-    FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags },
+    FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags, handlers: Handlers },
     FinishWork { back: Back, completion: Option<Message> },
     AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewWork { back: Back, by: u64 },
@@ -81,6 +83,7 @@ pub(crate) struct Activity {
     pub(crate) id: u64,
     pub(crate) session: Option<usize>,
     pub(crate) tag: Option<usize>,
+    pub(crate) handler: usize,
 }
 
 /// What a turn commits.
@@ -165,6 +168,9 @@ pub(crate) enum Filter {
 /// The orchestrations that a node has; `None` for all.
 pub(crate) type Code = Option<Vec<usize>>;
 
+/// The activities that a node has; `None` for all.
+pub(crate) type Handlers = Option<Vec<usize>>;
+
 /// The marks that a fetch presents.
 #[derive(Debug, Clone)]
 pub(crate) enum Known {
@@ -242,8 +248,14 @@ fn completion() -> BoxedStrategy<Message> {
 fn activity() -> BoxedStrategy<Activity> {
     let session = prop::option::weighted(0.4, 0..SESSIONS.len());
     let tag = prop::option::weighted(0.3, 0..TAGS.len());
-    (id(), 1..5_u64, session, tag)
-        .prop_map(|(instance, id, session, tag)| Activity { instance, id, session, tag })
+    (id(), 1..5_u64, session, tag, 0..HANDLERS.len())
+        .prop_map(|(instance, id, session, tag, handler)| Activity {
+            instance,
+            id,
+            session,
+            tag,
+            handler,
+        })
         .boxed()
 }
 
@@ -406,13 +418,15 @@ fn work_op() -> BoxedStrategy<Op> {
     let owner = || prop::option::weighted(0.7, 0..OWNERS.len());
     let completion = prop::option::of(prop_oneof![5 => completion(), 1 => message()]);
     let owners = prop::collection::vec(0..OWNERS.len(), 0..3);
+    let handlers = prop::option::weighted(0.6, prop::collection::vec(0..HANDLERS.len(), 0..3));
     prop_oneof![
         6 => activity().prop_map(Op::Schedule),
         1 => message().prop_map(Op::ScheduleWrongKind),
         6 => (lease(), owner(), tags())
             .prop_map(|(lease, owner, tags)| Op::FetchWork { lease, owner, tags }),
-        3 => (lease(), prop::collection::vec(owner(), 0..4), tags())
-            .prop_map(|(lease, owners, tags)| Op::FetchWorks { lease, owners, tags }),
+        5 => (lease(), prop::collection::vec(owner(), 0..4), tags(), handlers).prop_map(
+            |(lease, owners, tags, handlers)| Op::FetchWorks { lease, owners, tags, handlers }
+        ),
         4 => (back(), completion)
             .prop_map(|(back, completion)| Op::FinishWork { back, completion }),
         3 => (back(), delay(), any::<bool>()).prop_map(

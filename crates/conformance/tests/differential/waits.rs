@@ -35,7 +35,7 @@ fn start() -> Message {
 }
 
 fn work() -> Activity {
-    Activity { instance: 0, id: 1, session: None, tag: None }
+    Activity { instance: 0, id: 1, session: None, tag: None, handler: 0 }
 }
 
 /// Waits for a turn while `concurrent` runs.

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use duroxide_core::providers::{
-    FetchedWork, Provider, ProviderError, SessionFetchConfig, TagFilter, WorkFetch, WorkItem,
+    FetchFilter, FetchedWork, Provider, ProviderError, SessionFetchConfig, TagFilter, WorkFetch,
+    WorkItem,
 };
 
 use crate::fault::Fault;
@@ -128,14 +129,59 @@ impl FaultyProvider {
 
     pub(crate) async fn fetch_work_batch(
         &self,
-        request: WorkFetch<'_>,
+        mut request: WorkFetch<'_>,
     ) -> Result<Vec<FetchedWork>, ProviderError> {
         let poll_timeout = self.faulty_poll(request.poll_timeout);
+        self.bounce(&request).await?;
+        let filter = self.faulty_handlers(&request);
+        request.filter = &filter;
         let mut work = self.inner.fetch_work_items(request.with_poll_timeout(poll_timeout)).await?;
         if self.has(Fault::WorkBatchSlotsMixed) {
             work.iter_mut().for_each(|fetched| fetched.slot = 0);
         }
         work.iter_mut().for_each(|fetched| self.distort_fetched(fetched));
         Ok(work)
+    }
+
+    /// The filter with a fault in the handlers that the caller has.
+    fn faulty_handlers(&self, request: &WorkFetch<'_>) -> FetchFilter {
+        let mut filter = request.filter.clone();
+        let has_sessions = request.slots.iter().any(|slot| slot.session.is_some());
+        match self.fault() {
+            Some(Fault::ActivityFilterIgnored) => filter.activities = None,
+            Some(Fault::ActivityFilterForgetsSessions) if has_sessions => filter.activities = None,
+            Some(Fault::ActivityFilterWithoutTags) if filter.activities.is_some() => {
+                filter.tags = TagFilter::Any;
+            }
+            _keeps_the_filter => {}
+        }
+        filter
+    }
+
+    /// Leases what the caller cannot run, and releases it: the attempt counts, or what follows is
+    /// out of reach.
+    async fn bounce(&self, request: &WorkFetch<'_>) -> Result<(), ProviderError> {
+        let (counts, hides) =
+            (self.has(Fault::ActivityFilterBounces), self.has(Fault::ActivityFilterFromTheFront));
+        if request.filter.activities.is_none() || !(counts || hides) {
+            return Ok(());
+        }
+        let mut everything = request.clone().with_poll_timeout(Duration::ZERO);
+        let filter = FetchFilter::from(&request.filter.tags);
+        everything.filter = &filter;
+        let all = self.inner.fetch_work_items(everything).await?;
+        let is_foreign = |work: &FetchedWork| match &work.item {
+            WorkItem::ActivityExecute { name, tag, .. } => {
+                !request.filter.allows_activity(tag.as_deref(), name)
+            }
+            _other => false,
+        };
+        let is_hidden = hides && all.first().is_some_and(is_foreign);
+        for work in all {
+            let ignored = hides || !is_foreign(&work);
+            let delay = is_hidden.then_some(AGES);
+            self.inner.abandon_work_item(&work.lock_token, delay, ignored).await?;
+        }
+        Ok(())
     }
 }

@@ -12,7 +12,10 @@ pub(crate) const UTC_NOW_MS: &str = "__duroxide_syscall:utc_now_ms";
 /// Reads a value of another instance.
 pub(crate) const GET_KV_VALUE: &str = "__duroxide_syscall:get_kv_value";
 
+/// All of them.
+pub(crate) const ALL: [&str; 3] = [NEW_GUID, UTC_NOW_MS, GET_KV_VALUE];
+
 /// Whether every node runs this activity, registered or not.
 pub(crate) fn is_one(name: &str) -> bool {
-    [NEW_GUID, UTC_NOW_MS, GET_KV_VALUE].contains(&name)
+    ALL.contains(&name)
 }

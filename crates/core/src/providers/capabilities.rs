@@ -44,6 +44,8 @@ pub enum ProviderCapability {
     NewStarts,
     /// Fetches of turns honour [`FetchFilter::orchestrations`](super::FetchFilter::orchestrations).
     CodeFilter,
+    /// Fetches of activities honour [`FetchFilter::activities`](super::FetchFilter::activities).
+    ActivityFilter,
     /// Instances can be suspended: [`Provider::suspend_turn`](super::Provider::suspend_turn) and
     /// the calls of operators.
     Suspension,
@@ -67,6 +69,7 @@ impl ProviderCapability {
         Self::Vouching,
         Self::NewStarts,
         Self::CodeFilter,
+        Self::ActivityFilter,
         Self::Suspension,
         Self::BoundedTurns,
     ];
@@ -87,6 +90,7 @@ impl ProviderCapability {
             Self::Vouching => "vouching",
             Self::NewStarts => "new_starts",
             Self::CodeFilter => "code_filter",
+            Self::ActivityFilter => "activity_filter",
             Self::Suspension => "suspension",
             Self::BoundedTurns => "bounded_turns",
         }

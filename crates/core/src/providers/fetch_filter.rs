@@ -2,10 +2,13 @@
 
 use semver::Version;
 
-use super::{DispatcherCapabilityFilter, NeededCode, RegisteredOrchestrations, TagFilter};
+use super::{
+    DispatcherCapabilityFilter, NeededCode, RegisteredActivities, RegisteredOrchestrations,
+    TagFilter,
+};
 
-/// What a node can run: which recorded executions it replays, which orchestrations it has
-/// registered and which activities it accepts.
+/// What a node can run: which recorded executions it replays, which orchestrations and activities
+/// it has registered, and which tags of activities it serves.
 ///
 /// A store applies the filter before it leases anything. A shortcut that answers a fetch without
 /// asking the store compares the whole filter with `==`, or asks one of the methods here. The
@@ -21,6 +24,9 @@ pub struct FetchFilter {
     pub orchestrations: Option<RegisteredOrchestrations>,
     /// Which activities the node accepts, by their routing tag.
     pub tags: TagFilter,
+    /// Which activities the node has registered; `None` means all. A provider without
+    /// [`ActivityFilter`](super::ProviderCapability::ActivityFilter) ignores it.
+    pub activities: Option<RegisteredActivities>,
 }
 
 static EVERYTHING: FetchFilter = FetchFilter::everything();
@@ -28,7 +34,7 @@ static EVERYTHING: FetchFilter = FetchFilter::everything();
 impl FetchFilter {
     /// Every execution and every activity.
     pub const fn everything() -> Self {
-        Self { replays: None, orchestrations: None, tags: TagFilter::Any }
+        Self { replays: None, orchestrations: None, tags: TagFilter::Any, activities: None }
     }
 
     /// [`everything`](Self::everything), for a request that names no filter.
@@ -57,21 +63,28 @@ impl FetchFilter {
         self
     }
 
+    /// Only activities with one of these names.
+    #[must_use]
+    pub fn with_activities(mut self, activities: RegisteredActivities) -> Self {
+        self.activities = Some(activities);
+        self
+    }
+
     /// Whether a fetch with this filter may lease a turn at all.
     pub fn allows_some_turn(&self) -> bool {
-        let Self { replays, orchestrations: _some_turns_need_none, tags: _of_activities } = self;
+        let Self { replays, orchestrations: _some_turns_need_none, tags: _, activities: _ } = self;
         replays.as_ref().is_none_or(|replays| !replays.supported_duroxide_versions.is_empty())
     }
 
     /// Whether the node replays an execution that is pinned to `version`.
     pub fn allows_pin(&self, version: &Version) -> bool {
-        let Self { replays, orchestrations: _not_about_pins, tags: _of_activities } = self;
+        let Self { replays, orchestrations: _not_about_pins, tags: _, activities: _ } = self;
         replays.as_ref().is_none_or(|replays| replays.is_compatible(version))
     }
 
     /// Whether the node has the code that a turn needs; `None` needs none.
     pub fn allows_code(&self, code: Option<&NeededCode>) -> bool {
-        let Self { replays: _not_about_code, orchestrations, tags: _of_activities } = self;
+        let Self { replays: _not_about_code, orchestrations, tags: _, activities: _ } = self;
         orchestrations.as_ref().is_none_or(|orchestrations| orchestrations.runs(code))
     }
 
@@ -86,8 +99,14 @@ impl FetchFilter {
     /// Whether a fetch with this filter may lease the first turn of an instance that is not stored
     /// yet, and so has no pin. What it starts is up to [`allows_code`](Self::allows_code).
     pub fn allows_new_instances(&self) -> bool {
-        let Self { replays: _no_pin_fits_every_range, orchestrations: _, tags: _ } = self;
+        let Self { replays: _no_pin, orchestrations: _, tags: _, activities: _ } = self;
         self.allows_some_turn()
+    }
+
+    /// Whether the node serves the tag of an activity and has its handler.
+    pub fn allows_activity(&self, tag: Option<&str>, name: &str) -> bool {
+        let Self { replays: _of_turns, orchestrations: _of_turns_too, tags, activities } = self;
+        tags.matches(tag) && activities.as_ref().is_none_or(|registered| registered.has(name))
     }
 }
 
@@ -116,6 +135,17 @@ mod tests {
         let replays = FetchFilter::from(Some(&build));
         assert_ne!(everything, replays);
         assert_eq!(replays, everything.with_replays(build));
+    }
+
+    #[test]
+    fn an_activity_needs_its_tag_and_its_handler() {
+        let registered = RegisteredActivities::new(["charge"]);
+        let filter = FetchFilter::from(&TagFilter::DefaultOnly).with_activities(registered);
+        assert!(filter.allows_activity(None, "charge"));
+        assert!(!filter.allows_activity(Some("gpu"), "charge"));
+        assert!(!filter.allows_activity(None, "refund"));
+        assert!(!filter.allows_activity(None, ""));
+        assert!(FetchFilter::everything().allows_activity(Some("gpu"), "refund"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The code that a node has registered, and the code that a turn needs.
+//! The code that a node has registered, and the code that a turn or an activity needs.
 //!
-//! Both are compared as *code keys*, texts that a store can keep beside a message and sort by.
+//! All are compared as *keys*, texts that a store can keep beside a message and sort by.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use semver::Version;
 
 use super::WaitingStart;
+use crate::limits::ACTIVITY_KEY_NAME_BYTES_MAX;
 use crate::model::WorkItem;
 
 /// Ends the name and the version in a key. No version contains it.
@@ -142,6 +143,49 @@ impl Eq for RegisteredOrchestrations {}
 impl fmt::Debug for RegisteredOrchestrations {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(&self.0.versions).finish()
+    }
+}
+
+/// The activities that a node has registered. Clones share the list.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RegisteredActivities(Arc<BTreeSet<String>>);
+
+impl RegisteredActivities {
+    /// The key of an activity that any node may lease: its name cannot be read, or has more than
+    /// 512 bytes, which is too long for the index of some stores.
+    pub const ANY_NODE_KEY: &'static str = "";
+
+    /// The activities with these names.
+    pub fn new<N: AsRef<str>>(names: impl IntoIterator<Item = N>) -> Self {
+        let for_any_node = std::iter::once(Self::ANY_NODE_KEY.to_owned());
+        let keys = names.into_iter().map(|name| Self::key(name.as_ref()));
+        Self(Arc::new(keys.chain(for_any_node).collect()))
+    }
+
+    /// The key of the activity with this name: the name after `=`.
+    pub fn key(name: &str) -> String {
+        match name.len() <= ACTIVITY_KEY_NAME_BYTES_MAX {
+            true => format!("={name}"),
+            false => Self::ANY_NODE_KEY.to_owned(),
+        }
+    }
+
+    /// The keys of all activities that the node may lease, in bytewise order; one of them is
+    /// [`ANY_NODE_KEY`](Self::ANY_NODE_KEY).
+    pub fn keys(&self) -> &BTreeSet<String> {
+        &self.0
+    }
+
+    /// Whether the node may lease this activity.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(&Self::key(name))
+    }
+}
+
+impl fmt::Debug for RegisteredActivities {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self.0.iter().filter_map(|key| key.strip_prefix('='));
+        f.debug_set().entries(names).finish()
     }
 }
 

@@ -45,7 +45,7 @@ pub use change::{AwaitedEnd, ChangeHub, ChangeScope, ChangeWatch, InstanceEnd};
 pub use cursor::ListCursor;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use fetch_filter::FetchFilter;
-pub use handlers::{NeededCode, RegisteredOrchestrations};
+pub use handlers::{NeededCode, RegisteredActivities, RegisteredOrchestrations};
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,

@@ -8,7 +8,8 @@ use super::{ActivityHandler, ActivityRegistry, OrchestrationRegistry, builtin};
 use crate::clock::Clock;
 use crate::context::OrchestrationHandler;
 use crate::engine::IgnoredInputs;
-use crate::providers::RegisteredOrchestrations;
+use crate::model::syscall;
+use crate::providers::{RegisteredActivities, RegisteredOrchestrations};
 use crate::providers::handlers::VERSION_NONE;
 
 /// All handlers of a node.
@@ -50,6 +51,12 @@ impl Handlers {
     /// The names of the user's activities.
     pub(crate) fn activity_names(&self) -> Vec<String> {
         self.activities.list_names()
+    }
+
+    /// All activities, those of the runtime included.
+    pub(crate) fn registered_activities(&self) -> RegisteredActivities {
+        let builtin = syscall::ALL.into_iter().map(str::to_owned);
+        RegisteredActivities::new(self.activity_names().into_iter().chain(builtin))
     }
 
     /// All orchestrations in all their versions.

@@ -82,7 +82,9 @@ pub(crate) fn fetch_filter(options: &RuntimeOptions, handlers: &Handlers) -> Fet
         .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
         .with_tags(options.worker_tag_filter.clone());
     match options.unregistered_work() {
-        UnregisteredWork::Wait => filter.with_orchestrations(handlers.registered_orchestrations()),
+        UnregisteredWork::Wait => filter
+            .with_orchestrations(handlers.registered_orchestrations())
+            .with_activities(handlers.registered_activities()),
         UnregisteredWork::Backoff => filter,
     }
 }

@@ -3,7 +3,10 @@
 -- `o_expired_ids` are those with the token of an expired lease that is not in `p_free`, unless that
 -- is null.
 CREATE OR REPLACE FUNCTION {schema}.choose_plain_work{v}(
-    p_routes TEXT[], p_slots INTEGER, p_free UUID[],
+    p_routes TEXT[],
+    -- The code of each route; null if the worker has all.
+    p_code TEXT[],
+    p_slots INTEGER, p_free UUID[],
     OUT o_ids BIGINT[], OUT o_expired_ids BIGINT[], OUT o_expired_tokens UUID[]
 )
 LANGUAGE plpgsql AS $body$
@@ -16,14 +19,33 @@ DECLARE
 BEGIN
     o_ids := '{}';
     FOR v_round IN 1..16 LOOP
-        SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_read FROM (
-            SELECT o.id FROM unnest(p_routes) AS r (route)
-            CROSS JOIN LATERAL (
-                SELECT q.id FROM {schema}.worker_queue q
-                WHERE q.locked_until IS NULL AND q.route = r.route AND q.lane = 0
-                    AND q.id > v_after
-                ORDER BY q.id LIMIT p_slots) AS o
-            ORDER BY o.id LIMIT p_slots) AS c;
+        IF p_code IS NULL THEN
+            SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_read FROM (
+                SELECT o.id FROM unnest(p_routes) AS r (route)
+                CROSS JOIN LATERAL (
+                    SELECT q.id FROM {schema}.worker_queue q
+                    WHERE q.locked_until IS NULL AND q.route = r.route AND q.lane = 0
+                        AND q.id > v_after
+                    ORDER BY q.id LIMIT p_slots) AS o
+                ORDER BY o.id LIMIT p_slots) AS c;
+        ELSE
+            -- Each of the oldest is the first of its code, or stands behind such a one.
+            SELECT coalesce(array_agg(c.id ORDER BY c.id), '{}') INTO v_read FROM (
+                SELECT o.id FROM (
+                    SELECT r.route, r.code FROM unnest(p_routes, p_code) AS r (route, code)
+                    CROSS JOIN LATERAL (
+                        SELECT q.id FROM {schema}.worker_queue q
+                        WHERE q.locked_until IS NULL AND q.route = r.route AND q.code = r.code
+                            AND q.lane = 0 AND q.id > v_after
+                        ORDER BY q.id LIMIT 1) AS h
+                    ORDER BY h.id LIMIT p_slots) AS first
+                CROSS JOIN LATERAL (
+                    SELECT q.id FROM {schema}.worker_queue q
+                    WHERE q.locked_until IS NULL AND q.route = first.route
+                        AND q.code = first.code AND q.lane = 0 AND q.id > v_after
+                    ORDER BY q.id LIMIT p_slots) AS o
+                ORDER BY o.id LIMIT p_slots) AS c;
+        END IF;
         SELECT coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_free), '{}'),
             array_agg(c.id) FILTER (WHERE NOT c.is_free),
             array_agg(c.lock_token) FILTER (WHERE NOT c.is_free)

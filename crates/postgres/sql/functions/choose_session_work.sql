@@ -6,8 +6,10 @@
 -- with the token of an expired lease that is not in `p_free`, unless that is null. With `p_asks` it
 -- chooses nothing behind them, and returns them if it has chosen nothing.
 CREATE OR REPLACE FUNCTION {schema}.choose_session_work{v}(
-    p_now BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[], p_asks BOOLEAN,
-    p_free UUID[],
+    p_now BIGINT, p_routes TEXT[],
+    -- The code of each route; null if the worker has all.
+    p_code TEXT[],
+    s_owner TEXT[], s_lock_for BIGINT[], p_asks BOOLEAN, p_free UUID[],
     OUT o_ids BIGINT[], OUT o_places INTEGER[], OUT o_claims BOOLEAN[], OUT o_due BIGINT,
     OUT o_expired_ids BIGINT[], OUT o_expired_tokens UUID[]
 )
@@ -18,7 +20,6 @@ DECLARE
     v_free BOOLEAN[] := array_fill(TRUE, ARRAY[v_slots]);
     -- The owners of free slots.
     v_owners TEXT[] := s_owner;
-    v_routes TEXT[] := p_routes;
     -- What this call claimed.
     v_sessions TEXT[] := '{}';
     v_holders TEXT[] := '{}';
@@ -42,12 +43,29 @@ BEGIN
         FOR v_row IN
             SELECT c.id, c.session_id, h.worker_id AS holder
             FROM (
-                SELECT w.id, w.session_id FROM unnest(v_routes) AS r (route)
+                SELECT w.id, w.session_id FROM unnest(p_routes) AS r (route)
                 CROSS JOIN generate_series(0, 1) AS l (lane)
                 CROSS JOIN LATERAL (
                     SELECT q.id, q.session_id FROM {schema}.worker_queue q
                     WHERE q.locked_until IS NULL AND q.route = r.route AND q.lane = l.lane
                         AND q.id > v_after
+                    ORDER BY q.id LIMIT c_read) AS w
+                WHERE p_code IS NULL
+                UNION
+                SELECT w.id, w.session_id FROM (
+                    SELECT r.route, r.code, l.lane
+                    FROM unnest(p_routes, p_code) AS r (route, code)
+                    CROSS JOIN generate_series(0, 1) AS l (lane)
+                    CROSS JOIN LATERAL (
+                        SELECT q.id FROM {schema}.worker_queue q
+                        WHERE q.locked_until IS NULL AND q.route = r.route AND q.code = r.code
+                            AND q.lane = l.lane AND q.id > v_after
+                        ORDER BY q.id LIMIT 1) AS h
+                    WHERE p_code IS NOT NULL ORDER BY h.id LIMIT c_read) AS first
+                CROSS JOIN LATERAL (
+                    SELECT q.id, q.session_id FROM {schema}.worker_queue q
+                    WHERE q.locked_until IS NULL AND q.route = first.route
+                        AND q.code = first.code AND q.lane = first.lane AND q.id > v_after
                     ORDER BY q.id LIMIT c_read) AS w
                 UNION
                 SELECT w.id, w.session_id
@@ -55,10 +73,23 @@ BEGIN
                 JOIN {schema}.sessions s ON s.worker_id = o.owner AND s.locked_until > p_now
                 CROSS JOIN LATERAL (
                     SELECT q.id, q.session_id FROM {schema}.worker_queue q
-                    WHERE q.session_id = s.session_id AND q.id > v_after
+                    WHERE p_code IS NULL AND q.session_id = s.session_id AND q.id > v_after
                         AND q.locked_until IS NULL AND q.visible_at = 0
-                        AND q.route = ANY (v_routes)
+                        AND q.route = ANY (p_routes)
                     ORDER BY q.id LIMIT c_read) AS w
+                UNION
+                SELECT w.id, w.session_id
+                FROM (SELECT DISTINCT o.owner FROM unnest(v_owners) AS o (owner)) AS o
+                JOIN {schema}.sessions s ON s.worker_id = o.owner AND s.locked_until > p_now
+                CROSS JOIN unnest(p_routes, p_code) AS r (route, code)
+                CROSS JOIN LATERAL (
+                    SELECT q.id, q.session_id FROM {schema}.worker_queue q
+                    WHERE q.session_id = s.session_id AND q.id > v_after
+                        AND hashtextextended(q.code, 0) = hashtextextended(r.code, 0)
+                        AND q.code = r.code AND q.route = r.route
+                        AND q.locked_until IS NULL AND q.visible_at = 0
+                    ORDER BY q.id LIMIT c_read) AS w
+                WHERE p_code IS NOT NULL
                 ORDER BY id LIMIT c_read
             ) AS c
             LEFT JOIN {schema}.sessions h

@@ -8,7 +8,7 @@ CREATE OR REPLACE FUNCTION {schema}.commit_step{v}(
     d_commit BIGINT, f_id BIGINT, f_token UUID, e_id BIGINT[], e_type TEXT[], e_data TEXT[],
     e_commit BIGINT[],
     w_instance TEXT, w_execution BIGINT, w_activity BIGINT, w_session TEXT, w_route TEXT,
-    w_item TEXT, w_token UUID, w_lock_for BIGINT, w_limit BIGINT,
+    w_code TEXT, w_item TEXT, w_token UUID, w_lock_for BIGINT, w_limit BIGINT,
     OUT o_now BIGINT, OUT o_code INTEGER, OUT o_incarnation BIGINT, OUT o_custom TEXT,
     OUT o_custom_version BIGINT, OUT o_work_id BIGINT
 )
@@ -92,10 +92,10 @@ BEGIN
     END IF;
     IF w_item IS NOT NULL OR v_warm_up THEN
         INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id, execution_id,
-            activity_id, session_id, route, lock_token, locked_until, attempt_count,
+            activity_id, session_id, route, code, lock_token, locked_until, attempt_count,
             lane, start_by)
-        SELECT w_item, v_now, w_instance, w_execution, w_activity, w_session, w_route, w_token,
-            v_now + w_lock_for, (w_token IS NOT NULL)::INTEGER,
+        SELECT w_item, v_now, w_instance, w_execution, w_activity, w_session, w_route, w_code,
+            w_token, v_now + w_lock_for, (w_token IS NOT NULL)::INTEGER,
             (w_session IS NOT NULL)::INTEGER, CASE WHEN w_token IS NULL THEN v_now + w_limit END
         WHERE NOT v_warm_up
         RETURNING worker_queue.id INTO o_work_id;

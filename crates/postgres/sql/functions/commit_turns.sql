@@ -25,8 +25,8 @@ CREATE OR REPLACE FUNCTION {schema}.commit_turns{v}(
     e_turn INTEGER[], e_id BIGINT[], e_type TEXT[], e_data TEXT[], e_commit BIGINT[],
     k_turn INTEGER[], k_op SMALLINT[], k_key TEXT[], k_value TEXT[], k_at BIGINT[],
     w_turn INTEGER[], w_instance TEXT[], w_execution BIGINT[], w_activity BIGINT[],
-    w_session TEXT[], w_route TEXT[], w_item TEXT[], w_token UUID[], w_lock_for BIGINT[],
-    w_limit BIGINT[],
+    w_session TEXT[], w_route TEXT[], w_code TEXT[], w_item TEXT[], w_token UUID[],
+    w_lock_for BIGINT[], w_limit BIGINT[],
     c_turn INTEGER[], c_instance TEXT[], c_execution BIGINT[], c_activity BIGINT[],
     m_turn INTEGER[], m_instance TEXT[], m_item TEXT[], m_due BIGINT[], m_kind SMALLINT[],
     m_code BYTEA[],
@@ -302,16 +302,16 @@ BEGIN
         IF cardinality(w_turn) > 0 OR v_warm_up THEN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
-                    execution_id, activity_id, session_id, route, lock_token, locked_until,
+                    execution_id, activity_id, session_id, route, code, lock_token, locked_until,
                     attempt_count, lane, start_by)
                 SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
-                    w.route, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER,
+                    w.route, w.code, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER,
                     (w.session_id IS NOT NULL)::INTEGER,
                     -- A leased activity counts as started, which satisfies its limit.
                     CASE WHEN w.token IS NULL THEN v_now + w.start_limit END
                 FROM unnest(w_turn, w_instance, w_execution, w_activity, w_session, w_route,
-                        w_item, w_token, w_lock_for, w_limit)
-                    AS w (turn, instance_id, execution_id, activity_id, session_id, route, item,
+                        w_code, w_item, w_token, w_lock_for, w_limit)
+                    AS w (turn, instance_id, execution_id, activity_id, session_id, route, code, item,
                         token, lock_for, start_limit)
                 WHERE v_all OR w.turn = ANY (v_live)
                 RETURNING worker_queue.id, worker_queue.lock_token)

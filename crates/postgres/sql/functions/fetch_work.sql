@@ -1,5 +1,6 @@
 -- Leases one activity for each slot, in order. `s_owner` is null for a slot that takes no sessions;
--- `p_routes` is null for a worker that takes every tag. The last row has no slot: it carries the
+-- `p_routes` is null for a worker that takes every tag, `p_code` for one that takes every name; it
+-- is sorted. The last row has no slot: it carries the
 -- server's time and the time of the next poll, which is now if it stopped before it had checked
 -- everything. Without slots it warms up: its statements run on no rows, which makes their plans.
 -- If nodes of the caller's process hold leases, the caller sets `p_asks`. A call that meets expired
@@ -7,8 +8,8 @@
 -- that its nodes hold, `h_`, which are extended, and with the others, `p_free`, which are claimed.
 -- An activity whose expired lease another fetch has released still has its token: the same holds.
 CREATE OR REPLACE FUNCTION {schema}.fetch_work{v}(
-    p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], s_owner TEXT[], s_lock_for BIGINT[],
-    p_asks BOOLEAN,
+    p_now BIGINT, p_lock_for BIGINT, p_routes TEXT[], p_code TEXT[], s_owner TEXT[],
+    s_lock_for BIGINT[], p_asks BOOLEAN,
     -- Null if all expired leases may be claimed.
     p_free UUID[],
     h_id BIGINT[],
@@ -27,6 +28,8 @@ AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_routes TEXT[] := p_routes;
+    -- With the routes: what is ready of that which the worker may claim.
+    v_code TEXT[];
     v_slots INTEGER := cardinality(s_owner);
     v_ids BIGINT[] := '{}';
     v_free UUID[] := CASE WHEN p_asks THEN '{}' ELSE p_free END;
@@ -65,13 +68,17 @@ BEGIN
     IF v_routes IS NULL THEN
         v_routes := {schema}.ready_routes{v}();
     END IF;
+    IF p_code IS NOT NULL THEN
+        SELECT r.o_routes, r.o_code, least(v_due, v_now + r.o_wait) INTO v_routes, v_code, v_due
+        FROM {schema}.ready_code{v}(v_routes, p_code) AS r;
+    END IF;
     IF EXISTS (SELECT 1 FROM {schema}.worker_queue q WHERE q.session_id IS NOT NULL) THEN
         SELECT c.o_ids, c.o_places, c.o_claims, least(v_due, c.o_due), c.o_expired_ids,
             c.o_expired_tokens
         INTO v_ids, v_places, v_claims, v_due, o_expired_ids, o_expired_tokens
-        FROM {schema}.choose_session_work{v}(v_now, v_routes, s_owner, s_lock_for, p_asks, v_free)
-            AS c;
-    ELSIF cardinality(v_routes) = 1 THEN
+        FROM {schema}.choose_session_work{v}(
+            v_now, v_routes, v_code, s_owner, s_lock_for, p_asks, v_free) AS c;
+    ELSIF v_code IS NULL AND cardinality(v_routes) = 1 THEN
         SELECT coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_free), '{}'),
             array_agg(c.id) FILTER (WHERE NOT c.is_free),
             array_agg(c.lock_token) FILTER (WHERE NOT c.is_free)
@@ -81,10 +88,21 @@ BEGIN
             FROM {schema}.worker_queue q
             WHERE q.locked_until IS NULL AND q.route = v_routes[1] AND q.lane = 0
             ORDER BY q.id LIMIT v_slots FOR UPDATE SKIP LOCKED) AS c;
-    ELSE
+    ELSIF cardinality(v_routes) = 1 OR v_slots = 0 THEN
+        SELECT coalesce(array_agg(c.id ORDER BY c.id) FILTER (WHERE c.is_free), '{}'),
+            array_agg(c.id) FILTER (WHERE NOT c.is_free),
+            array_agg(c.lock_token) FILTER (WHERE NOT c.is_free)
+        INTO v_ids, o_expired_ids, o_expired_tokens FROM (
+            SELECT q.id, q.lock_token, v_free IS NULL OR q.lock_token IS NULL
+                OR q.lock_token = ANY (v_free) AS is_free
+            FROM {schema}.worker_queue q
+            WHERE q.locked_until IS NULL AND q.route = v_routes[1] AND q.code = v_code[1]
+                AND q.lane = 0
+            ORDER BY q.id LIMIT v_slots FOR UPDATE SKIP LOCKED) AS c;
+    ELSIF cardinality(v_routes) > 1 THEN
         SELECT c.o_ids, c.o_expired_ids, c.o_expired_tokens
         INTO v_ids, o_expired_ids, o_expired_tokens
-        FROM {schema}.choose_plain_work{v}(v_routes, v_slots, v_free) AS c;
+        FROM {schema}.choose_plain_work{v}(v_routes, v_code, v_slots, v_free) AS c;
     END IF;
     IF p_asks AND o_expired_ids IS NOT NULL THEN
         o_now := v_now;

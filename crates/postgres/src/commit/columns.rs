@@ -182,13 +182,14 @@ impl<'a> Columns<'a> {
             ("k_value", &self.kv.values),
             ("k_at", &self.kv.times),
         ]);
-        arguments.extend::<[Argument<'p>; 10]>([
+        arguments.extend::<[Argument<'p>; 11]>([
             ("w_turn", &self.work_turns),
             ("w_instance", &self.work.instances),
             ("w_execution", &self.work.executions),
             ("w_activity", &self.work.activities),
             ("w_session", &self.work.sessions),
             ("w_route", &self.work.routes),
+            ("w_code", &self.work.codes),
             ("w_item", &self.work.texts),
             ("w_token", &self.work.tokens),
             ("w_lock_for", &self.work.lock_for),

@@ -56,7 +56,7 @@ impl<'a> Step<'a> {
         let commits: Vec<Option<i64>> = commit.commits_of_events().collect();
         let work: Option<&NewWork> = commit.work.first();
         let lease = work.and_then(|work| work.lease);
-        let arguments: [Argument<'_>; 31] = [
+        let arguments: [Argument<'_>; 32] = [
             ("p_now", &store.now()),
             ("p_node", &store.node),
             ("p_instance", &commit.token.instance),
@@ -84,6 +84,7 @@ impl<'a> Step<'a> {
             ("w_activity", &work.map(|work| work.activity_id)),
             ("w_session", &work.and_then(|work| work.session_id.as_deref())),
             ("w_route", &work.map(|work| work.route.as_str())),
+            ("w_code", &work.and_then(NewWork::code)),
             ("w_item", &work.map(|work| work.text.as_str())),
             ("w_token", &lease.map(|(token, _)| token)),
             ("w_lock_for", &lease.map(|(_, lock_for)| lock_for)),

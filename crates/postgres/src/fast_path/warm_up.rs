@@ -3,6 +3,7 @@
 //! The first call of a function on a connection reads the catalogue and plans every statement,
 //! which takes longer than a hundred later calls. A warm-up calls the functions without rows.
 
+use duroxide_core::providers::RegisteredActivities;
 use futures_util::future::{join, join_all};
 
 use crate::commit::turn_commit;
@@ -58,10 +59,11 @@ async fn warm_up_reader(store: &Store, session: &Session) -> Result<(), JobError
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
     let routes = Some(vec![worker_queue::route(None)]);
     let expired = ExpiredLeases::<i64>::all_free();
-    let no_slots: [Argument<'_>; 9] = [
+    let no_slots: [Argument<'_>; 10] = [
         ("p_now", &store.now()),
         ("p_lock_for", &0_i64),
         ("p_routes", &routes),
+        ("p_code", &Some(vec![RegisteredActivities::ANY_NODE_KEY])),
         ("s_owner", &owners),
         ("s_lock_for", &locks),
         ("p_asks", &expired.asks),

@@ -130,7 +130,7 @@ pub(crate) async fn fetch_work(
     let request = Arc::new(WorkRequest {
         slots: fetch.slots.to_vec(),
         lock_for: lease_length(fetch.lock_timeout),
-        tag_filter: fetch.filter.tags.clone(),
+        filter: fetch.filter.clone(),
     });
     loop {
         let leased_at = std::time::Instant::now();

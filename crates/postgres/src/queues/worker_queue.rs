@@ -1,11 +1,12 @@
 //! Activities: enqueueing, leasing, completing.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
-    ProviderErrorKind, ScheduledActivity, ScheduledActivityIdentifier, TagFilter, TurnCommit,
-    WorkItem, WorkSlot,
+    FetchFilter, ProviderErrorKind, RegisteredActivities, ScheduledActivity,
+    ScheduledActivityIdentifier, TagFilter, TurnCommit, WorkItem, WorkSlot,
 };
 use tokio::time::Instant;
 use tokio_postgres::Row;
@@ -22,7 +23,7 @@ use crate::queues::sessions::{self, NewClaim};
 use crate::schema::call::Argument;
 use crate::schema::codes;
 use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
-use crate::schema::stored_text::{from_stored, stored};
+use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
 use crate::write::sender::Sending;
 
@@ -34,6 +35,9 @@ pub(crate) struct NewWork {
     pub(crate) activity_id: i64,
     pub(crate) session_id: Option<String>,
     pub(crate) route: String,
+    /// The key of its name. The commit that leases it omits the key: no fetch needs it, unless the
+    /// lease is lost.
+    code: String,
     pub(crate) text: String,
     /// The commit leases it for its caller: the token and the length of the lease.
     pub(crate) lease: Option<(Uuid, i64)>,
@@ -51,6 +55,7 @@ impl NewWork {
             activity_id: to_db(activity.activity_id),
             session_id: activity.session_id.map(stored),
             route: route(activity.tag),
+            code: stored(&RegisteredActivities::key(activity.name)),
             text: activity.text,
             lease: None,
             start_limit: None,
@@ -67,6 +72,11 @@ impl NewWork {
             Ok(Self { start_limit: activity.start_limit.map(lease_length), lease, ..work })
         };
         commit.activities.iter().map(encode).collect()
+    }
+
+    /// The key of its name, if a fetch may need it.
+    pub(crate) fn code(&self) -> Option<&str> {
+        Some(self.code.as_str()).filter(|_| self.lease.is_none())
     }
 }
 
@@ -90,6 +100,14 @@ pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
     }
 }
 
+/// The stored keys of the activities that a worker has, sorted; `None` means all.
+fn codes(registered: Option<&RegisteredActivities>) -> Option<Vec<Cow<'_, str>>> {
+    let mut codes: Vec<_> = registered?.keys().iter().map(|key| to_stored(key)).collect();
+    // The stored form may change the order.
+    codes.sort_unstable();
+    Some(codes)
+}
+
 /// Adds activities, visible at once.
 pub(crate) async fn insert_all(
     store: &Store,
@@ -98,13 +116,14 @@ pub(crate) async fn insert_all(
     sending: Sending,
 ) -> Result<Changes, JobError> {
     let columns = WorkColumns::of(work.iter().copied());
-    let arguments: [Argument<'_>; 9] = [
+    let arguments: [Argument<'_>; 10] = [
         ("p_now", &store.now()),
         ("w_instance", &columns.instances),
         ("w_execution", &columns.executions),
         ("w_activity", &columns.activities),
         ("w_session", &columns.sessions),
         ("w_route", &columns.routes),
+        ("w_code", &columns.codes),
         ("w_item", &columns.texts),
         ("p_sender", &sending.sender),
         ("p_number", &sending.number),
@@ -137,6 +156,7 @@ pub(crate) struct WorkColumns<'a> {
     pub(crate) activities: Vec<i64>,
     pub(crate) sessions: Vec<Option<&'a str>>,
     pub(crate) routes: Vec<&'a str>,
+    pub(crate) codes: Vec<Option<&'a str>>,
     pub(crate) texts: Vec<&'a str>,
     pub(crate) tokens: Vec<Option<Uuid>>,
     pub(crate) lock_for: Vec<Option<i64>>,
@@ -160,6 +180,7 @@ impl<'a> WorkColumns<'a> {
         self.activities.push(work.activity_id);
         self.sessions.push(work.session_id.as_deref());
         self.routes.push(&work.route);
+        self.codes.push(work.code());
         self.texts.push(&work.text);
         self.tokens.push(work.lease.map(|(token, _)| token));
         self.lock_for.push(work.lease.map(|(_, lock_for)| lock_for));
@@ -172,7 +193,7 @@ impl<'a> WorkColumns<'a> {
 pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
     pub(crate) lock_for: i64,
-    pub(crate) tag_filter: TagFilter,
+    pub(crate) filter: FetchFilter,
 }
 
 /// What a fetch found.
@@ -213,12 +234,14 @@ pub(crate) async fn fetch_work(
     let owners: Vec<Option<String>> = request.slots.iter().map(session).collect();
     let lock_for = |slot: &WorkSlot| slot.session.as_ref().map(|it| lease_length(it.lock_timeout));
     let session_lock_for: Vec<Option<i64>> = request.slots.iter().map(lock_for).collect();
+    let (routes, code) = (routes(&request.filter.tags), codes(request.filter.activities.as_ref()));
     let mut expired = ExpiredLeases::unknown(&store.holders);
     loop {
-        let arguments: [Argument<'_>; 9] = [
+        let arguments: [Argument<'_>; 10] = [
             ("p_now", &store.now()),
             ("p_lock_for", &request.lock_for),
-            ("p_routes", &routes(&request.tag_filter)),
+            ("p_routes", &routes),
+            ("p_code", &code),
             ("s_owner", &owners),
             ("s_lock_for", &session_lock_for),
             ("p_asks", &expired.asks),

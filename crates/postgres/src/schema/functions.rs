@@ -26,6 +26,7 @@ macro_rules! function_texts {
 }
 
 const TEXTS: &[(&str, &str)] = function_texts![
+    "activity_code",
     "append_history",
     "choose_plain_work",
     "choose_session_work",
@@ -64,6 +65,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "parking_key",
     "prune_executions",
     "read_outcomes",
+    "ready_code",
     "ready_routes",
     "record_sending",
     "release_due_work",
@@ -73,6 +75,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "route_fits",
     "send_message",
     "set_orphans_aside",
+    "settle_code",
     "settle_pins",
     "suspend_instance",
     "suspend_turn",

@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 21] = [
+const MIGRATIONS: [Migration; 22] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -49,6 +49,7 @@ const MIGRATIONS: [Migration; 21] = [
     migration!("0019_code_of_ready_messages"),
     migration!("0020_suspended_instances"),
     migration!("0021_announced_turns"),
+    migration!("0022_code_of_activities"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

@@ -105,7 +105,9 @@ impl World {
 /// same call. The database takes all slots at once, so that none can see the end of another's.
 fn lasting(step: Op) -> Op {
     match step {
-        Op::FetchWorks { lease: 0, owners, tags } => Op::FetchWorks { lease: 1, owners, tags },
+        Op::FetchWorks { lease: 0, owners, tags, handlers } => {
+            Op::FetchWorks { lease: 1, owners, tags, handlers }
+        }
         step => step,
     }
 }

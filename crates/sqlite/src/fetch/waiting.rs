@@ -1,6 +1,7 @@
 //! Fetching with a long poll: poll, wait for a change, poll again.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::clock::millis;
@@ -29,12 +30,12 @@ pub(crate) async fn fetch_turns(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(provider, ChangeScope::OrchestratorQueue, fetch.poll_timeout);
-    let filter = std::sync::Arc::new(fetch.filter.clone());
+    let filter = Arc::new(fetch.filter.clone());
     loop {
         let request = TurnRequest {
             turns_max: fetch.turns_max,
             lock_for: millis_to_db(fetch.lock_timeout),
-            filter: filter.clone(),
+            filter: Arc::clone(&filter),
             known: fetch.known.clone(),
             holders: provider.holders().clone(),
             defers_histories: fetch.defers_histories,
@@ -73,11 +74,12 @@ pub(crate) async fn fetch_work(
         return Ok(Vec::new());
     }
     let mut wait = Wait::new(provider, ChangeScope::WorkerQueue, fetch.poll_timeout);
+    let filter = Arc::new(fetch.filter.clone());
     loop {
         let request = WorkRequest {
             slots: fetch.slots.to_vec(),
             lock_for: millis_to_db(fetch.lock_timeout),
-            tag_filter: fetch.filter.tags.clone(),
+            filter: Arc::clone(&filter),
             holders: provider.holders().clone(),
         };
         let work = move |tx: &mut Tx<'_>| worker_queue::fetch_work(tx, &request);

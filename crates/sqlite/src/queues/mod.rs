@@ -13,6 +13,7 @@ pub(crate) mod stranded_turns;
 pub(crate) mod waiting_starts;
 pub(crate) mod waiting_work;
 pub(crate) mod work_choice;
+pub(crate) mod work_code;
 pub(crate) mod work_lock;
 pub(crate) mod worker_queue;
 pub(crate) mod workers;

@@ -1,8 +1,9 @@
 //! Activities that no worker started in time.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use duroxide_core::providers::{LeaseHolders, TagFilter};
+use duroxide_core::providers::{FetchFilter, LeaseHolders};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -32,7 +33,7 @@ pub(crate) fn fetch_overdue(
     let request = WorkRequest {
         slots: Vec::new(),
         lock_for: request.lock_for,
-        tag_filter: TagFilter::Any,
+        filter: Arc::new(FetchFilter::everything()),
         holders: LeaseHolders::default(),
     };
     let work = ids

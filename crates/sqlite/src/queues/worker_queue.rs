@@ -1,11 +1,12 @@
 //! Activities: enqueueing, leasing, cancelling.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use duroxide_core::providers::kit::EncodedActivity;
 use duroxide_core::providers::{
-    LeaseHolders, LeasedWork, ScheduledActivity, ScheduledActivityIdentifier, TagFilter,
-    TurnCommit, WorkItem, WorkSlot,
+    FetchFilter, LeaseHolders, LeasedWork, RegisteredActivities, ScheduledActivity,
+    ScheduledActivityIdentifier, TurnCommit, WorkItem, WorkSlot,
 };
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -25,6 +26,8 @@ pub(crate) struct NewWork {
     activity: ScheduledActivityIdentifier,
     session_id: Option<String>,
     tag: Option<String>,
+    /// The key of its name.
+    code: String,
     text: String,
     /// How long it may wait for a worker.
     start_limit: Option<i64>,
@@ -55,6 +58,7 @@ impl NewWork {
             },
             session_id: activity.session_id.map(str::to_owned),
             tag: activity.tag.map(str::to_owned),
+            code: RegisteredActivities::key(activity.name),
             text: activity.text,
             start_limit: None,
             lease: None,
@@ -77,7 +81,8 @@ pub(crate) fn insert_all(tx: &mut Tx<'_>, work: &[NewWork]) -> Result<Vec<Leased
     Ok(leased)
 }
 
-/// The lease counts as the start, so a start limit is satisfied and not stored.
+/// The lease counts as the start, so a start limit is satisfied and not stored. Nor is the code:
+/// no fetch needs it, unless the lease is lost.
 fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobError> {
     let mark = tx.holder.new_mark();
     tx.conn
@@ -109,8 +114,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
-                 activity_id, session_id, tag, start_by, lane)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                 activity_id, session_id, tag, start_by, lane, code)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         )?
         .execute(params![
             work.text,
@@ -121,7 +126,8 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
             work.session_id,
             work.tag,
             work.start_limit.map(|limit| tx.now.saturating_add(limit)),
-            lane
+            lane,
+            work.code
         ])?;
     tx.changes.worker_queue();
     if work.start_limit.is_some() {
@@ -131,9 +137,9 @@ pub(crate) fn insert(tx: &mut Tx<'_>, work: &NewWork) -> Result<(), JobError> {
 }
 
 /// Any worker that serves the tag may claim the activity.
-const LANE_ANY: i64 = 0;
+pub(crate) const LANE_ANY: i64 = 0;
 /// Such a worker may claim it if it runs sessions.
-const LANE_SESSIONS: i64 = 1;
+pub(crate) const LANE_SESSIONS: i64 = 1;
 /// Only the owner of its session may claim it, or no worker before its delay is over.
 const LANE_NONE: i64 = 2;
 
@@ -164,7 +170,7 @@ pub(crate) fn cancel(
 pub(crate) struct WorkRequest {
     pub(crate) slots: Vec<WorkSlot>,
     pub(crate) lock_for: i64,
-    pub(crate) tag_filter: TagFilter,
+    pub(crate) filter: Arc<FetchFilter>,
     /// Nodes of this process, whose expired leases are extended.
     pub(crate) holders: LeaseHolders,
 }
@@ -203,13 +209,13 @@ pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkB
     let leased_at = Instant::now();
     held::renew_work(tx, &request.holders, request.lock_for)?;
     let mut due = due_work::release(tx)?;
-    let mut choice = WorkChoice::new(tx, &request.tag_filter, request.slots.len())?;
+    let mut choice = WorkChoice::new(tx, &request.filter, request.slots.len())?;
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         // A lease of length zero has expired when the next slot is filled.
         if request.lock_for <= 0 && slot > 0 {
             due = due_work::release(tx)?;
-            choice = WorkChoice::new(tx, &request.tag_filter, request.slots.len())?;
+            choice = WorkChoice::new(tx, &request.filter, request.slots.len())?;
         }
         let chosen = if due.has_sessions { choice.take(tx, wish)? } else { choice.take_plain() };
         match chosen {

@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 32] = [
+const MIGRATIONS: [Migration; 33] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -51,6 +51,7 @@ const MIGRATIONS: [Migration; 32] = [
     migration!("0030_code_of_ready_messages"),
     migration!("0031_suspended_instances"),
     migration!("0032_announced_turns"),
+    migration!("0033_code_of_activities"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

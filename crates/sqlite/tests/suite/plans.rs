@@ -24,6 +24,7 @@ const SOURCES: [(&str, &str); 22] = [
     ("waiting_starts", include_str!("../../src/queues/waiting_starts.rs")),
     ("waiting_work", include_str!("../../src/queues/waiting_work.rs")),
     ("work_choice", include_str!("../../src/queues/work_choice.rs")),
+    ("work_code", include_str!("../../src/queues/work_code.rs")),
     ("work_lock", include_str!("../../src/queues/work_lock.rs")),
     ("worker_queue", include_str!("../../src/queues/worker_queue.rs")),
     ("history", include_str!("../../src/read/history.rs")),

@@ -136,6 +136,8 @@ pub struct EncodedActivity<'a> {
     pub session_id: Option<&'a str>,
     /// The tag that decides which workers may run it.
     pub tag: Option<&'a str>,
+    /// The name of its handler.
+    pub name: &'a str,
     /// The whole activity as JSON.
     pub text: String,
 }
@@ -146,7 +148,9 @@ impl<'a> EncodedActivity<'a> {
     /// # Errors
     /// When the item is not an activity.
     pub fn encode(item: &'a WorkItem) -> Result<Self, RowError> {
-        let WorkItem::ActivityExecute { instance, execution_id, id, session_id, tag, .. } = item
+        let WorkItem::ActivityExecute {
+            instance, execution_id, id, name, session_id, tag, ..
+        } = item
         else {
             return Err(RowError::NotAnActivity);
         };
@@ -156,6 +160,7 @@ impl<'a> EncodedActivity<'a> {
             activity_id: *id,
             session_id: session_id.as_deref(),
             tag: tag.as_deref(),
+            name,
             text: serde_json::to_string(item).map_err(RowError::malformed)?,
         })
     }
