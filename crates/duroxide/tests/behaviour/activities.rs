@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide::providers::TagFilter;
-use duroxide::runtime::RuntimeOptions;
+use duroxide::runtime::{RuntimeOptions, UnregisteredWork};
 use duroxide::{ActivityContext, ErrorDetails, OrchestrationContext, PoisonMessageType};
 use serde::{Deserialize, Serialize};
 
@@ -197,10 +197,11 @@ async fn a_held_activity_runs_and_a_dropped_one_does_not() {
 }
 
 #[tokio::test]
-async fn an_unregistered_activity_waits_for_a_node_with_its_handler() {
+async fn an_unregistered_activity_backs_off_until_a_node_has_its_handler() {
     let (store, clock) = memory_with_clock().await;
     let call = || orchestrations().register("Call", call);
-    let node = Node::on(&store, DEFAULT_MODE.options(), call(), activities()).await;
+    let options = DEFAULT_MODE.options().with_unregistered_work(UnregisteredWork::Backoff);
+    let node = Node::on(&store, options, call(), activities()).await;
     node.start_instance("call", "Call", "Shout").await;
     // Fetched once and abandoned; the backoff hides it.
     let fetched =
@@ -213,6 +214,60 @@ async fn an_unregistered_activity_waits_for_a_node_with_its_handler() {
     clock.advance(Duration::from_secs(1));
     assert_eq!(other.output("call").await, "ok IN");
     other.stop().await;
+}
+
+/// Both nodes are live all the time. An activity that went to the wrong one would be hidden for a
+/// second of a clock that stands still.
+async fn activities_go_only_to_nodes_that_have_their_handler(mode: Mode) {
+    async fn fans_out(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+        let mut all = Vec::new();
+        for number in 0..20 {
+            all.push(ctx.schedule_activity("Shout", format!("a{number}")));
+            all.push(ctx.schedule_activity("Whisper", format!("B{number}")));
+        }
+        let results = ctx.join(all).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let session = ctx.schedule_activity_on_session("Shout", "s", "session").await?;
+        // Every node runs these.
+        ctx.utc_now().await?;
+        ctx.new_guid().await?;
+        Ok(format!("{} {session}", results.len()))
+    }
+    async fn whisper(_: ActivityContext, input: String) -> Result<String, String> {
+        Ok(input.to_lowercase())
+    }
+    let (store, _clock) = memory_with_clock().await;
+    let fan_out = || orchestrations().register("FanOut", fans_out);
+    let options = || RuntimeOptions { max_attempts: 1, ..mode.options() };
+    let quiet = activities().register("Whisper", whisper);
+    let quiet = Node::on(&store, options(), fan_out(), quiet).await;
+    let loud = activities().register("Shout", shout);
+    let loud = Node::on(&store, options(), orchestrations(), loud).await;
+    quiet.start_instance("early", "FanOut", "").await;
+    assert_eq!(quiet.output("early").await, "40 S");
+    loud.start_instance("late", "FanOut", "").await;
+    assert_eq!(loud.output("late").await, "40 S");
+    quiet.stop().await;
+    loud.stop().await;
+}
+
+/// What no node has waits, and a node that comes later runs it at its first attempt.
+async fn an_unregistered_activity_waits_for_a_node_with_its_handler(mode: Mode) {
+    let (store, _clock) = memory_with_clock().await;
+    let call = || orchestrations().register("Call", call);
+    let options = || RuntimeOptions { max_attempts: 1, ..mode.options() };
+    let node = Node::on(&store, options(), call(), activities().register("Refuse", refuse)).await;
+    node.start_instance("call", "Call", "Shout").await;
+    node.wait_for_event("call", "ActivityScheduled").await;
+    assert_eq!(node.run("beside", "Call", "Refuse").await, "err no");
+    let other = Node::on(&store, options(), call(), activities().register("Shout", shout)).await;
+    assert_eq!(other.output("call").await, "ok IN");
+    other.stop().await;
+    node.stop().await;
+}
+
+in_every_mode! {
+    activities_go_only_to_nodes_that_have_their_handler,
+    an_unregistered_activity_waits_for_a_node_with_its_handler,
 }
 
 #[tokio::test]
