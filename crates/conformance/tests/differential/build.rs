@@ -10,8 +10,8 @@ use duroxide_core::providers::{
 use duroxide_core::{ErrorDetails, Event, EventKind};
 
 use crate::op::{
-    Activity, CODE, Code, Fact, Filter, HANDLERS, Handlers, INSTANCES, KEYS, Message, PINS,
-    SESSIONS, Selection, TAGS, Tags, Turn, VALUES,
+    Activity, CODE, Code, Fact, Filter, HANDLERS, INSTANCES, KEYS, Message, PINS, SESSIONS,
+    Selection, TAGS, Tags, Turn, VALUES,
 };
 
 pub(crate) fn code(code: &Code) -> Option<RegisteredOrchestrations> {
@@ -19,7 +19,7 @@ pub(crate) fn code(code: &Code) -> Option<RegisteredOrchestrations> {
     Some(RegisteredOrchestrations::new(some.map(|(name, text)| (name, text.parse().unwrap()))))
 }
 
-pub(crate) fn handlers(handlers: &Handlers) -> Option<RegisteredActivities> {
+pub(crate) fn handlers(handlers: &Code) -> Option<RegisteredActivities> {
     Some(RegisteredActivities::new(handlers.as_ref()?.iter().map(|index| HANDLERS[*index])))
 }
 

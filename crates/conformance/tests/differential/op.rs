@@ -42,7 +42,7 @@ pub(crate) enum Op {
     RetrySuspended,
     MarkTurn { back: Back, running: bool },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
-    FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags, handlers: Handlers },
+    FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags, handlers: Code },
     FinishWork { back: Back, completion: Option<Message> },
     AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
     RenewWork { back: Back, by: u64 },
@@ -165,11 +165,8 @@ pub(crate) enum Filter {
     Ranges(Vec<(usize, usize)>),
 }
 
-/// The orchestrations that a node has; `None` for all.
+/// The orchestrations or activities that a node has; `None` for all.
 pub(crate) type Code = Option<Vec<usize>>;
-
-/// The activities that a node has; `None` for all.
-pub(crate) type Handlers = Option<Vec<usize>>;
 
 /// The marks that a fetch presents.
 #[derive(Debug, Clone)]
@@ -248,15 +245,9 @@ fn completion() -> BoxedStrategy<Message> {
 fn activity() -> BoxedStrategy<Activity> {
     let session = prop::option::weighted(0.4, 0..SESSIONS.len());
     let tag = prop::option::weighted(0.3, 0..TAGS.len());
-    (id(), 1..5_u64, session, tag, 0..HANDLERS.len())
-        .prop_map(|(instance, id, session, tag, handler)| Activity {
-            instance,
-            id,
-            session,
-            tag,
-            handler,
-        })
-        .boxed()
+    let build =
+        |(instance, id, session, tag, handler)| Activity { instance, id, session, tag, handler };
+    (id(), 1..5_u64, session, tag, 0..HANDLERS.len()).prop_map(build).boxed()
 }
 
 fn fact() -> BoxedStrategy<Fact> {

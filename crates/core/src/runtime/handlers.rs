@@ -9,8 +9,8 @@ use crate::clock::Clock;
 use crate::context::OrchestrationHandler;
 use crate::engine::IgnoredInputs;
 use crate::model::syscall;
-use crate::providers::{RegisteredActivities, RegisteredOrchestrations};
 use crate::providers::handlers::VERSION_NONE;
+use crate::providers::{RegisteredActivities, RegisteredOrchestrations};
 
 /// All handlers of a node.
 pub(crate) struct Handlers {

@@ -14,7 +14,7 @@ use crate::fast_path::step;
 use crate::fetch::held::ExpiredLeases;
 use crate::fetch::turns;
 use crate::limits;
-use crate::queues::{orchestrator_queue, worker_queue};
+use crate::queues::{orchestrator_queue, work_route, worker_queue};
 use crate::read::history;
 use crate::schema::call::Argument;
 use crate::store::Store;
@@ -57,7 +57,7 @@ async fn warm_up_writer(store: &Store, session: &Session) -> Result<(), JobError
 async fn warm_up_reader(store: &Store, session: &Session) -> Result<(), JobError> {
     turns::warm_up(store, session).await?;
     let (owners, locks): (Vec<Option<String>>, Vec<Option<i64>>) = (Vec::new(), Vec::new());
-    let routes = Some(vec![worker_queue::route(None)]);
+    let routes = Some(vec![work_route::route(None)]);
     let expired = ExpiredLeases::<i64>::all_free();
     let no_slots: [Argument<'_>; 10] = [
         ("p_now", &store.now()),

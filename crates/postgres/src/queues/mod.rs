@@ -9,5 +9,6 @@ pub(crate) mod set_back;
 pub(crate) mod stranded_turns;
 pub(crate) mod waiting_starts;
 pub(crate) mod waiting_work;
+pub(crate) mod work_route;
 pub(crate) mod worker_queue;
 pub(crate) mod workers;

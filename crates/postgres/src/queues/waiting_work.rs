@@ -4,7 +4,7 @@ use duroxide_core::providers::kit::{activity_name, cursor_at, number_behind};
 use duroxide_core::providers::{ScheduledActivityIdentifier, WaitingWork, WaitingWorkQuery};
 
 use crate::error::JobError;
-use crate::queues::worker_queue::route;
+use crate::queues::work_route::route;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::from_stored;
 use crate::store::Store;

@@ -1,6 +1,5 @@
 //! Activities: enqueueing, leasing, completing.
 
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashSet};
 
 use duroxide_core::providers::kit::EncodedActivity;
@@ -20,10 +19,11 @@ use crate::fetch::turn_lock::{Extension, Release};
 use crate::notify::change::{ANY_ROUTE, Changes};
 use crate::queues::orchestrator_queue::NewMessage;
 use crate::queues::sessions::{self, NewClaim};
+use crate::queues::work_route::{codes, route, routes};
 use crate::schema::call::Argument;
 use crate::schema::codes;
 use crate::schema::number::{attempts, from_db, lease_length, place, to_db};
-use crate::schema::stored_text::{from_stored, stored, to_stored};
+use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
 use crate::write::sender::Sending;
 
@@ -78,34 +78,6 @@ impl NewWork {
     pub(crate) fn code(&self) -> Option<&str> {
         Some(self.code.as_str()).filter(|_| self.lease.is_none())
     }
-}
-
-/// The stored form of a tag or of none.
-pub(crate) fn route(tag: Option<&str>) -> String {
-    tag.map_or_else(String::new, |tag| format!("={}", stored(tag)))
-}
-
-/// The routes that a filter accepts; `None` means all.
-pub(crate) fn routes(filter: &TagFilter) -> Option<Vec<String>> {
-    let tagged =
-        |tags: &HashSet<String>| tags.iter().map(|tag| route(Some(tag))).collect::<Vec<_>>();
-    match filter {
-        TagFilter::None => Some(Vec::new()),
-        TagFilter::Any => None,
-        TagFilter::DefaultOnly => Some(vec![route(None)]),
-        TagFilter::Tags(tags) => Some(tagged(tags)),
-        TagFilter::DefaultAnd(tags) => {
-            Some(std::iter::once(route(None)).chain(tagged(tags)).collect())
-        }
-    }
-}
-
-/// The stored keys of the activities that a worker has, sorted; `None` means all.
-fn codes(registered: Option<&RegisteredActivities>) -> Option<Vec<Cow<'_, str>>> {
-    let mut codes: Vec<_> = registered?.keys().iter().map(|key| to_stored(key)).collect();
-    // The stored form may change the order.
-    codes.sort_unstable();
-    Some(codes)
 }
 
 /// Adds activities, visible at once.

@@ -111,11 +111,7 @@ impl<'a> WorkChoice<'a> {
 
     /// The oldest activities without a session, if the worker has the code of all of them. Mostly
     /// it has: then there is no need to find out which code is ready.
-    fn oldest_if_all_fit(
-        &self,
-        tx: &Tx<'_>,
-        wanted: usize,
-    ) -> Result<Option<Vec<i64>>, JobError> {
+    fn oldest_if_all_fit(&self, tx: &Tx<'_>, wanted: usize) -> Result<Option<Vec<i64>>, JobError> {
         let limit = i64::try_from(wanted).unwrap_or(i64::MAX);
         let mut oldest = Vec::new();
         let sql = if self.registered.is_some() { PLAIN_CODE_SQL } else { PLAIN_SQL };

@@ -5,7 +5,7 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 22] = [
+const SOURCES: [(&str, &str); 23] = [
     ("direct_turn", include_str!("../../src/commit/direct_turn.rs")),
     ("events", include_str!("../../src/commit/events.rs")),
     ("kv_changes", include_str!("../../src/commit/kv_changes.rs")),

@@ -148,9 +148,8 @@ impl<'a> EncodedActivity<'a> {
     /// # Errors
     /// When the item is not an activity.
     pub fn encode(item: &'a WorkItem) -> Result<Self, RowError> {
-        let WorkItem::ActivityExecute {
-            instance, execution_id, id, name, session_id, tag, ..
-        } = item
+        let WorkItem::ActivityExecute { instance, execution_id, id, name, session_id, tag, .. } =
+            item
         else {
             return Err(RowError::NotAnActivity);
         };
