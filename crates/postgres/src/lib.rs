@@ -19,6 +19,7 @@ mod clock;
 mod commit;
 mod compat;
 mod connect;
+mod deletion_slices;
 mod error;
 mod fast_path;
 mod fetch;

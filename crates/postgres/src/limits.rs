@@ -188,6 +188,24 @@ pub(crate) const TURNS_PER_FETCH_MAX: usize = 64;
 /// Instances that one bulk operation processes unless the caller sets a limit.
 pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 
+/// How long one transaction removes rows of deleted instances: what waits for it waits no longer.
+pub(crate) const DELETION_SLICE: Duration = Duration::from_millis(8);
+
+/// A deletion that has not gone on for so long is continued by any node.
+pub(crate) const DELETION_ABANDONED_AFTER: Duration = Duration::from_secs(5);
+
+/// Children of deleted instances that one transaction deletes: it holds a lock of each.
+pub(crate) const CHILDREN_PER_DELETION: i32 = 128;
+
+/// Children of a deleted instance whose starts are deleted together: each takes a lock.
+pub(crate) const CHILD_STARTS_PER_READ: i64 = 256;
+
+/// Deletions of a tree that are repeated because it has grown meanwhile.
+pub(crate) const GROWN_TREES_MAX: u32 = 8;
+
+/// Executions that one transaction prunes.
+pub(crate) const EXECUTIONS_PER_PRUNING: i64 = 256;
+
 /// Instances that one transaction deletes: it holds a lock of each.
 pub(crate) const INSTANCES_PER_DELETION: usize = 256;
 

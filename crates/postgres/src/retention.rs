@@ -2,21 +2,22 @@
 
 use std::collections::HashSet;
 
+use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
 };
 use tokio_postgres::Row;
+use uuid::Uuid;
 
 use crate::error::JobError;
-use crate::limits;
 use crate::notify::change::Changes;
-use crate::pending_children;
 use crate::read::{family, inspect};
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
+use crate::{deletion_slices, limits};
 
 /// Deletes a root instance with its tree.
 ///
@@ -28,7 +29,7 @@ pub(crate) async fn delete_root(
 ) -> Result<DeleteInstanceResult, JobError> {
     let parent = match inspect::parent(store, instance).await {
         Ok(parent) => parent,
-        Err(error) => return delete_parked(store, instance).await?.ok_or(error),
+        Err(error) => return delete_rest(store, instance).await?.ok_or(error),
     };
     if parent.is_some() {
         return Err(JobError::refused(
@@ -38,8 +39,32 @@ pub(crate) async fn delete_root(
             ),
         ));
     }
-    let tree = inspect::tree(store, instance).await?;
-    delete_listed(store, &tree, force).await
+    let mut attempt = 1;
+    loop {
+        let tree = inspect::tree(store, instance).await?;
+        // By force, children that are started meanwhile are deleted with their parents.
+        let unlisted = if force { Unlisted::Delete } else { Unlisted::Refuse };
+        match delete_tree(store, &tree, force, unlisted).await {
+            Err(JobError::Refused(ProviderErrorKind::Conflict, _))
+                if attempt < limits::GROWN_TREES_MAX =>
+            {
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// Deletes what is left of an id without an instance: of a deletion whose caller died, or messages
+/// that are parked for it.
+async fn delete_rest(
+    store: &Store,
+    instance: &str,
+) -> Result<Option<DeleteInstanceResult>, JobError> {
+    match deletion_slices::of_instance(store, instance).await? {
+        Some(deletion) => deletion_slices::finish(store, deletion).await.map(Some),
+        None => delete_parked(store, instance).await,
+    }
 }
 
 async fn delete_parked(
@@ -55,60 +80,92 @@ async fn delete_parked(
     }))
 }
 
+/// Children of listed instances that are not listed themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unlisted {
+    Refuse,
+    Delete,
+}
+
 /// Deletes exactly these instances, all or none. A long list is checked as a whole and then deleted
-/// in slices, children first: a caller that is interrupted repeats the call for the rest.
+/// in slices, parents first: what a parent has started goes with it, even if the caller dies.
 pub(crate) async fn delete_listed(
     store: &Store,
     ids: &[String],
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
-    if ids.len() <= limits::INSTANCES_PER_DELETION {
-        return delete_together(store, ids, force).await;
-    }
-    let family = family::read(store, ids).await?;
-    let running = family.running.filter(|_| !force);
-    if let Some(refusal) = refusal(ids, running, family.unlisted_child) {
-        return Err(refusal);
-    }
+    delete_tree(store, ids, force, Unlisted::Refuse).await
+}
+
+async fn delete_tree(
+    store: &Store,
+    ids: &[String],
+    force: bool,
+    unlisted: Unlisted,
+) -> Result<DeleteInstanceResult, JobError> {
+    let deletion = Uuid::new_v4();
     let mut total = DeleteInstanceResult::default();
-    for slice in family.children_first.chunks(limits::INSTANCES_PER_DELETION) {
-        total += delete_together(store, slice, force).await?;
+    let mut unfinished = false;
+    if ids.len() <= limits::INSTANCES_PER_DELETION {
+        let call = Deletion { deletion, ids, force, unlisted };
+        unfinished = call.run(store, &mut total).await?;
+    } else {
+        let family = family::read(store, ids).await?;
+        let running = family.running.filter(|_| !force);
+        let child = family.unlisted_child.filter(|_| unlisted == Unlisted::Refuse);
+        if let Some(refusal) = refusal(ids, running, child) {
+            return Err(refusal);
+        }
+        for ids in family.parents_first.chunks(limits::INSTANCES_PER_DELETION) {
+            let call = Deletion { deletion, ids, force, unlisted: Unlisted::Delete };
+            unfinished |= call.run(store, &mut total).await?;
+        }
+    }
+    if unfinished {
+        total += deletion_slices::finish(store, deletion).await?;
     }
     Ok(total)
 }
 
-/// Deletes these instances in one transaction.
-async fn delete_together(
-    store: &Store,
-    ids: &[String],
+/// One transaction of a deletion.
+struct Deletion<'a> {
+    deletion: Uuid,
+    ids: &'a [String],
     force: bool,
-) -> Result<DeleteInstanceResult, JobError> {
-    let pending = pending_children::of(store, ids).await?;
-    let stored_ids: Vec<String> = ids.iter().map(|id| stored(id)).collect();
-    let arguments: [Argument<'_>; 2] = [("p_ids", &stored_ids), ("p_force", &force)];
-    let rows = store.call("delete_instances", &arguments).await?;
-    let Some(row) = rows.first() else {
-        return Err(JobError::Broken("delete_instances returned no row".to_owned()));
-    };
-    let text = |column: &str| row.get::<_, Option<String>>(column).map(from_stored);
-    let refusal = refusal(ids, text("o_running"), text("o_parent").zip(text("o_child")));
-    if let Some(refusal) = refusal {
-        return Err(refusal);
+    unlisted: Unlisted,
+}
+
+impl Deletion<'_> {
+    /// Makes the instances disappear and removes what a slice allows; true if rows are left.
+    async fn run(&self, store: &Store, total: &mut DeleteInstanceResult) -> Result<bool, JobError> {
+        let stored_ids: Vec<String> = self.ids.iter().map(|id| stored(id)).collect();
+        let arguments: [Argument<'_>; 7] = [
+            ("p_now", &store.now()),
+            ("p_ids", &stored_ids),
+            ("p_force", &self.force),
+            ("p_cascade", &(self.unlisted == Unlisted::Delete)),
+            ("p_deletion", &self.deletion),
+            ("p_window", &deletion_slices::message_id_window()),
+            ("p_slice", &to_db(millis(limits::DELETION_SLICE))),
+        ];
+        let rows = store.call("delete_instances", &arguments).await?;
+        let Some(row) = rows.first() else {
+            return Err(JobError::Broken("delete_instances returned no row".to_owned()));
+        };
+        let text = |column: &str| row.get::<_, Option<String>>(column).map(from_stored);
+        let refusal = refusal(self.ids, text("o_running"), text("o_parent").zip(text("o_child")));
+        if let Some(refusal) = refusal {
+            return Err(refusal);
+        }
+        *total += deletion_slices::counts(row);
+        let mut changes = Changes::default();
+        changes.work_locks();
+        for id in self.ids {
+            changes.instance(id);
+        }
+        store.publish(changes);
+        Ok(row.get("o_unfinished"))
     }
-    let starts = pending_children::delete(store, &pending).await?;
-    let number = |column: &str| row.get::<_, Option<i64>>(column).map_or(0, from_db);
-    let mut changes = Changes::default();
-    changes.work_locks();
-    for id in ids {
-        changes.instance(id);
-    }
-    store.publish(changes);
-    Ok(DeleteInstanceResult {
-        instances_deleted: number("o_instances"),
-        executions_deleted: number("o_executions"),
-        events_deleted: number("o_events"),
-        queue_messages_deleted: number("o_messages") + starts,
-    })
 }
 
 /// Why nothing was deleted: the first reason in the order of the list.
@@ -272,14 +329,18 @@ pub(crate) async fn prune(
     options: &PruneOptions,
 ) -> Result<PruneResult, JobError> {
     let keep = i64::from(options.keep_last.unwrap_or(0));
-    let arguments: [Argument<'_>; 4] = [
+    let deletion = Uuid::new_v4();
+    let arguments: [Argument<'_>; 6] = [
         ("p_instance", &to_stored(instance)),
         ("p_keep_last", &keep),
         ("p_completed_before", &options.completed_before.map(to_db)),
+        ("p_executions_max", &limits::EXECUTIONS_PER_PRUNING),
         ("p_rows_max", &limits::ROWS_PER_PRUNING),
+        ("p_deletion", &deletion),
     ];
     let mut total = PruneResult { instances_processed: 1, ..PruneResult::default() };
-    loop {
+    let (mut unfinished, mut hidden) = (true, false);
+    while unfinished {
         let rows = store.call("prune_executions", &arguments).await?;
         let number = |row: &Row, column| row.get::<_, Option<i64>>(column);
         let counts =
@@ -287,8 +348,12 @@ pub(crate) async fn prune(
         let (executions, events) = counts.ok_or_else(|| inspect::not_found(instance))?;
         total.executions_deleted += from_db(executions);
         total.events_deleted += from_db(events);
-        if rows.first().and_then(|row| row.get("o_unfinished")) != Some(true) {
-            return Ok(total);
-        }
+        let flag = |column| rows.first().and_then(|row| row.get(column)) == Some(true);
+        unfinished = flag("o_unfinished");
+        hidden |= flag("o_hidden");
     }
+    if hidden {
+        total.events_deleted += deletion_slices::finish(store, deletion).await?.events_deleted;
+    }
+    Ok(total)
 }

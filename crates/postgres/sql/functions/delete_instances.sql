@@ -1,22 +1,23 @@
--- Deletes exactly these instances, all or none. A refusal names the instance that runs, or the
--- parent and the child that the list lacks.
+-- Deletes exactly these instances for all callers, all or none, and removes what a slice allows. A
+-- refusal names the instance that runs, or the parent and the child that the list lacks; with
+-- `p_cascade` such children are deleted too. `o_unfinished` means that rows are left to remove; for
+-- the others see `remove_deleted`.
 CREATE OR REPLACE FUNCTION {schema}.delete_instances{v}(
-    p_ids TEXT[], p_force BOOLEAN,
+    p_now BIGINT, p_ids TEXT[], p_force BOOLEAN, p_cascade BOOLEAN, p_deletion UUID,
+    p_window BIGINT, p_slice BIGINT,
     OUT o_running TEXT, OUT o_parent TEXT, OUT o_child TEXT,
-    OUT o_instances BIGINT, OUT o_executions BIGINT, OUT o_events BIGINT, OUT o_messages BIGINT
+    OUT o_instances BIGINT, OUT o_executions BIGINT, OUT o_events BIGINT, OUT o_messages BIGINT,
+    OUT o_freed BOOLEAN, OUT o_unfinished BOOLEAN
 )
-LANGUAGE plpgsql AS $body$
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
+SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+AS $body$
 DECLARE
-    v_count BIGINT;
+    v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_instances BIGINT;
 BEGIN
-    -- In the order in which a commit locks them, so that the two cannot deadlock: a commit holds
-    -- its lease before it waits for anything.
-    PERFORM 1 FROM {schema}.instance_locks l WHERE l.instance_id = ANY (p_ids)
-    ORDER BY l.instance_id FOR UPDATE;
-    -- Until the transaction ends, no other one leases or starts them or creates their children.
-    PERFORM {schema}.lock_instances{v}(p_ids);
-    PERFORM 1 FROM {schema}.instances i WHERE i.instance_id = ANY (p_ids)
-    ORDER BY i.instance_id FOR UPDATE;
+    PERFORM {schema}.lock_for_deletion{v}(p_ids);
     IF NOT p_force THEN
         SELECT i.instance_id INTO o_running FROM {schema}.instances i
         JOIN {schema}.executions e
@@ -25,31 +26,24 @@ BEGIN
             AND {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
         ORDER BY array_position(p_ids, i.instance_id) LIMIT 1;
     END IF;
-    SELECT i.parent_instance_id, i.instance_id INTO o_parent, o_child
-    FROM {schema}.instances i
-    WHERE i.parent_instance_id = ANY (p_ids) AND i.instance_id <> ALL (p_ids)
-    ORDER BY array_position(p_ids, i.parent_instance_id), i.created_at, i.number LIMIT 1;
+    IF NOT p_cascade THEN
+        SELECT i.parent_instance_id, i.instance_id INTO o_parent, o_child
+        FROM {schema}.instances i
+        WHERE i.parent_instance_id = ANY (p_ids) AND i.instance_id <> ALL (p_ids)
+        ORDER BY array_position(p_ids, i.parent_instance_id), i.created_at, i.number LIMIT 1;
+    END IF;
     IF o_running IS NOT NULL OR o_child IS NOT NULL THEN
         RETURN;
     END IF;
-    -- Without its lease a turn in flight cannot recreate the instance.
-    DELETE FROM {schema}.instance_locks l WHERE l.instance_id = ANY (p_ids);
-    DELETE FROM {schema}.history h WHERE h.instance_id = ANY (p_ids);
-    GET DIAGNOSTICS o_events = ROW_COUNT;
-    DELETE FROM {schema}.executions e WHERE e.instance_id = ANY (p_ids);
-    GET DIAGNOSTICS o_executions = ROW_COUNT;
-    DELETE FROM {schema}.orchestrator_queue q WHERE q.instance_id = ANY (p_ids);
-    GET DIAGNOSTICS o_messages = ROW_COUNT;
-    WITH doomed AS (
-        SELECT q.id FROM {schema}.worker_queue q WHERE q.instance_id = ANY (p_ids)
-        ORDER BY q.id FOR UPDATE)
-    DELETE FROM {schema}.worker_queue q USING doomed WHERE q.id = doomed.id;
-    GET DIAGNOSTICS v_count = ROW_COUNT;
-    o_messages := o_messages + v_count;
-    DELETE FROM {schema}.kv_store k WHERE k.instance_id = ANY (p_ids);
-    DELETE FROM {schema}.kv_delta k WHERE k.instance_id = ANY (p_ids);
-    DELETE FROM {schema}.message_ids m WHERE m.instance_id = ANY (p_ids);
-    DELETE FROM {schema}.instances i WHERE i.instance_id = ANY (p_ids);
-    GET DIAGNOSTICS o_instances = ROW_COUNT;
+    v_instances := {schema}.hide_instances{v}(v_now, p_ids, p_deletion, p_window);
+    -- No later one can have used them yet.
+    DELETE FROM {schema}.message_ids m USING (
+        SELECT d.instance_id, d.message_id FROM {schema}.message_ids d
+        WHERE d.instance_id = ANY (p_ids) LIMIT 1000) AS ids
+    WHERE m.instance_id = ids.instance_id AND m.message_id = ids.message_id;
+    SELECT v_instances + s.o_instances, s.o_executions, s.o_events, s.o_messages, s.o_freed,
+        s.o_unfinished
+    INTO o_instances, o_executions, o_events, o_messages, o_freed, o_unfinished
+    FROM {schema}.remove_deleted{v}(v_now, p_deletion, p_window, p_slice, 0) AS s;
 END
 $body$;

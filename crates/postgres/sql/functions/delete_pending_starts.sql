@@ -13,7 +13,8 @@ BEGIN
     GET DIAGNOSTICS o_messages = ROW_COUNT;
     -- Without its lease a first turn in flight cannot create the child.
     DELETE FROM {schema}.instance_locks l
-    WHERE l.instance_id = ANY (p_instances) AND NOT EXISTS (
+    -- One without messages belongs to the deletion of an earlier instance of that id.
+    WHERE l.instance_id = ANY (p_instances) AND cardinality(l.message_ids) > 0 AND NOT EXISTS (
         SELECT 1 FROM {schema}.instances i WHERE i.instance_id = l.instance_id);
 END
 $body$;

@@ -22,6 +22,13 @@ BEGIN
             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
         WHERE i.instance_id = p_instances[v_place];
         IF NOT FOUND THEN
+            IF EXISTS (
+                SELECT 1 FROM {schema}.deletions d
+                WHERE d.instance_id = p_instances[v_place] AND d.execution_id = 0)
+            THEN
+                RETURN NEXT;
+                CONTINUE;
+            END IF;
             v_execution := {schema}.current_execution{v}(p_instances[v_place]);
             SELECT e.status INTO v_status FROM {schema}.executions e
             WHERE e.instance_id = p_instances[v_place] AND e.execution_id = v_execution;

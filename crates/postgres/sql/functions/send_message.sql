@@ -8,6 +8,7 @@ CREATE OR REPLACE FUNCTION {schema}.send_message{v}(
 LANGUAGE plpgsql AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_deleted_until BIGINT;
 BEGIN
     o_enqueued := FALSE;
     o_found := FALSE;
@@ -19,11 +20,16 @@ BEGIN
         PERFORM pg_advisory_xact_lock({schema}.parking_key{v}(p_instance));
     END IF;
     IF p_existing_only OR p_start THEN
+        -- What is left of a deleted instance does not count.
+        SELECT d.last_message INTO v_deleted_until FROM {schema}.deletions d
+        WHERE d.instance_id = p_instance AND d.execution_id = 0;
         o_found := EXISTS (SELECT 1 FROM {schema}.instances i WHERE i.instance_id = p_instance)
-            OR EXISTS (SELECT 1 FROM {schema}.history h WHERE h.instance_id = p_instance)
+            OR v_deleted_until IS NULL AND EXISTS (
+                SELECT 1 FROM {schema}.history h WHERE h.instance_id = p_instance)
             OR EXISTS (
                 SELECT 1 FROM {schema}.orchestrator_queue q
-                WHERE q.instance_id = p_instance AND q.kind = {KIND_START});
+                WHERE q.instance_id = p_instance AND q.kind = {KIND_START}
+                    AND q.id > coalesce(v_deleted_until, 0));
         IF p_existing_only AND NOT o_found THEN
             RETURN;
         END IF;

@@ -30,7 +30,7 @@ use crate::schema::number::from_db;
 use crate::schema::{choose, migrations};
 use crate::store::Store;
 use crate::write::writer::Writer;
-use crate::{PostgresError, PostgresProvider, limits};
+use crate::{PostgresError, PostgresProvider, deletion_slices, limits};
 
 /// Tasks that stop with the provider.
 #[derive(Debug)]
@@ -121,6 +121,7 @@ impl PostgresProvider {
             tokio::spawn(listener::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(outbox::send(Arc::clone(&store))).abort_handle(),
             tokio::spawn(set_back::repair(Arc::clone(&store))).abort_handle(),
+            tokio::spawn(deletion_slices::continue_abandoned(Arc::clone(&store))).abort_handle(),
         ]);
         Ok(Self { store, writer, reader, background })
     }

@@ -13,8 +13,8 @@ pub(crate) struct Family {
     pub(crate) running: Option<String>,
     /// The first that has a child which is not listed, and the child.
     pub(crate) unlisted_child: Option<(String, String)>,
-    /// All, each after its children.
-    pub(crate) children_first: Vec<String>,
+    /// All, each before its children.
+    pub(crate) parents_first: Vec<String>,
 }
 
 /// Reads the family of instances.
@@ -42,11 +42,11 @@ pub(crate) async fn read(store: &Store, ids: &[String]) -> Result<Family, JobErr
     Ok(Family {
         running: ids.iter().find(|id| running.contains(*id)).cloned(),
         unlisted_child: ids.iter().find_map(|id| child.remove_entry(id)),
-        children_first: order(ids, &parents),
+        parents_first: order(ids, &parents),
     })
 }
 
-/// Each after all whose parent it is. A cycle of parents, which cannot be, comes last.
+/// Each before all whose parent it is. A cycle of parents, which cannot be, comes first.
 fn order(ids: &[String], parents: &HashMap<String, String>) -> Vec<String> {
     let mut children: HashMap<&str, usize> = HashMap::new();
     for parent in parents.values() {
@@ -71,6 +71,7 @@ fn order(ids: &[String], parents: &HashMap<String, String>) -> Vec<String> {
     }
     let rest = ids.iter().filter(|id| !placed.contains(id.as_str()));
     ordered.extend(rest.cloned().collect::<Vec<_>>());
+    ordered.reverse();
     ordered
 }
 
@@ -92,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn children_come_before_their_parents() {
+    fn parents_come_before_their_children() {
         let ids: Vec<String> = ["root", "a", "b", "a1", "other"].map(str::to_owned).to_vec();
         let parents = [("a", "root"), ("b", "root"), ("a1", "a")];
         let parents = parents.map(|(child, parent)| (child.to_owned(), parent.to_owned()));
@@ -100,7 +101,7 @@ mod tests {
         assert_eq!(ordered.len(), ids.len());
         let place = |id: &str| ordered.iter().position(|it| it == id).unwrap();
         for (child, parent) in &parents {
-            assert!(place(child) < place(parent), "{ordered:?}");
+            assert!(place(parent) < place(child), "{ordered:?}");
         }
     }
 

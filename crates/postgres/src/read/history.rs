@@ -87,6 +87,9 @@ pub(crate) async fn part_from(
                  FROM (
                      SELECT h.event_id, h.event_data, h.commit_id FROM {schema}.history h
                      WHERE h.instance_id = $1 AND h.execution_id = $2 AND h.event_id >= $3
+                         AND NOT EXISTS (
+                             SELECT 1 FROM {schema}.deletions d
+                             WHERE d.instance_id = $1 AND d.execution_id IN (0, $2))
                      ORDER BY h.event_id LIMIT $4
                  ) AS f
              ) AS p
@@ -110,7 +113,7 @@ pub(crate) async fn part_from(
 }
 
 /// All events of an execution, or of the latest, read in parts: events are only added, so the parts
-/// fit together.
+/// fit together. None if it was deleted meanwhile.
 async fn events(
     store: &Store,
     stored_instance: &str,
@@ -129,9 +132,23 @@ async fn events(
             next = event_id + 1;
         }
         if !part.more {
+            let is_one_part = events.len() == part.rows.len();
+            if !is_one_part && !exists(store, stored_instance, to_db(execution_id)).await? {
+                events.clear();
+            }
             return Ok(events);
         }
     }
+}
+
+/// Whether an execution has events and is not deleted.
+async fn exists(store: &Store, stored_instance: &str, execution_id: i64) -> Result<bool, JobError> {
+    let sql = "SELECT 1 FROM {schema}.history h
+         WHERE h.instance_id = $1 AND h.execution_id = $2 AND NOT EXISTS (
+             SELECT 1 FROM {schema}.deletions d
+             WHERE d.instance_id = $1 AND d.execution_id IN (0, $2))
+         LIMIT 1";
+    Ok(!store.query(sql, &[&stored_instance, &execution_id]).await?.is_empty())
 }
 
 /// What a turn continues from. A history that cannot be decoded is part of it.

@@ -41,6 +41,8 @@ pub(crate) async fn instances_by_status(
 /// Executions of an instance, ascending.
 pub(crate) async fn executions(store: &Store, instance: &str) -> Result<Vec<u64>, JobError> {
     let sql = "SELECT execution_id FROM {schema}.executions WHERE instance_id = $1
+             AND NOT EXISTS (
+                 SELECT 1 FROM {schema}.deletions WHERE instance_id = $1 AND execution_id = 0)
          ORDER BY execution_id";
     let rows = store.query(sql, &[&to_stored(instance)]).await?;
     Ok(rows.iter().map(|row| from_db(row.get("execution_id"))).collect())
@@ -115,7 +117,9 @@ pub(crate) async fn execution_info(
     let sql = "SELECT status, output, started_at, completed_at,
              (SELECT count(*) FROM {schema}.history
               WHERE instance_id = $1 AND execution_id = $2) AS events
-         FROM {schema}.executions WHERE instance_id = $1 AND execution_id = $2";
+         FROM {schema}.executions WHERE instance_id = $1 AND execution_id = $2
+             AND NOT EXISTS (
+                 SELECT 1 FROM {schema}.deletions WHERE instance_id = $1 AND execution_id = 0)";
     let rows = store.query(sql, &[&to_stored(instance), &to_db(execution_id)]).await?;
     let row = rows.first().ok_or_else(|| {
         JobError::refused(

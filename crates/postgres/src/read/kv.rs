@@ -41,11 +41,15 @@ pub(crate) async fn value(
 ) -> Result<Option<String>, JobError> {
     let rows = store
         .query(
-            "SELECT value FROM {schema}.kv_delta WHERE instance_id = $1 AND key = $2
-             UNION ALL
-             SELECT s.value FROM {schema}.kv_store s
-             WHERE s.instance_id = $1 AND s.key = $2 AND NOT EXISTS (
-                 SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = $1 AND d.key = $2)",
+            "SELECT v.value FROM (
+                 SELECT value FROM {schema}.kv_delta WHERE instance_id = $1 AND key = $2
+                 UNION ALL
+                 SELECT s.value FROM {schema}.kv_store s
+                 WHERE s.instance_id = $1 AND s.key = $2 AND NOT EXISTS (
+                     SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = $1 AND d.key = $2)
+             ) AS v
+             WHERE NOT EXISTS (
+                 SELECT 1 FROM {schema}.deletions WHERE instance_id = $1 AND execution_id = 0)",
             &[&to_stored(instance), &to_stored(key)],
         )
         .await?;
@@ -59,12 +63,17 @@ pub(crate) async fn values(
 ) -> Result<HashMap<String, String>, JobError> {
     let rows = store
         .query(
-            "SELECT key, value FROM {schema}.kv_delta
-             WHERE instance_id = $1 AND value IS NOT NULL
-             UNION ALL
-             SELECT s.key, s.value FROM {schema}.kv_store s
-             WHERE s.instance_id = $1 AND NOT EXISTS (
-                 SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = $1 AND d.key = s.key)",
+            "SELECT v.key, v.value FROM (
+                 SELECT key, value FROM {schema}.kv_delta
+                 WHERE instance_id = $1 AND value IS NOT NULL
+                 UNION ALL
+                 SELECT s.key, s.value FROM {schema}.kv_store s
+                 WHERE s.instance_id = $1 AND NOT EXISTS (
+                     SELECT 1 FROM {schema}.kv_delta d
+                     WHERE d.instance_id = $1 AND d.key = s.key)
+             ) AS v
+             WHERE NOT EXISTS (
+                 SELECT 1 FROM {schema}.deletions WHERE instance_id = $1 AND execution_id = 0)",
             &[&to_stored(instance)],
         )
         .await?;

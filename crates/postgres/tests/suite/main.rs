@@ -5,6 +5,7 @@ mod blocked;
 mod bounds;
 mod clocks;
 mod command;
+mod deletion;
 mod direct;
 mod gauges;
 mod holders;
