@@ -7,6 +7,7 @@ mod layer_table;
 mod layers;
 mod lexer;
 mod machine;
+mod named_tests;
 mod shape;
 mod size;
 mod source;
@@ -42,6 +43,7 @@ pub(crate) fn run() -> Result<(), String> {
     let sources = source::load_all(&root())?;
     let mut violations: Vec<Violation> = sources.iter().flat_map(check).collect();
     violations.extend(layers::agree(&sources));
+    violations.extend(named_tests::exist(&sources));
     for violation in &violations {
         println!("{violation}");
     }

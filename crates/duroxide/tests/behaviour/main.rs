@@ -33,6 +33,7 @@ mod panics;
 mod patches;
 mod prefetch;
 mod progress;
+mod replay_ranges;
 mod retry;
 mod session_life;
 mod session_slots;

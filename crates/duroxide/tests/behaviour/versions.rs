@@ -36,12 +36,12 @@ fn three_versions() -> OrchestrationRegistryBuilder {
         .register_versioned("V", "1.10.0", returns_version)
 }
 
-fn range(min: &str, max: &str) -> Option<SemverRange> {
+pub(crate) fn range(min: &str, max: &str) -> Option<SemverRange> {
     Some(SemverRange::new(Version::parse(min).unwrap(), Version::parse(max).unwrap()))
 }
 
 /// Records an instance that another version started and that waits for a signal.
-async fn recorded_by(store: &Arc<dyn Provider>, instance: &str, build: &str) {
+pub(crate) async fn recorded_by(store: &Arc<dyn Provider>, instance: &str, build: &str) {
     store.enqueue_for_orchestrator(start_of(instance), None).await.unwrap();
     let (_, token, _) = store
         .fetch_orchestration_item(Duration::from_secs(5), Duration::ZERO, None)
