@@ -22,7 +22,7 @@ pub mod timers {}
 #[doc = include_str!("../docs/versions.md")]
 pub mod versions {}
 
-#[doc = "[Versions]: crate::guide::versions\n\n"]
+#[doc = "[Versions]: crate::guide::versions\n[Operations]: crate::guide::operations\n\n"]
 #[doc = include_str!("../docs/upgrades.md")]
 pub mod upgrades {}
 

@@ -45,12 +45,14 @@ async fn order_one(ctx: OrchestrationContext, order: String) -> Output {
     Ok(format!("{approval} 1.0.0"))
 }
 
-/// Waits by a kind of event that Duroxide 1.5.0 does not know.
+/// Waits by a kind of event that Duroxide 1.5.0 does not know, and calls an activity that its nodes
+/// do not have.
 async fn order_two(ctx: OrchestrationContext, order: String) -> Output {
     ctx.schedule_activity("Charge", order.clone()).await?;
     ctx.schedule_sub_orchestration("Pack", order.clone()).await?;
     ctx.set_custom_status("2.0.0");
     let approval = ctx.schedule_wait2("Approval", "manager").await;
+    ctx.schedule_activity("Label", order.clone()).await?;
     ctx.schedule_activity("Ship", order).await?;
     Ok(format!("{approval} 2.0.0"))
 }

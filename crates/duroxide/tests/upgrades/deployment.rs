@@ -11,7 +11,8 @@ use crate::code;
 pub(crate) enum Deployment {
     /// Duroxide 1.5.0 with `Order` 1.0.0.
     Old,
-    /// Duroxide 2.0.0 with `Order` 1.0.0 and 2.0.0, which uses what Duroxide 2.0.0 adds.
+    /// Duroxide 2.0.0 with `Order` 1.0.0 and 2.0.0, which uses what Duroxide 2.0.0 adds, and an
+    /// activity that `Old` does not have.
     New,
     /// `New`, and a step added to `Parcel` without a version.
     Bad,
@@ -52,6 +53,11 @@ impl Deployment {
     }
 
     pub(crate) fn activities(self) -> &'static [&'static str] {
-        &["Charge", "Box", "Ship", "Round", "Insure"]
+        match self {
+            Self::Old => &["Charge", "Box", "Ship", "Round"],
+            Self::New | Self::Bad | Self::Fixed => {
+                &["Charge", "Box", "Ship", "Round", "Label", "Insure"]
+            }
+        }
     }
 }

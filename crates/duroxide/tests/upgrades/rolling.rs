@@ -96,7 +96,12 @@ async fn spread(cluster: &Cluster) -> Vec<(&'static str, u64)> {
 /// What the activities of orders write: each of them once.
 fn effects_of(orders: &[Order]) -> BTreeMap<(String, String), usize> {
     let effects = |order: &Order| {
-        ["Charge", "Box", "Ship"].map(|name| ((name.to_owned(), order.id.clone()), 1))
+        let names = match order.version.as_str() {
+            "1.0.0" => &["Charge", "Box", "Ship"][..],
+            _two => &["Charge", "Box", "Label", "Ship"],
+        };
+        let once = |name: &&str| (((*name).to_owned(), order.id.clone()), 1);
+        names.iter().map(once).collect::<Vec<_>>()
     };
     orders.iter().flat_map(effects).collect()
 }
