@@ -84,6 +84,15 @@ pub(crate) const STRANDED_CHECK_MAX: u32 = 500;
 /// Stranded work that a node counts before it starts again: more would only cost.
 pub(crate) const STRANDED_COUNTED_MAX: u64 = 10_000;
 
+/// Passes of a search that must find work stranded before the work fails, however long it waits.
+pub(crate) const STRANDED_PASSES_MIN: u32 = 3;
+
+/// A node with a limit for stranded work searches this often within the limit.
+pub(crate) const STRANDED_CHECKS_PER_LIMIT: u32 = 8;
+
+/// How long the sweeper of stranded activities owns a session, whose other activities wait.
+pub(crate) const STRANDED_SESSION_LOCK: Duration = Duration::from_secs(1);
+
 /// How often a node repeats the warning of one handler that no live node has.
 pub(crate) const STRANDED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 

@@ -30,6 +30,17 @@ pub enum StrandedReason {
 }
 
 impl StrandedReason {
+    /// Whether a mistake of the deployment causes it, and no outage.
+    pub fn is_mistake(&self) -> bool {
+        match self {
+            Self::ReplayVersion(_)
+            | Self::HandlerMissing
+            | Self::HandlerVersionMissing(_)
+            | Self::TagWithoutWorker => true,
+            Self::NoNode | Self::Unknown => false,
+        }
+    }
+
     /// The word for it in metrics.
     pub fn word(&self) -> &'static str {
         match self {

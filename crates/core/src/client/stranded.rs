@@ -1,10 +1,12 @@
 //! Work that waits because no live node can run it.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::live_nodes::LiveNodes;
 use super::stranded_scan::{Place, scan};
 use super::{Client, ClientError, StrandedReason};
+use crate::model::ErrorDetails;
 use crate::providers::{ListCursor, WaitingTurn, WaitingWork};
 
 /// A request for work that no live node can run.
@@ -68,6 +70,12 @@ pub enum StrandedItem {
 impl StrandedWork {
     pub(crate) fn new(item: StrandedItem, reason: StrandedReason) -> Self {
         Self { item, reason }
+    }
+
+    /// The failure of such work, after it has waited for `limit`.
+    pub(crate) fn failure(&self, limit: Duration) -> ErrorDetails {
+        let message = format!("{}, for longer than {limit:?}", self.reason);
+        ErrorDetails::stranded(&self.item.handler(), message)
     }
 }
 

@@ -129,6 +129,7 @@ impl ErrorDetails {
             }
             Self::Configuration { kind: ConfigErrorKind::Nondeterminism, resource, message } => {
                 match message {
+                    Some(message) if self.is_stranded() => format!("{resource}: {message}"),
                     Some(message) => format!("nondeterministic: {message}"),
                     None => format!("nondeterministic in {resource}"),
                 }
@@ -166,6 +167,24 @@ impl ErrorDetails {
         }
     }
 
+    /// Whether it failed because no live node could run it for too long.
+    pub fn is_stranded(&self) -> bool {
+        match self {
+            Self::Configuration { resource, .. } => resource.starts_with(STRANDED),
+            Self::Infrastructure { .. } | Self::Application { .. } | Self::Poison { .. } => false,
+        }
+    }
+
+    /// Work that no live node could run. It has no kind of its own, because programs and stored
+    /// data know only one.
+    pub(crate) fn stranded(what: &str, reason: String) -> Self {
+        Self::Configuration {
+            kind: ConfigErrorKind::Nondeterminism,
+            resource: format!("{STRANDED}{what}"),
+            message: Some(reason),
+        }
+    }
+
     /// A disagreement between code and history.
     pub(crate) fn nondeterminism(message: impl Into<String>) -> Self {
         Self::Configuration {
@@ -175,6 +194,9 @@ impl ErrorDetails {
         }
     }
 }
+
+/// Begins the resource of work that no live node could run; other failures name none.
+const STRANDED: &str = "no live node can run ";
 
 /// Ends the reason in front of a poisoned message, if one is known. JSON contains no line breaks.
 const POISON_REASON_END: &str = "\nmessage: ";

@@ -218,6 +218,11 @@ impl MetricsProvider {
         gauge!("duroxide_stranded_work", "kind" => kind, "reason" => reason).set(stranded as f64);
     }
 
+    /// Counts a turn or an activity that failed because no live node could run it.
+    pub fn record_stranded_failed(&self, kind: &'static str) {
+        counter!("duroxide_stranded_failed_total", "kind" => kind).increment(1);
+    }
+
     /// Counts a call of a child orchestration that has its answer: `success` or `failed`.
     pub fn record_suborchestration_call(&self, parent: &str, child: &str, outcome: &str) {
         self.counts.suborchestration_calls.add(1);

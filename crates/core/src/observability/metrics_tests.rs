@@ -130,6 +130,7 @@ fn every_other_metric_has_its_promised_name() {
         metrics.record_orchestration_suspended();
         metrics.update_suspended_instances(1);
         metrics.update_stranded_starts(1);
+        metrics.record_stranded_failed("turn");
         metrics.update_stranded_work("turn", "handler", 1);
         metrics.increment_active_orchestrations();
     });
@@ -140,6 +141,7 @@ fn every_other_metric_has_its_promised_name() {
         "duroxide_orchestration_suspended_total{}",
         "duroxide_suspended_instances{}",
         "duroxide_stranded_starts{}",
+        "duroxide_stranded_failed_total{kind=turn}",
         "duroxide_stranded_work{kind=turn,reason=handler}",
         "duroxide_activity_poison_total{}",
         "duroxide_activity_configuration_errors_total{}",

@@ -115,26 +115,36 @@ impl RegisteredOrchestrations {
         Self(Arc::new(Registered { versions, keys }))
     }
 
+    /// Exactly this code: not even turns that need none.
+    pub(crate) fn only(code: &NeededCode) -> Self {
+        let keys = BTreeSet::from([code.key()]);
+        Self(Arc::new(Registered { versions: BTreeMap::new(), keys }))
+    }
+
     /// The versions of each name.
     pub fn versions(&self) -> &BTreeMap<String, BTreeSet<Version>> {
         &self.0.versions
     }
 
     /// The keys of all turns that the node can run, in bytewise order; one of them is
-    /// [`NeededCode::NO_CODE_KEY`].
+    /// [`NeededCode::NO_CODE_KEY`], unless the fetch is for turns of one kind.
     pub fn keys(&self) -> &BTreeSet<String> {
         &self.0.keys
     }
 
     /// Whether the node can run a turn that needs this code.
     pub fn runs(&self, code: Option<&NeededCode>) -> bool {
-        code.is_none_or(|code| self.0.keys.contains(&code.key()))
+        match code {
+            Some(code) => self.0.keys.contains(&code.key()),
+            None => self.0.keys.contains(NeededCode::NO_CODE_KEY),
+        }
     }
 }
 
 impl PartialEq for RegisteredOrchestrations {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.versions == other.0.versions
+        Arc::ptr_eq(&self.0, &other.0)
+            || (self.0.versions == other.0.versions && self.0.keys == other.0.keys)
     }
 }
 

@@ -6,18 +6,20 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tracing::{debug, warn};
 
+use super::fast_path::FastPath;
 use super::node::{Node, replay_ranges};
 use super::stranded;
 use crate::limits::{WORKER_ANNOUNCEMENT_INTERVAL, WORKER_ANNOUNCEMENT_LIFETIME};
 use crate::providers::{AnnouncedTurns, TagFilter, WorkerAnnouncement, current_build_version};
 
 /// Announces the node until it stops, unless it runs nothing.
-pub(super) fn start(node: &Arc<Node>) {
+pub(super) fn start(fast_path: &Arc<FastPath>) {
+    let node = &fast_path.turns().node;
     if node.options.worker_concurrency == 0 && node.options.orchestration_concurrency == 0 {
         return;
     }
     let announced = Arc::new(Notify::new());
-    stranded::start(node, node_id(node), Arc::clone(&announced));
+    stranded::start(fast_path, Arc::clone(&announced));
     let kept = Arc::clone(node);
     let _on_the_thread = node.background.enter();
     node.tasks.supervise("announcements", move || keep(Arc::clone(&kept), Arc::clone(&announced)));
@@ -72,7 +74,7 @@ fn turns(node: &Node) -> AnnouncedTurns {
 }
 
 /// Unique for each start, so that it never matches what an earlier node of this name left behind.
-fn node_id(node: &Node) -> String {
+pub(super) fn node_id(node: &Node) -> String {
     match &node.options.worker_node_id {
         Some(name) => format!("{name}-{}", node.unique_id),
         None => node.unique_id.clone(),

@@ -15,6 +15,7 @@ mod gauges;
 mod handlers;
 mod kind_of;
 mod lease;
+mod live_nodes;
 mod mismatch;
 mod node;
 mod options;
@@ -28,6 +29,7 @@ mod start_facts;
 mod storage_retry;
 mod stranded;
 mod suspended;
+mod sweeper;
 mod tasks;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;

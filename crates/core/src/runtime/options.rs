@@ -62,6 +62,11 @@ pub struct RuntimeOptions {
     /// a node that has the handler, unless `unregistered_backoff` is set to other delays than the
     /// default: a program that does so wants them, as in 0.1.x.
     pub unregistered_work: Option<UnregisteredWork>,
+    /// Fails work that no live node could run for longer than this, with a configuration error
+    /// ([`ErrorDetails::is_stranded`](crate::ErrorDetails::is_stranded)); `None` lets it wait. The
+    /// time begins when this node first finds that no live node can run such work. An outage fails
+    /// nothing: while no live node runs turns at all, turns wait, and so do activities.
+    pub stranded_work_limit: Option<Duration>,
     /// A message that is fetched more often than this is poison.
     pub max_attempts: u32,
     /// How long a cancelled activity may keep running before the runtime aborts it.
@@ -128,6 +133,7 @@ impl Default for RuntimeOptions {
             observability: ObservabilityConfig::default(),
             unregistered_backoff: UnregisteredBackoffConfig::default(),
             unregistered_work: None,
+            stranded_work_limit: None,
             max_attempts: 10,
             activity_cancellation_grace_period: Duration::from_secs(10),
             supported_replay_versions: None,
@@ -206,6 +212,13 @@ impl RuntimeOptions {
             true => UnregisteredWork::Wait,
             false => UnregisteredWork::Backoff,
         })
+    }
+
+    /// Sets the field `stranded_work_limit`.
+    #[must_use = "returns the changed options"]
+    pub fn with_stranded_work_limit(mut self, limit: Duration) -> Self {
+        self.stranded_work_limit = Some(limit);
+        self
     }
 
     /// Sets the field `further_replay_versions`.

@@ -140,7 +140,7 @@ impl Runtime {
         dispatchers::orchestration::start(&fast_path);
         dispatchers::worker::start(&activities, &fast_path);
         dispatchers::worker::start_sweeping(&activities, &fast_path);
-        announcing::start(&node);
+        announcing::start(&fast_path);
         suspended::start(&node);
         Arc::new(Self { node, turns, fast_path })
     }

@@ -9,36 +9,42 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
+use super::fast_path::FastPath;
+use super::live_nodes;
 use super::node::Node;
-use crate::client::{LiveNodes, Place, StrandedItem, StrandedReason, StrandedWork, scan};
+use super::sweeper::Sweeper;
+use crate::client::{Place, StrandedItem, StrandedReason, StrandedWork, scan};
 use crate::limits::{
-    STRANDED_CHECK_INTERVAL, STRANDED_CHECK_MAX, STRANDED_COUNTED_MAX, STRANDED_WARNING_INTERVAL,
+    BACKGROUND_INTERVAL_MIN, STRANDED_CHECK_INTERVAL, STRANDED_CHECK_MAX,
+    STRANDED_CHECKS_PER_LIMIT, STRANDED_COUNTED_MAX, STRANDED_WARNING_INTERVAL,
     STRANDED_WARNINGS_MAX,
 };
 use crate::providers::{ProviderCapability, ProviderError};
 
-/// Searches the queues at an interval until the node stops, from when the node under the
-/// name `node_id` is `announced` on.
-pub(super) fn start(node: &Arc<Node>, node_id: String, announced: Arc<Notify>) {
+/// Searches the queues at an interval until the node stops, from when the node is `announced` on.
+pub(super) fn start(fast_path: &Arc<FastPath>, announced: Arc<Notify>) {
+    let node = &fast_path.turns().node;
     if !node.provider.capabilities().has(ProviderCapability::Workers) {
         return;
     }
-    let kept = Arc::clone(node);
-    let node_id = Arc::<str>::from(node_id);
-    node.tasks.supervise("stranded work", move || {
-        keep(Arc::clone(&kept), Arc::clone(&node_id), Arc::clone(&announced))
-    });
+    let kept = Arc::clone(fast_path);
+    node.tasks.supervise("stranded work", move || keep(Arc::clone(&kept), Arc::clone(&announced)));
 }
 
-async fn keep(node: Arc<Node>, node_id: Arc<str>, announced: Arc<Notify>) {
-    let mut pass = Pass::default();
+async fn keep(fast_path: Arc<FastPath>, announced: Arc<Notify>) {
+    let node = &fast_path.turns().node;
+    let mut pass = Pass::new(sweeper(node));
+    let interval = match node.options.stranded_work_limit {
+        Some(limit) => STRANDED_CHECK_INTERVAL.min(limit / STRANDED_CHECKS_PER_LIMIT),
+        None => STRANDED_CHECK_INTERVAL,
+    };
     if node.tasks.unless_stopped(announced.notified()).await.is_none() {
         return;
     }
     // A task that is restarted after a panic does not wait for the next announcement.
     announced.notify_one();
     loop {
-        match node.tasks.unless_stopped(pass.proceed(&node, &node_id)).await {
+        match node.tasks.unless_stopped(pass.proceed(&fast_path)).await {
             None => return,
             Some(Ok(())) => {}
             Some(Err(error)) => debug!(
@@ -46,10 +52,26 @@ async fn keep(node: Arc<Node>, node_id: Arc<str>, announced: Arc<Notify>) {
                 "could not search for stranded work; retrying at the next interval"
             ),
         }
-        if node.tasks.unless_stopped(sleep(STRANDED_CHECK_INTERVAL)).await.is_none() {
+        let pause = sleep(interval.max(BACKGROUND_INTERVAL_MIN));
+        if node.tasks.unless_stopped(pause).await.is_none() {
             return;
         }
     }
+}
+
+/// What fails stranded work, if the options say so and the store can lease exactly such work.
+fn sweeper(node: &Node) -> Option<Sweeper> {
+    let limit = node.options.stranded_work_limit?;
+    let needed = [ProviderCapability::CodeFilter, ProviderCapability::ActivityFilter];
+    let capabilities = node.provider.capabilities();
+    if needed.into_iter().all(|needed| capabilities.has(needed)) {
+        return Some(Sweeper::new(limit));
+    }
+    warn!(
+        target: "duroxide::runtime",
+        "the store cannot filter by handlers; stranded work waits without a limit"
+    );
+    None
 }
 
 /// One pass through both queues, which may take several checks.
@@ -57,28 +79,28 @@ struct Pass {
     place: Place,
     counts: Counts,
     warnings: Warnings,
-}
-
-impl Default for Pass {
-    fn default() -> Self {
-        Self { place: Place::START, counts: Counts::default(), warnings: Warnings::default() }
-    }
+    sweeper: Option<Sweeper>,
 }
 
 impl Pass {
+    fn new(sweeper: Option<Sweeper>) -> Self {
+        let (counts, warnings) = (Counts::default(), Warnings::default());
+        Self { place: Place::START, counts, warnings, sweeper }
+    }
+
     /// Examines a limited part of the queues.
-    async fn proceed(&mut self, node: &Node, node_id: &str) -> Result<(), ProviderError> {
+    async fn proceed(&mut self, fast_path: &Arc<FastPath>) -> Result<(), ProviderError> {
+        let node = &fast_path.turns().node;
         let Some(admin) = node.provider.as_management_capability() else { return Ok(()) };
-        let live = admin.list_live_workers().await?;
-        // A list without this node proves nothing: its announcement has failed.
-        if !live.iter().any(|node| node.node_id == node_id) {
-            return Ok(());
-        }
-        let nodes = LiveNodes::new(live);
+        let Some(nodes) = live_nodes::read(node).await? else { return Ok(()) };
         let found = scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await?;
+        let now_ms = node.provider.clock().now_ms();
         let mut warned = 0;
         for stranded in &found.work {
             self.counts.add(stranded);
+            if let Some(sweeper) = &mut self.sweeper {
+                sweeper.note(stranded, now_ms);
+            }
             if warned < STRANDED_WARNINGS_MAX && self.warnings.is_due(stranded, Instant::now()) {
                 warned += 1;
                 warn_of(stranded);
@@ -86,10 +108,25 @@ impl Pass {
         }
         match found.next.filter(|_| self.counts.total() < STRANDED_COUNTED_MAX) {
             Some(next) => self.place = next,
-            None => {
-                self.place = Place::START;
-                std::mem::take(&mut self.counts).publish(node);
-            }
+            None => self.end(node),
+        }
+        self.sweep(fast_path).await
+    }
+
+    /// Publishes what the pass has found, and begins the next one.
+    fn end(&mut self, node: &Node) {
+        self.place = Place::START;
+        std::mem::take(&mut self.counts).publish(node);
+        if let Some(sweeper) = &mut self.sweeper {
+            sweeper.pass_ended();
+        }
+    }
+
+    /// Fails what has waited for too long.
+    async fn sweep(&mut self, fast_path: &Arc<FastPath>) -> Result<(), ProviderError> {
+        let Some(sweeper) = &mut self.sweeper else { return Ok(()) };
+        for due in sweeper.take_due() {
+            Box::pin(due.fail(fast_path, sweeper.limit)).await?;
         }
         Ok(())
     }

@@ -46,6 +46,7 @@ mod store_panics;
 mod stranded;
 mod support;
 mod suspension;
+mod sweeper;
 mod tags;
 mod timers;
 mod turn_clock;

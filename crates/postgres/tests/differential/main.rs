@@ -13,7 +13,6 @@ mod as_text;
 mod build;
 #[path = "../../../conformance/tests/differential/fixed.rs"]
 mod fixed;
-#[expect(dead_code, reason = "the tests of waiting that use the rest have stores of their own")]
 #[path = "../../../conformance/tests/differential/op.rs"]
 mod op;
 #[path = "../../../conformance/tests/differential/state.rs"]

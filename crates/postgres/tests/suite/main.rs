@@ -26,6 +26,7 @@ mod secrets;
 mod silence;
 mod starts;
 mod store_trouble;
+mod stranded;
 mod support;
 mod texts;
 mod tls;

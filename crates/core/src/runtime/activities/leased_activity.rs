@@ -166,6 +166,29 @@ impl LeasedActivity {
         self.release_unstarted(delay, false).await;
     }
 
+    /// Releases it for any node, at once: its handler was not called.
+    pub(crate) async fn return_at_once(&self) {
+        self.release_unstarted(Duration::ZERO, true).await;
+    }
+
+    /// Fails it because no live node can run it.
+    pub(crate) async fn fail_stranded(&self, work: &Work, details: ErrorDetails) {
+        error!(
+            target: "duroxide::runtime",
+            instance_id = %work.id.instance,
+            activity_name = %work.name,
+            activity_id = work.id.activity_id,
+            error = details.display_message(),
+            "no live node can run an activity, for too long; failing it"
+        );
+        let _report = self.node().reports.announce(&work.id.instance);
+        let failed = report::failed(work, details);
+        if report::store(self, failed, EarlierTry::None).await == Stored::Durable {
+            self.node().metrics().record_activity_config_error();
+            self.node().metrics().record_stranded_failed("activity");
+        }
+    }
+
     pub(super) async fn poison(&self, work: Work) {
         let max_attempts = self.node().options.max_attempts;
         error!(
@@ -201,6 +224,10 @@ impl LeasedActivity {
 }
 
 impl Work {
+    pub(crate) fn id(&self) -> &ScheduledActivityIdentifier {
+        &self.id
+    }
+
     fn of(message: WorkItem) -> Result<Self, Box<WorkItem>> {
         let WorkItem::ActivityExecute { instance, execution_id, id, name, input, session_id, tag } =
             message

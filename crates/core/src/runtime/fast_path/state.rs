@@ -37,6 +37,11 @@ impl FastPath {
         &self.turns
     }
 
+    /// The owner of activities.
+    pub(crate) fn activities(&self) -> &Arc<Activities> {
+        &self.activities
+    }
+
     pub(super) fn node(&self) -> &Arc<Node> {
         &self.turns.node
     }

@@ -12,7 +12,9 @@ mod process;
 mod recall;
 mod run;
 mod starting;
+mod stranded;
 mod suspend;
 mod trial;
 
 pub(crate) use fetch::start;
+pub(crate) use stranded::{DueTurns, fail_stranded};

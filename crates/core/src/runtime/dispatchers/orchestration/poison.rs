@@ -26,6 +26,31 @@ const VERSION_UNKNOWN: &str = "unknown";
 /// Fails an instance whose messages were fetched too often. The failure belongs to the execution
 /// that the messages are for, which may be one that never started.
 pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
+    let details = |turn: &LeasedTurn<'_>, execution_id| ErrorDetails::Poison {
+        attempt_count: turn.attempt_count,
+        max_attempts: turn.node.options.max_attempts,
+        message_type: PoisonMessageType::Orchestration {
+            instance: turn.item.instance.clone(),
+            execution_id,
+        },
+        message: poison_with_reason(why(turn), turn.payload.clone()),
+    };
+    fail_unrun(turn, details).await;
+}
+
+/// Fails an instance whose turn no live node can run.
+pub(super) async fn fail_stranded(turn: LeasedTurn<'_>, details: ErrorDetails) {
+    match turn.item.history_error {
+        Some(_) => fail_unread(turn, details).await,
+        None => fail_unrun(turn, |_, _| details).await,
+    }
+}
+
+/// Fails an instance with what `details` says of the execution.
+async fn fail_unrun(
+    turn: LeasedTurn<'_>,
+    details: impl FnOnce(&LeasedTurn<'_>, u64) -> ErrorDetails,
+) {
     let start = missing_start(&turn);
     let (facts, execution_id, event_id) = match &start {
         Some(start) => {
@@ -35,18 +60,10 @@ pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
         None => (turn.state.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
     };
     let Some(facts) = facts else { return commit::drain(turn, Vec::new()).await };
-    let details = ErrorDetails::Poison {
-        attempt_count: turn.attempt_count,
-        max_attempts: turn.node.options.max_attempts,
-        message_type: PoisonMessageType::Orchestration {
-            instance: turn.item.instance.clone(),
-            execution_id,
-        },
-        message: poison_with_reason(why(&turn), turn.payload.clone()),
-    };
+    let details = details(&turn, execution_id);
     let parent = parent_of_facts(&turn, &facts).await;
     let failing = Failing { execution_id, start, event_id, details, parent };
-    commit_poison(turn, &facts, failing, &[]).await;
+    commit_failure(turn, &facts, failing, &[]).await;
 }
 
 /// Why this node never ran the messages, if it is the node's lack of code.
@@ -114,6 +131,11 @@ pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
         },
         message: error,
     };
+    fail_unread(turn, details).await;
+}
+
+async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) {
+    let execution_id = turn.item.execution_id;
     let parent = find_for_unreadable(turn.node, &turn.item.instance).await;
     let facts = StartFacts {
         name: turn.item.orchestration_name.clone(),
@@ -124,11 +146,11 @@ pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
     };
     let [event_id, other_ids @ ..] = UNREADABLE_HISTORY_EVENT_IDS;
     let failing = Failing { execution_id, start: None, event_id, details, parent };
-    commit_poison(turn, &facts, failing, &other_ids).await;
+    commit_failure(turn, &facts, failing, &other_ids).await;
 }
 
 /// Commits a failure. If the store refuses the id of its event, the event takes one of `other_ids`.
-async fn commit_poison(
+async fn commit_failure(
     turn: LeasedTurn<'_>,
     facts: &StartFacts,
     failing: Failing,
@@ -141,7 +163,7 @@ async fn commit_poison(
         attempt_count = turn.attempt_count,
         max_attempts = turn.node.options.max_attempts,
         error = failing.details.display_message(),
-        "the messages of an instance were fetched too often; failing the instance"
+        "an instance cannot make progress; failing it"
     );
     let mut event_ids = [failing.event_id].into_iter().chain(other_ids.iter().copied()).peekable();
     while let Some(event_id) = event_ids.next() {

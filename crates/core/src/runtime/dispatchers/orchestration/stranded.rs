@@ -1,0 +1,100 @@
+//! Fails turns that no live node could run for too long.
+//!
+//! 1. The turns are leased by a fetch that asks for exactly what they need, as a node that could
+//!    run them would. So a turn that a node holds is left alone, and of two sweepers one gets it.
+//! 2. The live nodes are read again under the lease. A node that starts later finds the turn leased
+//!    or failed; one that could run it by now gets it back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use semver::Version;
+use tracing::warn;
+
+use super::process::{keep, process};
+use crate::client::{StrandedItem, StrandedWork};
+use crate::providers::{
+    DispatcherCapabilityFilter, FetchFilter, FetchedTurn, NeededCode, ProviderError,
+    RegisteredOrchestrations, SemverRange, TurnFetch, WaitingTurn,
+};
+use crate::runtime::fast_path::FastPath;
+use crate::runtime::lease::Lease;
+use crate::runtime::live_nodes;
+use crate::runtime::node::Node;
+use crate::runtime::storage_retry::{log_unreleased, retry_while_leased};
+
+/// Turns that all need the same, and that no live node could run for too long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DueTurns {
+    pub(crate) code: NeededCode,
+    pub(crate) pin: Option<Version>,
+    pub(crate) instances: BTreeSet<String>,
+}
+
+impl DueTurns {
+    /// What a node that could run exactly these turns would fetch.
+    fn filter(&self) -> FetchFilter {
+        // An execution without a pin fits every range.
+        let pin = self.pin.clone().unwrap_or(Version::new(0, 0, 0));
+        let supported_duroxide_versions = vec![SemverRange::new(pin.clone(), pin)];
+        FetchFilter::everything()
+            .with_orchestrations(RegisteredOrchestrations::only(&self.code))
+            .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions })
+    }
+
+    fn waiting(&self) -> WaitingTurn {
+        WaitingTurn::new("", 0).with_needs(Some(self.code.clone()), self.pin.clone())
+    }
+}
+
+/// Fails these turns as far as they still wait and no live node can run them.
+pub(crate) async fn fail_stranded(
+    fast_path: &Arc<FastPath>,
+    due: &DueTurns,
+    limit: Duration,
+) -> Result<(), ProviderError> {
+    let node = &fast_path.turns().node;
+    let filter = due.filter();
+    let request = TurnFetch::new(due.instances.len(), node.options.orchestrator_lock_timeout)
+        .with_filter(&filter)
+        .with_deferred_histories();
+    let fetched = node.provider.fetch_orchestration_items(request).await?;
+    if fetched.is_empty() {
+        return Ok(());
+    }
+    let leased: Vec<(Lease, FetchedTurn)> =
+        fetched.into_iter().map(|turn| (keep(node, &turn), turn)).collect();
+    let reason = live_nodes::read(node).await.map(|nodes| nodes?.why_turn(&due.waiting()));
+    let reason = reason.unwrap_or_else(|error| {
+        warn!(
+            target: "duroxide::runtime", %error,
+            "could not check which nodes are live; stranded turns wait"
+        );
+        None
+    });
+    for (lease, turn) in leased {
+        let is_due = due.instances.contains(&turn.item.instance);
+        match reason.clone().filter(|reason| is_due && reason.is_mistake()) {
+            Some(reason) => {
+                let item = StrandedItem::Turn(due.waiting());
+                let details = StrandedWork::new(item, reason).failure(limit);
+                node.metrics().record_stranded_failed("turn");
+                let leader = fast_path.lead(&turn.item.instance);
+                Box::pin(process(fast_path, 0, lease, turn, Some(details))).await;
+                if let Some(leader) = leader {
+                    Box::pin(fast_path.follow_up(leader)).await;
+                }
+            }
+            None => release(node, &lease, &turn).await,
+        }
+    }
+    Ok(())
+}
+
+async fn release(node: &Node, lease: &Lease, turn: &FetchedTurn) {
+    let released = retry_while_leased("abandon_orchestration_item", lease, || {
+        node.provider.abandon_orchestration_item(&turn.lock_token, None, true)
+    });
+    log_unreleased("turn", released.await);
+}
