@@ -16,7 +16,7 @@ BEGIN
     -- One that was hidden before is continued by this call.
     INSERT INTO {schema}.deletions
         (instance_id, execution_id, deletion, last_message, ids_until, has_starts, touched_at)
-    SELECT DISTINCT g.instance_id, 0, p_deletion, coalesce((
+    SELECT g.instance_id, 0, p_deletion, coalesce((
             SELECT q.id FROM {schema}.orchestrator_queue q
             WHERE q.instance_id = g.instance_id ORDER BY q.id DESC LIMIT 1), 0),
         p_now + p_window, coalesce((
@@ -24,12 +24,12 @@ BEGIN
             WHERE h.instance_id = g.instance_id AND h.event_type = 'SubOrchestrationScheduled'
             LIMIT 1), FALSE),
         clock_timestamp()
-    FROM unnest(p_ids) AS g (instance_id)
+    FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u (id)) AS g (instance_id)
     ON CONFLICT (instance_id, execution_id) DO UPDATE SET deletion = p_deletion;
     -- Without its lease a turn in flight cannot recreate the instance.
     INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-    SELECT DISTINCT g.instance_id, p_deletion, c_for_ever, '{}'::BIGINT[]
-    FROM unnest(p_ids) AS g (instance_id)
+    SELECT g.instance_id, p_deletion, c_for_ever, '{}'::BIGINT[]
+    FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u (id)) AS g (instance_id)
     ON CONFLICT (instance_id) DO UPDATE
     SET lock_token = p_deletion, locked_until = c_for_ever, message_ids = '{}', running = FALSE;
 END

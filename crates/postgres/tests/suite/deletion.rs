@@ -186,6 +186,16 @@ async fn a_repeated_deletion_removes_what_an_interrupted_one_has_left() {
     assert!(node.delete_instance("a", false).await.is_err(), "it does not exist");
 }
 
+#[tokio::test]
+async fn an_id_may_be_listed_twice() {
+    let store = Store::live();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    let ids = ["a", "unknown", "a"].map(str::to_owned);
+    let deleted = node.delete_instances_atomic(&ids, true).await.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 1));
+}
+
 /// While rows of one instance are being removed, and the transaction that does it does not end,
 /// another instance is fetched and committed.
 #[tokio::test]
