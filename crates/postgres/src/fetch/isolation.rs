@@ -1,8 +1,9 @@
-//! Instances whose stored data make the statement of a fetch fail, so that no node would get any
-//! turn: this node leaves them alone for a while and fetches the others.
+//! Instances and activities whose stored data make the statement of a fetch fail, so that no node
+//! would get any work: they are left alone for a while, and the others are fetched. No attempt is
+//! counted.
 //!
-//! Nothing is written about them: no attempt is counted, and what may have damaged a row cannot get
-//! in the way. Each node finds them for itself.
+//! Nothing is written about instances: what may have damaged a row cannot get in the way, and each
+//! node finds them for itself. Activities are delayed in the store.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,7 +15,7 @@ use crate::error::JobError;
 use crate::fetch::turns::Parameters;
 use crate::limits;
 use crate::schema::call::Argument;
-use crate::schema::number::count_from_db;
+use crate::schema::number::{count_from_db, lease_length};
 use crate::schema::stored_text::from_stored;
 use crate::statements::pause;
 use crate::store::Store;
@@ -110,6 +111,43 @@ pub(crate) async fn isolate(store: &Store, fetch: &Parameters, error: &JobError)
         );
     }
     found
+}
+
+/// Delays the activities that made a fetch fail. True if there are some, and the fetch may be
+/// repeated without them; otherwise the store is in trouble.
+pub(crate) async fn isolate_work(store: &Store, error: &JobError) -> bool {
+    if !error.may_concern_one_row() {
+        return false;
+    }
+    let pause = limits::UNREADABLE_TURN_PAUSE;
+    let arguments: [Argument<'_>; 4] = [
+        ("p_now", &store.now()),
+        ("p_tried_max", &limits::UNFETCHABLE_TRIED_MAX),
+        ("p_pause", &lease_length(pause)),
+        ("p_even_all", &error.concerns_data()),
+    ];
+    let delayed = match store.call("set_work_aside", &arguments).await {
+        Ok(rows) => rows,
+        Err(error) => {
+            tracing::warn!(
+                target: "duroxide::providers::postgres",
+                %error,
+                "could not search for the activity that makes fetches fail"
+            );
+            return false;
+        }
+    };
+    for row in &delayed {
+        tracing::error!(
+            target: "duroxide::providers::postgres",
+            instance_id = %from_stored(row.get("o_instance")),
+            activity_id = row.get::<_, i64>("o_activity"),
+            error = %row.get::<_, String>("o_error"),
+            ?pause,
+            "an activity makes fetches of activities fail; it waits, others are fetched"
+        );
+    }
+    !delayed.is_empty()
 }
 
 /// What the search for such instances needs of a fetch.

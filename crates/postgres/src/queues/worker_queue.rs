@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::connect::session::Session;
 use crate::error::JobError;
 use crate::fetch::held::ExpiredLeases;
+use crate::fetch::isolation;
 use crate::fetch::lease_token::WorkToken;
 use crate::fetch::turn_lock::{Extension, Release};
 use crate::notify::change::{ANY_ROUTE, Changes};
@@ -222,7 +223,10 @@ pub(crate) async fn fetch_work(
             ("h_token", &expired.held_tokens),
         ];
         let requested = Instant::now();
-        let rows = store.call(FETCH_WORK, &arguments).await?;
+        let rows = match store.call(FETCH_WORK, &arguments).await {
+            Err(error) if isolation::isolate_work(store, &error).await => continue,
+            rows => rows?,
+        };
         let token = |row: &i64, id| WorkToken { id, row: *row }.text();
         match expired.found(&store.holders, &rows, "o_expired_ids", token) {
             Some(found) => expired = found,

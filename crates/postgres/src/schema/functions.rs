@@ -78,6 +78,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "route_fits",
     "send_message",
     "set_orphans_aside",
+    "set_work_aside",
     "settle_code",
     "settle_pins",
     "suspend_instance",

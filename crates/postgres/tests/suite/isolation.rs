@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::Provider;
+use duroxide_core::providers::{Provider, TagFilter};
 
 use crate::support::*;
 
@@ -73,6 +73,39 @@ async fn an_instance_that_makes_the_choice_of_turns_fail_is_left_out() {
     .await;
     signal_all(&*node, &["bad", "a"]).await;
     assert_eq!(served(&*node).await, ["a"]);
+}
+
+#[tokio::test]
+async fn an_activity_that_makes_a_fetch_fail_is_delayed_and_the_others_run() {
+    let store = Store::new();
+    let node = store.node().await;
+    let work = async || {
+        let any = TagFilter::Any;
+        let fetched = node.fetch_work_item(LEASE, NOW, None, &any).await.unwrap();
+        fetched.map(|(item, _, attempt)| (item, attempt))
+    };
+    for instance in ["bad", "a", "b"] {
+        node.enqueue_for_worker(activity(instance, 1)).await.unwrap();
+    }
+    let sql = store.sql().await;
+    sql.run(
+        "CREATE FUNCTION $.refuse() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN RAISE EXCEPTION ''damaged''; END';
+         CREATE TRIGGER refuse BEFORE UPDATE ON $.worker_queue FOR EACH ROW
+             WHEN (new.instance_id = 'bad' AND new.locked_until IS NOT NULL)
+             EXECUTE FUNCTION $.refuse()",
+    )
+    .await;
+    assert_eq!(work().await, Some((activity("a", 1), 1)));
+    assert_eq!(work().await, Some((activity("b", 1), 1)));
+    assert_eq!(work().await, None);
+    // What was wrong is repaired.
+    sql.run("DROP TRIGGER refuse ON $.worker_queue").await;
+    store.advance(LEASE - Duration::from_secs(1));
+    assert_eq!(work().await, None, "it waits");
+    store.advance(Duration::from_secs(20));
+    let again = [work().await, work().await, work().await];
+    assert!(again.contains(&Some((activity("bad", 1), 1))), "no attempt was counted: {again:?}");
 }
 
 /// If every instance fails, none of them is the reason: the store is in trouble, and the work goes
