@@ -239,3 +239,11 @@ pub(crate) const GAUGE_ROWS_MAX: i64 = 100_000;
 
 /// Routes that one page of stranded turns passes: each takes a statement.
 pub(crate) const STRANDED_ROUTES_PER_READ: usize = 64;
+
+/// Responses may arrive in another order than that of their times. If the time of a clock that the
+/// program has set is earlier than another one by more than this, the clock was set back.
+pub(crate) const OWN_CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);
+
+/// Pause before leases are corrected that other transactions were changing when the server's clock
+/// was found to be set back.
+pub(crate) const SET_BACK_PAUSE: Duration = Duration::from_millis(500);

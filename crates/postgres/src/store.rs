@@ -1,6 +1,7 @@
 //! What all parts of a provider share: connections, schema, clock, notifications.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::LeaseHolders;
@@ -17,11 +18,12 @@ use crate::fast_path::switch::FastPath;
 use crate::fetch::empty_poll::EmptyPoll;
 use crate::fetch::isolation::SetAside;
 use crate::fetch::undo::DroppedFetches;
+use crate::limits;
 use crate::notify::change::Changes;
 use crate::notify::notifier::Notifier;
 use crate::schema::call::Argument;
 use crate::schema::namespace::Schema;
-use crate::schema::number::{from_db, to_db};
+use crate::schema::number::{from_db, lease_length, to_db};
 use crate::statements::Statements;
 
 /// The shared part of a provider.
@@ -44,7 +46,9 @@ pub(crate) struct Store {
     pub(crate) fast_path: FastPath,
     /// Follows the server's time in every response that carries it.
     pub(crate) database_clock: Arc<DatabaseClock>,
-    /// The server's clock was set back.
+    /// The latest time of a clock that the program has set.
+    pub(crate) latest_now: AtomicI64,
+    /// The clock of this store's times was set back.
     pub(crate) clock_set_back: Notify,
 }
 
@@ -64,7 +68,19 @@ impl Store {
 
     /// The response to a request carried the server's time.
     pub(crate) fn observe_server_time(&self, requested: Instant, now: i64) {
-        if self.settings.clock.is_none() && self.database_clock.observe(requested, from_db(now)) {
+        let is_set_back = match &self.settings.clock {
+            None => self.database_clock.observe(requested, from_db(now)),
+            Some(_) => {
+                let latest = self.latest_now.fetch_max(now, Ordering::Relaxed);
+                let is_set_back =
+                    now.saturating_add(lease_length(limits::OWN_CLOCK_DRIFT_MAX)) < latest;
+                if is_set_back {
+                    self.latest_now.store(now, Ordering::Relaxed);
+                }
+                is_set_back
+            }
+        };
+        if is_set_back {
             self.clock_set_back.notify_one();
         }
     }

@@ -134,11 +134,13 @@ BEGIN
                 CONTINUE WHEN NOT pg_try_advisory_xact_lock(
                     {schema}.instance_key('session ' || v_row.session_id));
                 INSERT INTO {schema}.sessions AS s
-                    (session_id, worker_id, locked_until, last_activity_at)
-                VALUES (v_row.session_id, v_owners[v_slot], p_now + s_lock_for[v_slot], p_now)
+                    (session_id, worker_id, locked_until, last_activity_at, timed_at)
+                VALUES (v_row.session_id, v_owners[v_slot], p_now + s_lock_for[v_slot], p_now,
+                    p_now)
                 ON CONFLICT (session_id) DO UPDATE SET worker_id = excluded.worker_id,
                     locked_until = excluded.locked_until,
-                    last_activity_at = excluded.last_activity_at, expired = FALSE
+                    last_activity_at = excluded.last_activity_at,
+                    timed_at = excluded.timed_at, expired = FALSE
                 WHERE s.locked_until <= p_now OR s.worker_id = excluded.worker_id;
                 CONTINUE WHEN NOT FOUND;
                 v_claim := v_holder IS NULL;

@@ -92,10 +92,10 @@ BEGIN
     END IF;
     IF w_item IS NOT NULL OR v_warm_up THEN
         INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id, execution_id,
-            activity_id, session_id, route, code, lock_token, locked_until, attempt_count,
-            lane, start_by)
+            activity_id, session_id, route, code, lock_token, locked_until, timed_at,
+            attempt_count, lane, start_by)
         SELECT w_item, v_now, w_instance, w_execution, w_activity, w_session, w_route, w_code,
-            w_token, v_now + w_lock_for, (w_token IS NOT NULL)::INTEGER,
+            w_token, v_now + w_lock_for, v_now, (w_token IS NOT NULL)::INTEGER,
             (w_session IS NOT NULL)::INTEGER, CASE WHEN w_token IS NULL THEN v_now + w_limit END
         WHERE NOT v_warm_up
         RETURNING worker_queue.id INTO o_work_id;

@@ -303,9 +303,10 @@ BEGIN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
                     execution_id, activity_id, session_id, route, code, lock_token, locked_until,
-                    attempt_count, lane, start_by)
+                    timed_at, attempt_count, lane, start_by)
                 SELECT w.item, v_now, w.instance_id, w.execution_id, w.activity_id, w.session_id,
-                    w.route, w.code, w.token, v_now + w.lock_for, (w.token IS NOT NULL)::INTEGER,
+                    w.route, w.code, w.token, v_now + w.lock_for, v_now,
+                    (w.token IS NOT NULL)::INTEGER,
                     (w.session_id IS NOT NULL)::INTEGER,
                     -- A leased activity counts as started, which satisfies its limit.
                     CASE WHEN w.token IS NULL THEN v_now + w.start_limit END

@@ -1,11 +1,16 @@
--- Makes messages visible that carry a time of arrival in the future, because the server's clock was
--- set back. Other messages have a time that was asked for, which stays. Returns how many.
-CREATE OR REPLACE FUNCTION {schema}.correct_future_messages{v}(p_now BIGINT, OUT o_count BIGINT)
+-- Corrects messages that carry a time of arrival in the future, because the server's clock was set
+-- back: they are visible at once, or after their own delay. A timer has a time of its own, which
+-- stays. Returns how many. Unless `p_all` is set, it reads only messages that are listed or belong
+-- to suspended instances, and what stands behind those that it corrects.
+CREATE OR REPLACE FUNCTION {schema}.correct_future_messages{v}(
+    p_now BIGINT, p_all BOOLEAN, OUT o_count BIGINT
+)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan SET jit = off SET enable_seqscan = off
 SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $body$
 DECLARE
+    c_timer CONSTANT TEXT := '__TimerFired_%';
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_instances TEXT[];
 BEGIN
@@ -17,17 +22,32 @@ BEGIN
                 WHERE NOT q.parked AND q.pin > p.pin ORDER BY q.pin LIMIT 1)
         FROM pins p WHERE p.pin IS NOT NULL
     )
-    SELECT array_agg(DISTINCT f.instance_id) INTO v_instances FROM pins p
-    CROSS JOIN LATERAL (
-        SELECT q.instance_id FROM {schema}.orchestrator_queue q
-        WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at > v_now
-            AND q.visible_at = q.created_at) AS f;
+    SELECT array_agg(DISTINCT f.instance_id) INTO v_instances FROM (
+        SELECT l.instance_id FROM pins p
+        CROSS JOIN LATERAL (
+            SELECT q.instance_id FROM {schema}.orchestrator_queue q
+            WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at > v_now
+                AND coalesce(q.timed_at, q.created_at) > v_now
+                AND (q.timed_at IS NOT NULL OR q.work_item NOT LIKE c_timer)) AS l
+        UNION ALL
+        SELECT k.instance_id FROM {schema}.instance_locks k
+        WHERE k.locked_until > v_now AND cardinality(k.message_ids) = 0
+    ) AS f;
     o_count := 0;
+    IF p_all THEN
+        SELECT array_agg(DISTINCT q.instance_id) INTO v_instances
+        FROM {schema}.orchestrator_queue q
+        WHERE NOT q.parked AND q.visible_at > v_now
+            AND coalesce(q.timed_at, q.created_at) > v_now;
+    END IF;
     IF v_instances IS NOT NULL THEN
-        -- With those that stand behind them.
-        UPDATE {schema}.orchestrator_queue q SET visible_at = v_now, created_at = v_now
+        UPDATE {schema}.orchestrator_queue q SET
+            visible_at = v_now + (q.visible_at - coalesce(q.timed_at, q.created_at)),
+            created_at = least(q.created_at, v_now),
+            timed_at = CASE WHEN q.timed_at IS NOT NULL THEN v_now END
         WHERE q.instance_id = ANY (v_instances) AND NOT q.parked AND q.visible_at > v_now
-            AND q.visible_at = q.created_at;
+            AND coalesce(q.timed_at, q.created_at) > v_now
+            AND (q.timed_at IS NOT NULL OR q.work_item NOT LIKE c_timer);
         GET DIAGNOSTICS o_count = ROW_COUNT;
     END IF;
 END

@@ -24,7 +24,8 @@ BEGIN
     IF v_ids IS NOT NULL THEN
         RETURN QUERY
         UPDATE {schema}.worker_queue q SET lock_token = gen_random_uuid(),
-            locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1
+            locked_until = v_now + p_lock_for, timed_at = v_now,
+            attempt_count = q.attempt_count + 1
         FROM unnest(v_ids) WITH ORDINALITY AS t (id, place)
         WHERE q.id = t.id
         RETURNING t.place::INTEGER - 1, q.id, q.lock_token, q.work_item, q.attempt_count,

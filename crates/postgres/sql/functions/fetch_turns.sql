@@ -81,7 +81,7 @@ DECLARE
     v_row RECORD;
 BEGIN
     IF p_free IS NOT NULL THEN
-        PERFORM {schema}.extend_turns{v}(v_now + p_lock_for, h_instance, h_token);
+        PERFORM {schema}.extend_turns{v}(v_now, p_lock_for, h_instance, h_token);
         -- Others may have expired since the caller asked.
         v_due := v_now + 1000;
     END IF;
@@ -204,8 +204,9 @@ BEGIN
             SELECT w.*, sum(w.bytes) OVER (ORDER BY w.place) AS until FROM wanted w
             WHERE w.execution_id IS NOT NULL OR w.starts
         ), locked AS (
-            INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids FROM fitting w
+            INSERT INTO {schema}.instance_locks
+                (instance_id, lock_token, locked_until, message_ids, locked_at)
+            SELECT w.instance_id, w.token, v_now + p_lock_for, w.ids, v_now FROM fitting w
             WHERE w.until <= p_fetch_bytes_max OR w.until = w.bytes
             ON CONFLICT DO NOTHING
             RETURNING instance_locks.instance_id

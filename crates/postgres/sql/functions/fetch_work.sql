@@ -114,7 +114,8 @@ BEGIN
         PERFORM set_config('synchronous_commit', 'off', TRUE);
         RETURN QUERY
         UPDATE {schema}.worker_queue q SET lock_token = gen_random_uuid(),
-            locked_until = v_now + p_lock_for, attempt_count = q.attempt_count + 1,
+            locked_until = v_now + p_lock_for, timed_at = v_now,
+            attempt_count = q.attempt_count + 1,
             -- The lease counts as the start, unless the limit has passed.
             start_by = CASE WHEN NOT q.starting THEN q.start_by END,
             starting = coalesce(NOT q.starting AND q.start_by > v_now, FALSE)

@@ -6,8 +6,9 @@ CREATE OR REPLACE FUNCTION {schema}.lease_first_turns{v}(
 ) RETURNS VOID
 LANGUAGE plpgsql AS $body$
 BEGIN
-    INSERT INTO {schema}.instance_locks (instance_id, lock_token, locked_until, message_ids)
-    SELECT s.instance_id, s.token, p_now + s.lock_for, m.starts
+    INSERT INTO {schema}.instance_locks
+        (instance_id, lock_token, locked_until, message_ids, locked_at)
+    SELECT s.instance_id, s.token, p_now + s.lock_for, m.starts, p_now
     FROM unnest(m_instance, m_token, m_lock_for) AS s (instance_id, token, lock_for)
     CROSS JOIN LATERAL (
         SELECT array_agg(q.id) AS starts FROM {schema}.orchestrator_queue q

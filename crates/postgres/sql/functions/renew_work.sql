@@ -10,12 +10,14 @@ DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
     v_session TEXT;
 BEGIN
-    UPDATE {schema}.worker_queue q SET locked_until = v_now + p_extend_for
+    UPDATE {schema}.worker_queue q
+    SET locked_until = v_now + p_extend_for, timed_at = v_now
     WHERE q.id = p_id AND q.lock_token = p_token AND (p_expired OR q.locked_until > v_now)
     RETURNING q.session_id INTO v_session;
     o_renewed := FOUND;
     IF v_session IS NOT NULL AND p_expired THEN
         UPDATE {schema}.sessions s SET last_activity_at = v_now, expired = FALSE,
+            timed_at = CASE WHEN s.locked_until > v_now THEN s.timed_at ELSE v_now END,
             locked_until = CASE WHEN s.locked_until > v_now
                 THEN s.locked_until ELSE v_now + p_extend_for END
         WHERE s.session_id = v_session;

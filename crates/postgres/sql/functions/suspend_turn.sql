@@ -32,6 +32,7 @@ BEGIN
         lock_token = p_suspension,
         message_ids = '{}',
         running = FALSE,
+        locked_at = v_now,
         locked_until = v_now + least(
             greatest((v_now - coalesce(v_since, v_now)) / 2, p_pause_min), p_pause_max)
     WHERE l.instance_id = p_instance;

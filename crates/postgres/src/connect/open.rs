@@ -1,6 +1,7 @@
 //! Opening a database: checks, migrations, warm connections and background tasks.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
 
 use duroxide_core::providers::LeaseHolders;
 use tokio::sync::Notify;
@@ -108,6 +109,7 @@ impl PostgresProvider {
             set_aside: SetAside::default(),
             fast_path,
             database_clock: Arc::new(DatabaseClock::new(requested, from_db(stored.get("now")))),
+            latest_now: AtomicI64::new(0),
             clock_set_back: Notify::new(),
         });
         if store.settings.clock.is_none() {

@@ -36,7 +36,8 @@ pub(crate) async fn renew(
         .query(
             "WITH clock AS MATERIALIZED (SELECT coalesce($1, {schema}.now_ms()) AS now),
              renewed AS (
-                 UPDATE {schema}.instance_locks l SET locked_until = c.now + $4 FROM clock c
+                 UPDATE {schema}.instance_locks l
+                 SET locked_until = c.now + $4, locked_at = c.now FROM clock c
                  WHERE l.instance_id = $2 AND l.lock_token = $3
                      AND ($5 OR l.locked_until > c.now)
                  RETURNING 1
@@ -131,6 +132,8 @@ pub(crate) async fn abandon(
                  UPDATE {schema}.orchestrator_queue q
                  SET visible_at = coalesce(
                          coalesce($1, {schema}.now_ms()) + $4::BIGINT, q.visible_at),
+                     timed_at = CASE WHEN $4::BIGINT IS NULL THEN q.timed_at
+                         ELSE coalesce($1, {schema}.now_ms()) END,
                      attempt_count = q.attempt_count + $5::INTEGER,
                      pin = coalesce(q.pin, '\\x')
                  FROM released

@@ -57,7 +57,8 @@ pub(crate) async fn renew(
                  ORDER BY s.session_id FOR UPDATE OF s
              ),
              renewed AS (
-                 UPDATE {schema}.sessions s SET locked_until = l.now + $3 FROM live l
+                 UPDATE {schema}.sessions s SET locked_until = l.now + $3, timed_at = l.now
+                 FROM live l
                  WHERE s.session_id = l.session_id RETURNING 1
              )
              SELECT count(*) AS sessions FROM renewed",

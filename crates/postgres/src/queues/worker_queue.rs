@@ -440,6 +440,7 @@ async fn release(
         .change(
             "UPDATE {schema}.worker_queue
              SET lock_token = NULL, locked_until = NULL,
+                 timed_at = coalesce($1, {schema}.now_ms()),
                  visible_at = coalesce(coalesce($1, {schema}.now_ms()) + $4::BIGINT, visible_at),
                  lane = CASE WHEN $4 IS NOT NULL OR visible_at > 0 THEN 2
                      ELSE (session_id IS NOT NULL)::INTEGER END,

@@ -22,11 +22,12 @@ pub(crate) async fn announce(
                  DELETE FROM {schema}.workers w USING clock c
                  WHERE w.expires_at <= c.now AND w.node_id <> $2
              )
-             INSERT INTO {schema}.workers (node_id, tag_filter, activities, expires_at, turns)
-             SELECT $2, $3, $4, c.now + $5, $6 FROM clock c
+             INSERT INTO {schema}.workers
+                 (node_id, tag_filter, activities, expires_at, turns, timed_at)
+             SELECT $2, $3, $4, c.now + $5, $6, c.now FROM clock c
              ON CONFLICT (node_id) DO UPDATE SET tag_filter = excluded.tag_filter,
                  activities = excluded.activities, expires_at = excluded.expires_at,
-                 turns = excluded.turns",
+                 turns = excluded.turns, timed_at = excluded.timed_at",
             &[
                 &store.now(),
                 &to_stored(worker.node_id),

@@ -36,6 +36,7 @@ const TEXTS: &[(&str, &str)] = function_texts![
     "commit_step",
     "commit_turns",
     "complete_work",
+    "correct_future_leases",
     "correct_future_messages",
     "count_expired_attempts",
     "current_execution",

@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 23] = [
+const MIGRATIONS: [Migration; 24] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -51,6 +51,7 @@ const MIGRATIONS: [Migration; 23] = [
     migration!("0021_announced_turns"),
     migration!("0022_code_of_activities"),
     migration!("0023_deletions_in_slices"),
+    migration!("0024_times_of_leases_and_delays"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::client::Client;
-use duroxide_core::providers::Provider;
+use duroxide_core::providers::{Provider, SessionFetchConfig, TagFilter, TurnFetch, WorkItem};
 use duroxide_core::runtime::{
     ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime,
 };
@@ -123,4 +123,131 @@ async fn a_clock_that_was_set_back_while_no_node_ran_delays_no_start() {
     let node = store.node().await;
     let patient = wish(8).with_poll_timeout(PATIENCE);
     assert_eq!(node.fetch_orchestration_items(patient).await.unwrap().len(), 1);
+}
+
+/// Longer than the test takes, so that only the moved clock ends it.
+const LONG: Duration = Duration::from_secs(60);
+
+async fn take(node: &dyn Provider, owner: &str) -> Option<(WorkItem, String, u32)> {
+    let session = SessionFetchConfig { owner_id: owner.to_owned(), lock_timeout: LONG };
+    node.fetch_work_item(LONG, NOW, Some(&session), &TagFilter::DefaultOnly).await.unwrap()
+}
+
+fn in_session(instance: &str, id: u64) -> WorkItem {
+    let mut item = activity(instance, id);
+    if let WorkItem::ActivityExecute { session_id, .. } = &mut item {
+        *session_id = Some("s".to_owned());
+    }
+    item
+}
+
+/// The instances of all turns that are ready, by name.
+async fn ready(node: &dyn Provider) -> Vec<String> {
+    let wish = TurnFetch::new(16, LONG).with_poll_timeout(NOW);
+    let turns = node.fetch_orchestration_items(wish).await.unwrap();
+    let mut names: Vec<String> = turns.into_iter().map(|turn| turn.item.instance).collect();
+    names.sort();
+    names
+}
+
+/// Waits until no stored lease or delay was set in the future.
+async fn corrected(store: &Store, node: &dyn Provider) {
+    let sql = store.sql().await;
+    let left = "SELECT (SELECT count(*) FROM $.instance_locks WHERE locked_at > $.now_ms()
+             AND locked_until < 9223372036854775807)
+         + (SELECT count(*) FROM $.worker_queue WHERE timed_at > $.now_ms())
+         + (SELECT count(*) FROM $.sessions WHERE timed_at > $.now_ms())
+         + (SELECT count(*) FROM $.orchestrator_queue WHERE timed_at > $.now_ms())";
+    let corrected = async {
+        while sql.count(left).await > 0 {
+            // Each response carries the server's time.
+            assert!(take(node, "new").await.is_none(), "no time has passed");
+        }
+    };
+    tokio::time::timeout(PATIENCE, corrected).await.expect("the times are corrected");
+}
+
+/// Leases and delays are lengths of time: a clock that is set back does not make them longer. A
+/// live holder keeps its lease. What has a time of its own keeps that.
+#[tokio::test]
+async fn a_server_clock_that_is_set_back_makes_no_lease_longer() {
+    let store = Store::live();
+    let node = store.builder().with_safety_poll_interval(Duration::from_secs(3600)).open().await;
+    let node = &node.unwrap();
+    let long = || TurnFetch::new(1, LONG).with_poll_timeout(NOW);
+    for instance in ["live", "dead", "backed off", "disagrees", "stopped", "timer"] {
+        create(node, instance).await;
+    }
+    let mut live = String::new();
+    for instance in ["live", "dead", "backed off", "disagrees", "stopped"] {
+        node.enqueue_for_orchestrator(signal(instance, "1"), None).await.unwrap();
+        let token = node.fetch_orchestration_items(long()).await.unwrap().remove(0).lock_token;
+        match instance {
+            "live" => live = token,
+            "dead" => node.renew_orchestration_item_lock(&token, LONG).await.unwrap(),
+            "backed off" => {
+                node.abandon_orchestration_item(&token, Some(LONG), false).await.unwrap();
+            }
+            "disagrees" => node.suspend_turn(&token, "other code").await.unwrap(),
+            _ => {
+                let admin = node.as_management_capability().unwrap();
+                admin.suspend_instance("stopped", "").await.unwrap();
+            }
+        }
+    }
+    node.enqueue_for_orchestrator(signal("timer", "1"), None).await.unwrap();
+    let due = node.clock().now_ms() + 600_000;
+    let timer = WorkItem::TimerFired {
+        instance: "timer".to_owned(),
+        execution_id: 1,
+        id: 3,
+        fire_at_ms: due,
+    };
+    let token = turn(node).await.lock_token;
+    let waits = commit(&token, vec![heard("timer", 2)]).with_outgoing_messages(vec![timer]);
+    node.store_turn(waits).await.unwrap();
+    for item in [2, 3, 4].map(|id| activity("live", id)).into_iter().chain([in_session("live", 5)])
+    {
+        node.enqueue_for_worker(item).await.unwrap();
+    }
+    take(node, "old").await.unwrap();
+    let (_, renewed, _) = take(node, "old").await.unwrap();
+    node.renew_work_item_lock(&renewed, LONG).await.unwrap();
+    let (_, delayed, _) = take(node, "old").await.unwrap();
+    node.abandon_work_item(&delayed, Some(LONG), false).await.unwrap();
+    take(node, "old").await.unwrap();
+    node.enqueue_for_worker(in_session("live", 6)).await.unwrap();
+
+    shift(&store, -HOUR_MS).await;
+    corrected(&store, node).await;
+    // The holder renews by its own clock.
+    node.renew_orchestration_item_lock(&live, LONG * 3).await.unwrap();
+    let minute = i64::try_from(LONG.as_millis()).unwrap();
+    shift(&store, minute + 1000 - HOUR_MS).await;
+    assert_eq!(ready(node).await, ["backed off", "dead", "disagrees"]);
+    let mut again = Vec::new();
+    while let Some((_, _, attempt)) = take(node, "new").await {
+        again.push(attempt);
+    }
+    again.sort_unstable();
+    assert_eq!(again, [1, 2, 2, 2, 2], "the session is free, too");
+    node.store_turn(commit(&live, vec![heard("live", 2)])).await.unwrap();
+    let fires = "SELECT min(visible_at) FROM $.orchestrator_queue WHERE instance_id = 'timer'";
+    assert_eq!(store.count(fires).await, i64::try_from(due).unwrap());
+}
+
+#[tokio::test]
+async fn a_clock_of_the_program_that_is_set_back_makes_no_lease_longer() {
+    let store = Store::new();
+    let node = store.node().await;
+    node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    turn(&*node).await;
+    store.clock.as_ref().unwrap().set(BEGIN_MS - u64::try_from(HOUR_MS).unwrap());
+    assert!(try_turn(&*node).await.is_none(), "the lease is live");
+    let sql = store.sql().await;
+    let future = format!("SELECT count(*) FROM $.instance_locks WHERE locked_at >= {BEGIN_MS}");
+    let corrected = async { while sql.count(&future).await > 0 {} };
+    tokio::time::timeout(PATIENCE, corrected).await.expect("the lease is corrected");
+    store.advance(LEASE);
+    assert_eq!(turn(&*node).await.attempt_count, 2);
 }

@@ -160,6 +160,7 @@ pub(crate) fn release(
             "UPDATE orchestrator_queue
              SET lock_token = NULL,
                  visible_at = coalesce(?5, visible_at),
+                 timed_at = iif(?5 IS NULL, timed_at, ?7),
                  attempt_count = max(attempt_count - ?6, 0)
              WHERE instance_id = ?1 AND parked = 0 AND visible_at <= ?2 AND lock_token = ?4
                  AND (visible_at < ?2 OR id <= ?3)",
@@ -170,7 +171,8 @@ pub(crate) fn release(
             part.last_id,
             token,
             visible_at,
-            ignored_attempts
+            ignored_attempts,
+            tx.now
         ])?;
     if let Some(start) = part.start_id {
         tx.conn
@@ -178,10 +180,11 @@ pub(crate) fn release(
                 "UPDATE orchestrator_queue
                  SET lock_token = NULL,
                      visible_at = coalesce(?3, visible_at),
+                     timed_at = iif(?3 IS NULL, timed_at, ?5),
                      attempt_count = max(attempt_count - ?4, 0)
                  WHERE id = ?1 AND lock_token = ?2",
             )?
-            .execute(params![start, token, visible_at, ignored_attempts])?;
+            .execute(params![start, token, visible_at, ignored_attempts, tx.now])?;
     }
     Ok(())
 }

@@ -101,8 +101,10 @@ pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(),
 pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(), JobError> {
     let extended = tx
         .conn
-        .prepare_cached("UPDATE instance_locks SET locked_until = ?2 WHERE lock_token = ?1")?
-        .execute(params![token, tx.now.saturating_add(extend_for)])?;
+        .prepare_cached(
+            "UPDATE instance_locks SET locked_until = ?2, locked_at = ?3 WHERE lock_token = ?1",
+        )?
+        .execute(params![token, tx.now.saturating_add(extend_for), tx.now])?;
     if extended == 0 { Err(unknown_token()) } else { Ok(()) }
 }
 

@@ -39,6 +39,15 @@ impl Neighbours {
         self.own.id()
     }
 
+    /// Whether no other process that uses the database is alive. One that cannot be examined is.
+    pub(crate) fn are_absent(&self) -> bool {
+        let place = &self.own.place;
+        place.list().is_ok_and(|ids| {
+            let mut others = ids.iter().filter(|id| *id != self.own.id());
+            others.all(|id| !matches!(place.examine(id), Owner::Alive))
+        })
+    }
+
     /// Processes that are dead. Checks at most once in an interval; before that, returns none.
     pub(crate) fn find_dead(&mut self) -> Vec<DeadOwner> {
         let started = Instant::now();

@@ -3,7 +3,7 @@
 pub(crate) mod calls;
 pub(crate) mod client_message;
 pub(crate) mod due_work;
-pub(crate) mod future_messages;
+pub(crate) mod future_times;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod ready_messages;

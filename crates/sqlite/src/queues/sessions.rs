@@ -32,11 +32,12 @@ pub(crate) fn claim(
     let until = tx.now.saturating_add(millis_to_db(owner.lock_timeout));
     tx.conn
         .prepare_cached(
-            "INSERT INTO sessions (session_id, worker_id, locked_until, last_activity_at, held_by)
-             VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO sessions
+                 (session_id, worker_id, locked_until, last_activity_at, timed_at, held_by)
+             VALUES (?1, ?2, ?3, ?4, ?4, ?5)
              ON CONFLICT (session_id) DO UPDATE
-             SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4, held_by = ?5,
-                 expired = 0",
+             SET worker_id = ?2, locked_until = ?3, last_activity_at = ?4, timed_at = ?4,
+                 held_by = ?5, expired = 0",
         )?
         .execute(params![session_id, owner.owner_id, until, tx.now, tx.holder.id()])?;
     let owner_id = owner.owner_id.clone();
@@ -88,7 +89,8 @@ pub(crate) fn reclaim(tx: &Tx<'_>, session_id: &str, until: i64) -> Result<(), J
     tx.conn
         .prepare_cached(
             "UPDATE sessions SET last_activity_at = ?2, held_by = ?4, expired = 0,
-                 locked_until = CASE WHEN locked_until > ?2 THEN locked_until ELSE ?3 END
+                 timed_at = iif(locked_until > ?2, timed_at, ?2),
+                 locked_until = iif(locked_until > ?2, locked_until, ?3)
              WHERE session_id = ?1",
         )?
         .execute(params![session_id, tx.now, until, tx.holder.id()])?;
@@ -107,7 +109,7 @@ pub(crate) fn renew(
         renewed += tx
             .conn
             .prepare_cached(
-                "UPDATE sessions SET locked_until = ?3, held_by = ?5
+                "UPDATE sessions SET locked_until = ?3, timed_at = ?2, held_by = ?5
                  WHERE worker_id = ?1 AND locked_until > ?2 AND last_activity_at > ?4
                      AND expired = 0",
             )?

@@ -79,7 +79,7 @@ pub(crate) fn renew(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(),
     let session_id: Option<Option<String>> = tx
         .conn
         .prepare_cached(
-            "UPDATE worker_queue SET locked_until = ?4
+            "UPDATE worker_queue SET locked_until = ?4, timed_at = ?3
              WHERE id = ?1 AND lock_token = ?2 AND locked_until > ?3 RETURNING session_id",
         )?
         .query_row(params![id, mark, tx.now, tx.now.saturating_add(extend_for)], |row| {
@@ -101,10 +101,10 @@ pub(crate) fn reclaim(tx: &mut Tx<'_>, token: &str, extend_for: i64) -> Result<(
     let session_id: Option<Option<String>> = tx
         .conn
         .prepare_cached(
-            "UPDATE worker_queue SET locked_until = ?3
+            "UPDATE worker_queue SET locked_until = ?3, timed_at = ?4
              WHERE id = ?1 AND lock_token = ?2 RETURNING session_id",
         )?
-        .query_row(params![id, mark, until], |row| stored_id(row, 0))
+        .query_row(params![id, mark, until, tx.now], |row| stored_id(row, 0))
         .optional()?;
     match session_id {
         Some(Some(session_id)) => sessions::reclaim(tx, &session_id, until),
@@ -135,7 +135,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
         .conn
         .prepare_cached(
             "UPDATE worker_queue
-             SET lock_token = NULL, locked_until = NULL,
+             SET lock_token = NULL, locked_until = NULL, timed_at = ?5,
                  visible_at = coalesce(?3, visible_at),
                  lane = CASE WHEN coalesce(?3, visible_at) > 0 THEN 2
                      ELSE session_id IS NOT NULL END,
@@ -143,7 +143,7 @@ pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<
                  start_by = CASE starting WHEN 0 THEN start_by END, starting = 0
              WHERE id = ?1 AND lock_token = ?2",
         )?
-        .execute(params![id, mark, visible_at, release.ignored_attempts()])?;
+        .execute(params![id, mark, visible_at, release.ignored_attempts(), tx.now])?;
     if released == 0 {
         return Err(lost_lease());
     }

@@ -88,8 +88,8 @@ fn insert_leased(tx: &Tx<'_>, work: &NewWork, until: i64) -> Result<String, JobE
     tx.conn
         .prepare_cached(
             "INSERT INTO worker_queue (work_item, created_at, instance_id, execution_id,
-                 activity_id, tag, lock_token, locked_until, attempt_count)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 1)",
+                 activity_id, tag, lock_token, locked_until, timed_at, attempt_count)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?2, 1)",
         )?
         .execute(params![
             work.text,
@@ -282,7 +282,8 @@ pub(crate) fn lease(
     tx.conn
         .prepare_cached(
             "UPDATE worker_queue
-             SET lock_token = ?2, locked_until = ?3, attempt_count = attempt_count + 1,
+             SET lock_token = ?2, locked_until = ?3, timed_at = ?4,
+                 attempt_count = attempt_count + 1,
                  start_by = CASE starting WHEN 0 THEN start_by END,
                  starting = coalesce(starting = 0 AND start_by > ?4, 0)
              WHERE id = ?1",

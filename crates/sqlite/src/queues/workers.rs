@@ -37,17 +37,18 @@ pub(crate) fn announce(tx: &mut Tx<'_>, worker: &NewWorker) -> Result<(), JobErr
     tx.conn.prepare_cached("DELETE FROM workers WHERE expires_at <= ?1")?.execute([tx.now])?;
     tx.conn
         .prepare_cached(
-            "INSERT INTO workers (node_id, tag_filter, activities, expires_at, turns)
-             VALUES (?1, ?2, ?3, ?4, ?5)
+            "INSERT INTO workers (node_id, tag_filter, activities, expires_at, turns, timed_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)
              ON CONFLICT (node_id) DO UPDATE
-             SET tag_filter = ?2, activities = ?3, expires_at = ?4, turns = ?5",
+             SET tag_filter = ?2, activities = ?3, expires_at = ?4, turns = ?5, timed_at = ?6",
         )?
         .execute(params![
             worker.node_id,
             worker.tag_filter,
             worker.activities,
             tx.now.saturating_add(worker.expires_in),
-            worker.turns
+            worker.turns,
+            tx.now
         ])?;
     Ok(())
 }

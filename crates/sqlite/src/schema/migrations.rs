@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 33] = [
+const MIGRATIONS: [Migration; 34] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -52,6 +52,7 @@ const MIGRATIONS: [Migration; 33] = [
     migration!("0031_suspended_instances"),
     migration!("0032_announced_turns"),
     migration!("0033_code_of_activities"),
+    migration!("0034_times_of_leases_and_delays"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.

@@ -25,7 +25,7 @@ use crate::connect::url::{Location, OpenMode};
 use crate::error::JobError;
 use crate::files::neighbours::Neighbours;
 use crate::notify::other_processes::OtherProcesses;
-use crate::queues::future_messages;
+use crate::queues::future_times;
 use crate::schema::number::to_db;
 use crate::threads::{Thread, Threads};
 use crate::write::flush::{Commits, Committed, Flusher};
@@ -301,6 +301,8 @@ struct WriterThread {
     flusher: Option<Flusher>,
     /// Whether another process has committed something that waiters here are not notified of yet.
     foreign: bool,
+    /// Corrects stored times before anything else is done.
+    correction: Option<Box<dyn Job>>,
 }
 
 impl WriterThread {
@@ -309,20 +311,15 @@ impl WriterThread {
         let conn = connection::open_writer(&location, &settings)?;
         let writes =
             matches!(&location, Location::File { mode, .. } if *mode != OpenMode::ReadOnly);
-        if writes && let Err(error) = future_messages::show(&conn, to_db(settings.clock.now_ms())) {
-            tracing::warn!(
-                target: "duroxide::providers::sqlite",
-                %error,
-                "could not check for messages of a clock that was set back; they become visible \
-                 at their stored time"
-            );
-        }
         let flusher = if writes && settings.synchronous == Synchronous::Full {
             Flusher::start(&conn, settings.open_log, commits, hub.clone())?
         } else {
             None
         };
         let neighbours = Neighbours::of(&location);
+        let is_alone = neighbours.as_ref().is_none_or(Neighbours::are_absent);
+        let now = to_db(settings.clock.now_ms());
+        let correction = if writes { future_times::correction(&conn, now, is_alone) } else { None };
         let holder = neighbours.as_ref().map_or_else(Holder::unknown, |own| Holder::new(own.id()));
         Ok(Self {
             neighbours,
@@ -336,11 +333,12 @@ impl WriterThread {
             waiting,
             flusher,
             foreign: false,
+            correction,
         })
     }
 
     fn serve(mut self, inbox: mpsc::Receiver<Command>) {
-        let mut waiting: Vec<Box<dyn Job>> = Vec::new();
+        let mut waiting: Vec<Box<dyn Job>> = self.correction.take().into_iter().collect();
         let mut is_closing = false;
         while !is_closing || !waiting.is_empty() {
             if let Some(neighbours) = &mut self.neighbours {
