@@ -20,6 +20,7 @@ mod plans;
 mod predecessor;
 mod proxy;
 mod restore;
+mod reused_ids;
 mod scale;
 mod schemas;
 mod secrets;

@@ -20,6 +20,7 @@ mod plans;
 mod presence;
 mod processes;
 mod restored;
+mod reused_ids;
 mod sessions;
 mod set_back;
 mod slices;
