@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION {schema}.activity_code{v}(p_item TEXT) RETURNS TEXT
 LANGUAGE plpgsql IMMUTABLE AS $body$
 DECLARE
-    v_name TEXT := p_item::JSON #>> '{ActivityExecute,name}';
+    v_name TEXT := p_item::JSON -> 'ActivityExecute' ->> 'name';
 BEGIN
     IF octet_length(v_name) > 512 THEN
         RETURN '';

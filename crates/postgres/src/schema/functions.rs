@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(parameters(sql), ["p_now", "t_token", "p_last"]);
         assert!(parameters("CREATE OR REPLACE FUNCTION {schema}.f{v}() RETURNS VOID").is_empty());
         let commit = find("commit_turns").unwrap();
-        assert_eq!(commit.parameters.len(), 59);
+        assert_eq!(commit.parameters.len(), 60);
         assert!(find("commit_turns_").is_none());
     }
 }

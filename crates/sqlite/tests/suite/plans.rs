@@ -56,9 +56,14 @@ async fn no_statement_scans_a_table_or_sorts() {
                 .collect::<Result<_, _>>()
                 .unwrap();
             for step in &plan {
-                let scans = step.starts_with("SCAN ")
-                    && !step.starts_with("SCAN (subquery")
-                    && !step.starts_with("SCAN CONSTANT ROW");
+                let scanned = step.strip_prefix("SCAN ");
+                let scans = scanned.is_some_and(|what| {
+                    // The rows of a part of the statement, which has lines of its own.
+                    let part = format!("CO-ROUTINE {what}");
+                    !what.starts_with("(subquery")
+                        && !what.starts_with("CONSTANT ROW")
+                        && !plan.contains(&part)
+                });
                 assert!(!scans && !step.contains("TEMP B-TREE"), "{file}: {plan:#?}\n{sql}");
             }
             explained += 1;
