@@ -138,6 +138,9 @@ macro_rules! __ability {
     (activity_filter) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::ActivityFilter)
     };
+    (holding) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Holding)
+    };
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };

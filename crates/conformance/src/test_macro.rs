@@ -124,6 +124,9 @@ macro_rules! __test {
     ($test:tt needs [suspension $($n:ident)*] without $w:tt left [suspension $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend suspends no instances" }
     };
+    ($test:tt needs [holding $($n:ident)*] without $w:tt left [holding $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend holds no instances for operators" }
+    };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
     };

@@ -289,3 +289,12 @@ pub(crate) const CHECK_PROBLEMS_MAX: usize = 1000;
 
 /// How the version spread names executions that are not pinned.
 pub const UNPINNED_VERSION: &str = "unpinned";
+
+/// How long an operator's call holds an instance: enough to read a history of millions of events.
+pub(crate) const HOLD_LENGTH: Duration = Duration::from_secs(60);
+
+/// How often an operator's call holds an instance that other calls take from it.
+pub(crate) const HOLD_ATTEMPTS_MAX: u32 = 40;
+
+/// The longest pause between two such attempts. Its random length lets one of them commit.
+pub(crate) const HOLD_PAUSE_MAX: Duration = Duration::from_millis(400);

@@ -1,20 +1,22 @@
 //! The management side of the contract over PostgreSQL.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
-    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
+    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
+    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use crate::error::During;
 use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
 use crate::read::{history, inspect};
-use crate::{PostgresProvider, retention, suspension};
+use crate::{PostgresProvider, holding, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -159,6 +161,25 @@ impl ProviderAdmin for PostgresProvider {
         limit: u32,
     ) -> Result<Vec<SuspendedInstance>, ProviderError> {
         suspension::list(self.store(), after, limit).await.during("list_suspended")
+    }
+
+    async fn hold_instance(
+        &self,
+        instance: &str,
+        lock_timeout: Duration,
+    ) -> Result<HeldInstance, ProviderError> {
+        holding::hold(self.store(), instance, lock_timeout).await.during("hold_instance")
+    }
+
+    async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
+        holding::discard_late(self.store(), instance).await.during("discard_late_messages")
+    }
+
+    async fn read_stored_events(
+        &self,
+        query: StoredEventsQuery,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        history::stored_part(self.store(), &query).await.during("read_stored_events")
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

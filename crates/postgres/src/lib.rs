@@ -23,6 +23,7 @@ mod deletion_slices;
 mod error;
 mod fast_path;
 mod fetch;
+mod holding;
 mod limits;
 mod notify;
 mod pending_children;

@@ -247,3 +247,7 @@ pub(crate) const OWN_CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);
 /// Pause before leases are corrected that other transactions were changing when the server's clock
 /// was found to be set back.
 pub(crate) const SET_BACK_PAUSE: Duration = Duration::from_millis(500);
+
+/// Late messages of an instance that has ended which one call removes: each may be large, and it
+/// holds their locks.
+pub(crate) const DISCARDED_PER_CALL_MAX: i64 = 256;

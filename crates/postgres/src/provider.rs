@@ -305,6 +305,7 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::CodeFilter)
             .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
+            .with(ProviderCapability::Holding)
             .with(ProviderCapability::BoundedTurns)
     }
 

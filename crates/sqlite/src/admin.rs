@@ -1,22 +1,25 @@
 //! The management side of the contract over SQLite.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
-    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
+    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
+    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
+use rusqlite::Connection;
 
 use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
-use crate::read::history;
-use crate::read::inspect;
+use crate::read::{history, inspect, stored_events};
+use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
-use crate::{SqliteProvider, limits, retention, suspension};
+use crate::{SqliteProvider, holding, limits, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -234,6 +237,30 @@ impl ProviderAdmin for SqliteProvider {
             suspension::list(conn, after.as_deref(), limit)
         })
         .await
+    }
+
+    async fn hold_instance(
+        &self,
+        instance: &str,
+        lock_timeout: Duration,
+    ) -> Result<HeldInstance, ProviderError> {
+        let (instance, lock_for) = (instance.to_owned(), millis_to_db(lock_timeout));
+        let hold = move |tx: &mut Tx<'_>| holding::hold(tx, &instance, lock_for);
+        self.writer().run("hold_instance", hold).await
+    }
+
+    async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
+        let instance = instance.to_owned();
+        let slice = move |tx: &mut Tx<'_>, _| holding::discard_late(tx, &instance);
+        self.writer().run_in_slices("discard_late_messages", slice).await
+    }
+
+    async fn read_stored_events(
+        &self,
+        query: StoredEventsQuery,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        let read = move |conn: &Connection| stored_events::part(conn, &query);
+        self.read_with("read_stored_events", read).await
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

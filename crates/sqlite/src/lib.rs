@@ -14,12 +14,14 @@
 //! ```
 
 mod admin;
+mod capabilities;
 mod commit;
 mod connect;
 mod deletion_slices;
 mod error;
 mod fetch;
 mod files;
+mod holding;
 mod limits;
 mod notify;
 mod pending_children;

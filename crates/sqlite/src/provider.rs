@@ -10,7 +10,7 @@ use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, CommittedTurn, Delivery,
     DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
     FetchedWork, InstanceOutcome, InstanceStatus, LeaseHolder, LeaseHolders, OrchestrationItem,
-    OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
+    OverdueFetch, Provider, ProviderAdmin, ProviderCapabilities, ProviderError,
     ScheduledActivityIdentifier, SessionFetchConfig, TagFilter, TurnCommit, TurnFetch, TurnState,
     WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
 };
@@ -27,7 +27,7 @@ use crate::queues::{calls as queues, client_message, progress, sessions, work_lo
 use crate::read::readers::Readers;
 use crate::read::{history, inspect, kv};
 use crate::write::writer::Writer;
-use crate::{SqliteError, limits, suspension};
+use crate::{SqliteError, capabilities, limits, suspension};
 
 /// Stores everything in one SQLite database. Several processes may share a file.
 #[derive(Debug)]
@@ -358,23 +358,7 @@ impl Provider for SqliteProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default()
-            .with(ProviderCapability::Waiting)
-            .with(ProviderCapability::Watching)
-            .with(ProviderCapability::Progress)
-            .with(ProviderCapability::StartLimits)
-            .with(ProviderCapability::Workers)
-            .with(ProviderCapability::WorkLeases)
-            .with(ProviderCapability::DirectTurns)
-            .with(ProviderCapability::Reclaiming)
-            .with(ProviderCapability::LeaseHolders)
-            .with(ProviderCapability::MessageIds)
-            .with(ProviderCapability::Vouching)
-            .with(ProviderCapability::NewStarts)
-            .with(ProviderCapability::CodeFilter)
-            .with(ProviderCapability::ActivityFilter)
-            .with(ProviderCapability::Suspension)
-            .with(ProviderCapability::BoundedTurns)
+        capabilities::all()
     }
 
     async fn commit_direct_turn(

@@ -59,19 +59,23 @@ pub(crate) fn suspend_instance(
         let text = format!("Instance {instance} has ended: {}", info.status);
         return Err(JobError::refused(ProviderErrorKind::Conflict, text));
     }
+    end_other_lease(tx, instance)?;
+    let suspension = NewSuspension { origin: SuspensionOrigin::Operator, reason, since: tx.now };
+    suspension.store(tx, instance, i64::MAX)
+}
+
+/// Ends the lease of an instance, if there is one: the turn that a node holds is lost. Returns when
+/// a suspension would have ended.
+pub(crate) fn end_other_lease(tx: &Tx<'_>, instance: &str) -> Result<Option<i64>, JobError> {
     let held: Option<String> = tx
         .conn
         .prepare_cached("SELECT lock_token FROM instance_locks WHERE instance_id = ?1")?
         .query_row([instance], |row| row.get(0))
         .optional()?;
-    // The turn that a node holds is lost.
-    if let Some(token) = held
-        && let Some(lock) = turn_lock::find(tx.conn, &token)?
-    {
-        messages::release(tx, &token, &lock, Release::UNTOUCHED)?;
-    }
-    let suspension = NewSuspension { origin: SuspensionOrigin::Operator, reason, since: tx.now };
-    suspension.store(tx, instance, i64::MAX)
+    let Some(token) = held else { return Ok(None) };
+    let Some(lock) = turn_lock::find(tx.conn, &token)? else { return Ok(None) };
+    messages::release(tx, &token, &lock, Release::UNTOUCHED)?;
+    Ok(is_suspension(&token).then_some(lock.until))
 }
 
 struct NewSuspension<'a> {
@@ -82,15 +86,7 @@ struct NewSuspension<'a> {
 
 impl NewSuspension<'_> {
     fn store(&self, tx: &Tx<'_>, instance: &str, until: i64) -> Result<(), JobError> {
-        let token = format!("{TOKEN_PREFIX}{}", Uuid::new_v4().simple());
-        tx.conn
-            .prepare_cached(
-                "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
-                 VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (instance_id) DO UPDATE
-                 SET lock_token = ?2, locked_until = ?3, locked_at = ?4, running = 0",
-            )?
-            .execute(params![instance, token, until, tx.now])?;
+        lock(tx, instance, until)?;
         tx.conn
             .prepare_cached(
                 "UPDATE instances
@@ -100,6 +96,20 @@ impl NewSuspension<'_> {
             .execute(params![instance, self.since, self.origin.as_str(), self.reason])?;
         Ok(())
     }
+}
+
+/// Leases an instance to no node, in place of any other lease; returns the token.
+pub(crate) fn lock(tx: &Tx<'_>, instance: &str, until: i64) -> Result<String, JobError> {
+    let token = format!("{TOKEN_PREFIX}{}", Uuid::new_v4().simple());
+    tx.conn
+        .prepare_cached(
+            "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
+             VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (instance_id) DO UPDATE
+             SET lock_token = ?2, locked_until = ?3, locked_at = ?4, running = 0",
+        )?
+        .execute(params![instance, token, until, tx.now])?;
+    Ok(token)
 }
 
 /// Lifts a suspension; false if there is none.

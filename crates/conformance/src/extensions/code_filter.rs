@@ -176,6 +176,24 @@ pub async fn an_ended_instance_needs_no_code<F: ProviderFactory + ?Sized>(factor
     turn(&store, &stranger, "a").await;
 }
 
+/// Nor does it need a node that can replay it.
+pub async fn an_ended_instance_needs_no_replay<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create_pinned("a", "9.9.0").await;
+    let last = store.woken("a").await;
+    store.send(signal("a", "while it ends")).await;
+    let one = version("1.0.0");
+    let old_engine = FetchFilter::everything().with_replays(DispatcherCapabilityFilter {
+        supported_duroxide_versions: vec![SemverRange::new(one.clone(), one)],
+    });
+    let ending = commit(&last, vec![heard("a", 1, 2)]).with_metadata(ended("Failed", "why"));
+    store.ack(ending).await.must("the last commit");
+    let found = turn(&store, &old_engine, "a").await;
+    store.ack(commit(&found, vec![])).await.must("removing a late message");
+    store.send(signal("a", "late")).await;
+    turn(&store, &old_engine, "a").await;
+}
+
 /// A node needs both the code and a range that contains the pin.
 pub async fn code_and_pins_are_both_required<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;

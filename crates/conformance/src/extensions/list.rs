@@ -17,6 +17,7 @@ macro_rules! __extensions {
             messages_before_a_start_go_to_a_node_with_its_code needs(code_filter);
             a_continuation_goes_to_a_node_with_its_code needs(code_filter);
             an_ended_instance_needs_no_code needs(code_filter);
+            an_ended_instance_needs_no_replay needs(holding);
             code_and_pins_are_both_required needs(code_filter);
             an_activity_goes_to_a_node_with_its_handler needs(activity_filter);
             a_node_without_a_list_gets_every_activity needs(activity_filter);
@@ -105,6 +106,16 @@ macro_rules! __extensions {
             only_a_running_instance_can_be_suspended needs(management, suspension);
             suspended_instances_are_listed needs(management, suspension);
             a_suspension_is_deleted_with_its_instance needs(management, suspension);
+            a_held_instance_is_taken_from_its_node needs(management, holding);
+            a_later_hold_wins needs(management, holding);
+            a_hold_without_a_commit_changes_nothing needs(management, holding);
+            a_hold_names_the_activities needs(management, holding);
+            a_hold_names_the_queued_start needs(management, holding);
+            a_hold_keeps_a_suspension needs(management, suspension, holding);
+            only_an_open_instance_can_be_held needs(management, holding);
+            late_messages_are_discarded needs(management, holding);
+            stored_events_are_read_in_order needs(management);
+            undecodable_events_are_returned_raw needs(management, corruption, holding);
             an_outcome_follows_the_instance;
             an_outcome_reports_a_failure;
             an_outcome_is_that_of_the_latest_execution;

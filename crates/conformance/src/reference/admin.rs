@@ -1,18 +1,21 @@
 //! The management side of the contract.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
+use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult, QueueDepths,
-    StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics, WaitingStart,
-    WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
+    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    QueueDepths, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
+    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
-use super::{history, inspect, retention, stranded_turns, suspension, waiting, workers};
+use super::{history, holding, inspect, retention, stranded_turns, suspension, waiting, workers};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -172,6 +175,29 @@ impl ProviderAdmin for MemoryProvider {
         limit: u32,
     ) -> Result<Vec<SuspendedInstance>, ProviderError> {
         Ok(suspension::list(&self.store(), after, limit))
+    }
+
+    async fn hold_instance(
+        &self,
+        instance: &str,
+        lock_timeout: Duration,
+    ) -> Result<HeldInstance, ProviderError> {
+        self.change("hold_instance", |store, now| {
+            holding::hold(store, now, instance, millis(lock_timeout))
+        })
+    }
+
+    async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
+        self.change("discard_late_messages", |store, _now| {
+            Ok(holding::discard_late(store, instance))
+        })
+    }
+
+    async fn read_stored_events(
+        &self,
+        query: StoredEventsQuery,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        Ok(history::stored_part(&self.store(), &query))
     }
 
     async fn list_live_workers(&self) -> Result<Vec<LiveWorker>, ProviderError> {

@@ -8,6 +8,7 @@ use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode
 use duroxide_core::providers::{
     FetchFilter, FetchedTurn, HistoryMark, KnownHistory, NeededCode, OrchestrationItem, WorkItem,
 };
+use semver::Version;
 
 use super::store::{Message, Store, StoredEvent, TurnLock};
 use super::{attempts, history, orchestrator_queue, turn_lock, turn_messages};
@@ -77,9 +78,18 @@ fn fits(store: &Store, instance: &str, filter: &FetchFilter) -> bool {
     if !filter.allows_some_turn() {
         return false;
     }
-    let pin = store.execution(instance).and_then(|execution| execution.pin.as_ref());
+    let pin = needed_pin(store, instance);
     pin.is_none_or(|pin| filter.allows_pin(pin))
         && filter.allows_code(needed_code(store, instance).as_ref())
+}
+
+/// The version that a node must replay for the next turn of an instance. Any node can drain what
+/// waits for one that has ended.
+pub(crate) fn needed_pin<'a>(store: &'a Store, instance: &str) -> Option<&'a Version> {
+    let execution = store.execution(instance)?;
+    let has_ended =
+        execution.is(ExecutionStatus::Completed) || execution.is(ExecutionStatus::Failed);
+    execution.pin.as_ref().filter(|_| !has_ended)
 }
 
 /// The code that the next turn of an instance needs.

@@ -1,11 +1,18 @@
 //! Reading and appending events.
 
 use duroxide_core::Event;
-use duroxide_core::providers::kit::{EncodedEvent, decode_event, decode_start_event};
-use duroxide_core::providers::{InstanceOutcome, ProviderErrorKind};
+use duroxide_core::providers::kit::{
+    EncodedEvent, decode_event, decode_start_event, decode_stored_event, has_started,
+};
+use duroxide_core::providers::{
+    InstanceOutcome, ProviderErrorKind, StoredEvent as AnyEvent, StoredEventsQuery,
+};
 
 use super::refusal::Refusal;
 use super::store::{Store, StoredEvent};
+
+/// Events that one read returns: few, so that a caller that stops early is noticed.
+const EVENTS_PER_READ: usize = 8;
 
 /// Events in their stored form, with their ids.
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
@@ -75,6 +82,13 @@ pub(crate) fn read(
     events.map(|(_, event)| Ok(decode_event(&event.text)?)).collect()
 }
 
+/// Some of the next events of one execution, whether they can be decoded or not.
+pub(crate) fn stored_part(store: &Store, query: &StoredEventsQuery) -> Vec<AnyEvent> {
+    let behind = stored(store, &query.instance, query.execution_id).into_iter();
+    let behind = behind.filter(|(id, _)| *id > query.after).take(EVENTS_PER_READ);
+    behind.map(|(id, event)| decode_stored_event(id, event.text.clone())).collect()
+}
+
 /// The outcome of the latest execution. Only the deciding event is decoded, so that an instance
 /// that failed because of its unreadable history has the outcome "failed".
 pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, Refusal> {
@@ -86,8 +100,11 @@ pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, 
     if let Some((_, event)) = ended {
         return Ok(InstanceOutcome::Ended(Box::new(decode_event(&event.text)?)));
     }
-    let started = start_event(store, instance)?.is_some();
-    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+    Ok(if has_started(first_text(store, instance)) {
+        InstanceOutcome::Running
+    } else {
+        InstanceOutcome::NotFound
+    })
 }
 
 /// The start event of the latest execution, which is its first event.

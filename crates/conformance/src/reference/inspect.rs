@@ -177,21 +177,22 @@ pub(crate) fn stats(store: &Store, id: &str) -> Result<Option<SystemStats>, Refu
     Ok(Some(SystemStats {
         history_event_count: count(events.len()),
         history_size_bytes: events.iter().map(|(_, event)| characters(&event.text)).sum(),
-        queue_pending_count: carried_messages(store, id)?,
+        queue_pending_count: carried_messages(store, id),
         kv_user_key_count: count(values.len()),
         kv_total_value_bytes: values.values().map(|value| characters(value)).sum(),
     }))
 }
 
 /// Queue messages that the execution was started with.
-fn carried_messages(store: &Store, id: &str) -> Result<u64, Refusal> {
-    let start = history::start_event(store, id)?;
+fn carried_messages(store: &Store, id: &str) -> u64 {
+    // A start that cannot be decoded names none.
+    let start = history::start_event(store, id).ok().flatten();
     let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) =
         start.map(|event| event.kind)
     else {
-        return Ok(0);
+        return 0;
     };
-    Ok(count(carried.len()))
+    count(carried.len())
 }
 
 /// The highest attempt count of the messages of an instance.

@@ -24,6 +24,7 @@ mod fetch;
 mod fetch_calls;
 mod fetch_wait;
 mod history;
+mod holding;
 mod inspect;
 mod kv;
 mod orchestrator_queue;

@@ -356,6 +356,7 @@ impl Provider for MemoryProvider {
             .with(ProviderCapability::CodeFilter)
             .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
+            .with(ProviderCapability::Holding)
             .with(ProviderCapability::BoundedTurns)
     }
 

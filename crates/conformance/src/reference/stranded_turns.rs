@@ -29,7 +29,7 @@ fn waiting(store: &Store, now: u64, instance: &str) -> WaitingTurn {
     let visible = ready.iter().map(|number| store.messages[number].visible_at).min();
     let expired = store.turn_locks.iter().find(|lock| lock.instance == instance);
     let since = expired.map(|lock| lock.until).or(visible).unwrap_or(now);
-    let pin = store.execution(instance).and_then(|execution| execution.pin.clone());
+    let pin = fetch::needed_pin(store, instance).cloned();
     let execution_id = store.instance(instance).map(|known| known.current_execution);
     WaitingTurn::new(instance, since)
         .with_execution_id(execution_id)

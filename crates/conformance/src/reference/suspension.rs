@@ -39,13 +39,28 @@ pub(crate) fn suspend_instance(
     if info.status != ExecutionStatus::Running.as_str() {
         return Err(Refusal::new(ProviderErrorKind::Conflict, "Instance has ended"));
     }
-    let held = store.turn_locks.iter().find(|lock| lock.instance == instance);
-    if let Some(token) = held.map(|lock| lock.token.clone()) {
-        turn_lock::abandon(store, now, &token, UNTOUCHED)?;
-    }
+    end_lease(store, now, instance)?;
     let suspension = Suspension::new(SuspensionOrigin::Operator, reason.to_owned(), now);
     insert(store, instance, suspension, u64::MAX);
     Ok(())
+}
+
+/// Ends the lease of an instance, if there is one; returns when a suspension would have ended.
+pub(crate) fn end_lease(
+    store: &mut Store,
+    now: u64,
+    instance: &str,
+) -> Result<Option<u64>, Refusal> {
+    let held = store.turn_locks.iter().find(|lock| lock.instance == instance);
+    let Some((token, until)) = held.map(|lock| {
+        let until = lock.suspends.then_some(lock.until);
+        (lock.token.clone(), until)
+    }) else {
+        return Ok(None);
+    };
+    turn_lock::abandon(store, now, &token, UNTOUCHED)?;
+    turn_lock::remove(store, &token);
+    Ok(until)
 }
 
 fn insert(store: &mut Store, instance: &str, suspension: Suspension, until: u64) {

@@ -91,7 +91,12 @@ pub(crate) fn abandon(
     token: &str,
     how: Abandonment,
 ) -> Result<(), Refusal> {
-    find(store, token)?;
+    let lock = find(store, token)?;
+    let is_suspended = |id: &str| store.instance(id).is_some_and(|it| it.suspension.is_some());
+    if lock.suspends && is_suspended(&lock.instance) {
+        // An operator's call held a suspended instance, which stays suspended.
+        return Ok(());
+    }
     remove(store, token);
     for message in store.messages.values_mut() {
         if message.turn.as_deref() != Some(token) {

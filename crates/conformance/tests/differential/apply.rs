@@ -16,6 +16,7 @@ use crate::build::{self, Position};
 use crate::op::{Known, MESSAGE_IDS, Mark, OWNERS, Op, Turn};
 
 const NOW: Duration = Duration::ZERO;
+const HOLD: Duration = Duration::from_secs(60);
 const SESSION_LEASE: Duration = Duration::from_millis(3000);
 const NO_TOKEN: &str = "never issued";
 
@@ -104,6 +105,7 @@ impl Side {
             | Op::SuspendInstance(_)
             | Op::ResumeInstance(_)
             | Op::RetrySuspended => self.apply_suspension(step, now).await,
+            Op::Hold(id, turn) => self.hold(build::name(*id), turn.as_ref(), now).await,
             Op::Seed { .. }
             | Op::Delete { .. }
             | Op::DeleteListed { .. }
@@ -129,6 +131,27 @@ impl Side {
             Op::RetrySuspended => text(self.provider.retry_suspended().await),
             other => unreachable!("{other:?} is not a step of a suspension"),
         }
+    }
+
+    /// Holds an instance, commits a turn or releases it, and discards what came too late.
+    async fn hold(&mut self, instance: String, turn: Option<&Turn>, now: u64) -> String {
+        let mut held = match self.admin().hold_instance(&instance, HOLD).await {
+            Ok(held) => held,
+            Err(error) => return text::<()>(Err(error)),
+        };
+        let (token, id) = (std::mem::take(&mut held.lock_token), instance.clone());
+        let (execution_id, next_event) = (held.execution_id, held.last_event_id + 1);
+        let mut committed = None;
+        if let Some(turn) = turn {
+            let token = token.clone();
+            self.turns.push(HeldTurn { token, instance, execution_id, next_event });
+            committed = Some(self.commit(0, turn, false, now).await);
+            self.turns.pop();
+        }
+        // After a commit, nothing is left to be released.
+        let released = self.provider.abandon_orchestration_item(&token, None, true).await;
+        let discarded = self.admin().discard_late_messages(&id).await;
+        format!("{held:?} {committed:?} {} {}", text(released), text(discarded))
     }
 
     async fn apply_to_turns(&mut self, step: &Op, now: u64) -> String {

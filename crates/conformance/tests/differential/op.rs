@@ -40,6 +40,7 @@ pub(crate) enum Op {
     SuspendInstance(Id),
     ResumeInstance(Id),
     RetrySuspended,
+    Hold(Id, Option<Turn>),
     MarkTurn { back: Back, running: bool },
     FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
     FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags, handlers: Code },
@@ -400,6 +401,7 @@ fn turn_op() -> BoxedStrategy<Op> {
         1 => id().prop_map(Op::SuspendInstance),
         2 => id().prop_map(Op::ResumeInstance),
         1 => Just(Op::RetrySuspended),
+        2 => (id(), proptest::option::of(turn())).prop_map(|(id, turn)| Op::Hold(id, turn)),
     ]
     .boxed()
 }

@@ -1,13 +1,15 @@
 //! Faults of the management side.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::providers::{
-    DeleteInstanceResult, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
-    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, StrandedTurnQuery,
-    StrandedTurns, SuspendedInstance, Suspension, SystemMetrics, UNPINNED_VERSION, WaitingStart,
-    WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, HeldInstance, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
+    ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, StoredEvent,
+    StoredEventsQuery, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension,
+    SystemMetrics, UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 
 use crate::fault::Fault;
@@ -226,6 +228,28 @@ impl ProviderAdmin for FaultyProvider {
         limit: u32,
     ) -> Result<Vec<SuspendedInstance>, ProviderError> {
         self.faulty_suspended(after, limit).await
+    }
+
+    async fn hold_instance(
+        &self,
+        instance: &str,
+        lock_timeout: Duration,
+    ) -> Result<HeldInstance, ProviderError> {
+        self.faulty_hold(instance, lock_timeout).await
+    }
+
+    async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
+        match self.has(Fault::LateMessagesKept) {
+            true => Ok(0),
+            false => self.inner.discard_late_messages(instance).await,
+        }
+    }
+
+    async fn read_stored_events(
+        &self,
+        query: StoredEventsQuery,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        self.faulty_stored_events(query).await
     }
 
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {

@@ -4,6 +4,7 @@ mod admin;
 mod direct;
 mod factory;
 mod fault;
+mod holding;
 mod kinds;
 mod leases;
 mod limits;

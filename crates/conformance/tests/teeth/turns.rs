@@ -6,7 +6,7 @@ use std::time::Duration;
 use duroxide_core::EventKind;
 use duroxide_core::providers::{
     DeferredHistory, DispatcherCapabilityFilter, FetchFilter, FetchedTurn, HistoryMark,
-    KnownHistory, KvEntry, NeededCode, OrchestrationItem, Provider, ProviderError,
+    KnownHistory, KvEntry, NeededCode, OrchestrationItem, Provider, ProviderAdmin, ProviderError,
     RegisteredOrchestrations, TurnCommit, TurnFetch, TurnState, WorkItem,
 };
 use semver::Version;
@@ -251,6 +251,9 @@ impl FaultyProvider {
         filter: &FetchFilter,
         turns: &mut Vec<FetchedTurn>,
     ) -> Result<(), ProviderError> {
+        if self.has(Fault::PinOfEndedInstances) && filter.replays.is_some() {
+            return self.release_finished(turns).await;
+        }
         if filter.orchestrations.is_none() {
             return Ok(());
         }
@@ -271,6 +274,17 @@ impl FaultyProvider {
         *turns = given;
         for turn in kept {
             self.inner.abandon_orchestration_item(&turn.lock_token, None, true).await?;
+        }
+        Ok(())
+    }
+
+    async fn release_finished(&self, turns: &mut Vec<FetchedTurn>) -> Result<(), ProviderError> {
+        for turn in std::mem::take(turns) {
+            let info = self.inner.get_instance_info(&turn.item.instance).await;
+            match info.is_ok_and(|info| info.status == "Failed") {
+                true => self.inner.abandon_orchestration_item(&turn.lock_token, None, true).await?,
+                false => turns.push(turn),
+            }
         }
         Ok(())
     }

@@ -1,12 +1,15 @@
 //! Asks: starts, signals, reads and mends instances through a provider.
 
 mod deliver;
+mod ending;
 mod error;
 mod handle;
 mod inspect;
 mod kv;
 mod live_nodes;
+mod open_calls;
 mod progress;
+mod raw_history;
 mod retention;
 mod signal;
 mod start;
@@ -14,6 +17,7 @@ mod status;
 mod stranded;
 mod stranded_scan;
 mod suspension;
+mod termination;
 #[cfg(test)]
 mod tests;
 mod unserved;

@@ -14,6 +14,7 @@ pub mod kv;
 pub mod patch;
 pub(crate) mod pins;
 pub mod retry;
+pub(crate) mod start;
 pub mod stats;
 pub mod status;
 pub(crate) mod syscall;

@@ -2,14 +2,16 @@
 
 use std::any::Any;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
 use super::{
-    DeleteInstanceResult, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree, LiveWorker,
-    ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
-    StoreGauges, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension, SystemMetrics,
-    WaitingStart, WaitingStartQuery, WaitingWork, WaitingWorkQuery,
+    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
+    LiveWorker, ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult,
+    QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
+    SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
+    WaitingWorkQuery,
 };
 use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
 
@@ -226,6 +228,47 @@ pub trait ProviderAdmin: Any + Send + Sync {
         }
         let _a_provider_that_cannot_suspend_has_none = (after, limit);
         Ok(Vec::new())
+    }
+
+    #[doc = include_str!("contract/hold_instance.md")]
+    async fn hold_instance(
+        &self,
+        instance: &str,
+        lock_timeout: Duration,
+    ) -> Result<HeldInstance, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.hold_instance(instance, lock_timeout).await;
+        }
+        let _unknown = (instance, lock_timeout);
+        Err(not_supported("hold_instance"))
+    }
+
+    /// Removes the messages that wait for an instance that has completed or failed; returns how
+    /// many. A child start of a parent stays: a node notifies the parent that its call failed. The
+    /// default leaves all of them to the nodes.
+    async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.discard_late_messages(instance).await;
+        }
+        let _for_the_nodes = instance;
+        Ok(0)
+    }
+
+    /// The next events of an execution, in order; none if there are no more. An event that cannot
+    /// be decoded is returned as it is stored.
+    ///
+    /// A provider bounds how many it returns at once. The default reads the whole history, and
+    /// fails if an event cannot be decoded.
+    async fn read_stored_events(
+        &self,
+        query: StoredEventsQuery,
+    ) -> Result<Vec<StoredEvent>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.read_stored_events(query).await;
+        }
+        let history = self.read_history_with_execution_id(&query.instance, query.execution_id);
+        let behind = history.await?.into_iter().filter(|event| event.event_id > query.after);
+        Ok(behind.map(|event| StoredEvent::Decoded(Box::new(event))).collect())
     }
 
     /// Nodes that announced themselves and have not expired, by their names.

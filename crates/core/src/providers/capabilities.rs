@@ -51,6 +51,9 @@ pub enum ProviderCapability {
     Suspension,
     /// A turn takes a bounded number of messages and of bytes; the others wait for the next turn.
     BoundedTurns,
+    /// An operator's call can hold an instance and commit a turn of it:
+    /// [`ProviderAdmin::hold_instance`](super::ProviderAdmin::hold_instance).
+    Holding,
 }
 
 impl ProviderCapability {
@@ -72,6 +75,7 @@ impl ProviderCapability {
         Self::ActivityFilter,
         Self::Suspension,
         Self::BoundedTurns,
+        Self::Holding,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -93,6 +97,7 @@ impl ProviderCapability {
             Self::ActivityFilter => "activity_filter",
             Self::Suspension => "suspension",
             Self::BoundedTurns => "bounded_turns",
+            Self::Holding => "holding",
         }
     }
 

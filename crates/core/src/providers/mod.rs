@@ -13,6 +13,7 @@ pub(crate) mod fake;
 pub mod fetch_filter;
 pub mod forward;
 pub mod handlers;
+mod held_instance;
 pub mod instrumented;
 pub mod items;
 pub mod kit;
@@ -23,6 +24,7 @@ pub mod progress;
 mod provider;
 pub(crate) mod reports;
 pub mod session;
+mod stored_event;
 pub mod stranded_turns;
 mod suspension;
 pub mod tag_filter;
@@ -46,6 +48,7 @@ pub use cursor::ListCursor;
 pub use error::{ProviderError, ProviderErrorKind};
 pub use fetch_filter::FetchFilter;
 pub use handlers::{NeededCode, RegisteredActivities, RegisteredOrchestrations};
+pub use held_instance::HeldInstance;
 pub use items::{
     ExecutionMetadata, InstanceOutcome, InstanceStatus, OrchestrationItem,
     ScheduledActivityIdentifier,
@@ -59,6 +62,7 @@ pub use message::{ClientMessage, Delivery, MESSAGE_ID_WINDOW};
 pub use progress::ActivityProgress;
 pub use provider::Provider;
 pub use session::SessionFetchConfig;
+pub use stored_event::{RawEvent, StoredEvent, StoredEventsQuery};
 pub use stranded_turns::{StrandedTurnQuery, StrandedTurns, WaitingTurn};
 pub use suspension::{
     SUSPENSION_RETRY_MAX, SUSPENSION_RETRY_MIN, SuspendedInstance, Suspension, SuspensionOrigin,

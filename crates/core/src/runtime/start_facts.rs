@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+pub(crate) use crate::model::start::ParentCall;
 use crate::model::{Event, EventKind};
 
 /// Knows how instances that are in memory were started.
@@ -21,44 +22,18 @@ pub(crate) struct StartFacts {
     pub(crate) started_at_ms: u64,
 }
 
-/// The call of a parent; the execution is unknown in data written before 0.1.30.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ParentCall {
-    pub(crate) instance: String,
-    pub(crate) id: u64,
-    pub(crate) execution_id: Option<u64>,
-}
-
 impl StartFacts {
     /// `None` if the event is not a start.
     pub(crate) fn of(event: &Event) -> Option<Self> {
-        let EventKind::OrchestrationStarted {
-            name,
-            version,
-            parent_instance,
-            parent_id,
-            parent_execution_id,
-            ..
-        } = &event.kind
-        else {
+        let EventKind::OrchestrationStarted { name, version, .. } = &event.kind else {
             return None;
         };
         Some(Self {
             name: name.clone(),
             version: version.clone(),
-            parent: ParentCall::of(parent_instance.as_ref(), *parent_id, *parent_execution_id),
+            parent: ParentCall::of_event(&event.kind),
             pin: event.duroxide_version.clone(),
             started_at_ms: event.timestamp_ms,
         })
-    }
-}
-
-impl ParentCall {
-    pub(crate) fn of(
-        instance: Option<&String>,
-        id: Option<u64>,
-        execution_id: Option<u64>,
-    ) -> Option<Self> {
-        Some(Self { instance: instance?.clone(), id: id?, execution_id })
     }
 }

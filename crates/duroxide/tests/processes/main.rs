@@ -23,3 +23,4 @@ mod sessions;
 mod spreading;
 #[cfg(feature = "sqlite")]
 mod taken_over;
+mod terminating;

@@ -17,6 +17,10 @@ BEGIN
             WHERE q.instance_id = p_instance AND q.kind = {KIND_START} AND NOT q.parked
             ORDER BY q.id LIMIT 1), '\x0101');
     END IF;
+    -- Any node can drain what waits for an instance that has ended.
+    IF v_row.status IN ('Completed', 'Failed') THEN
+        RETURN '\x0101';
+    END IF;
     RETURN CASE v_row.status
         WHEN 'Running' THEN
             {schema}.code_key{v}(v_row.orchestration_name, v_row.orchestration_version)

@@ -125,9 +125,16 @@ pub(crate) async fn abandon(
     store.fast_path.wait_for_lease(token.id).await;
     let rows = store
         .change(
-            "WITH released AS (
+            "WITH held_while_suspended AS (
+                 -- An operator's call held a suspended instance, which stays suspended.
+                 SELECT 1 FROM {schema}.instance_locks l JOIN {schema}.instances i
+                     ON i.instance_id = l.instance_id AND i.suspended_since IS NOT NULL
+                 WHERE l.instance_id = $2 AND l.lock_token = $3 AND cardinality(l.message_ids) = 0
+             ), released AS (
                  DELETE FROM {schema}.instance_locks l
-                 WHERE l.instance_id = $2 AND l.lock_token = $3 RETURNING l.message_ids
+                 WHERE l.instance_id = $2 AND l.lock_token = $3 AND (
+                     SELECT 1 FROM held_while_suspended) IS NULL
+                 RETURNING l.message_ids
              ), returned AS (
                  UPDATE {schema}.orchestrator_queue q
                  SET visible_at = coalesce(
@@ -149,7 +156,7 @@ pub(crate) async fn abandon(
                          AND b.id <> ALL (released.message_ids)
                      ORDER BY b.id LIMIT 1)
              )
-             SELECT 1 FROM released",
+             SELECT 1 FROM released UNION ALL SELECT 1 FROM held_while_suspended",
             &[
                 &store.now(),
                 &token.instance,

@@ -138,7 +138,7 @@ fn behind(mut route: Vec<u8>) -> Vec<u8> {
 
 /// What the next turn of an instance needs, as `turn_route` has it.
 fn needs(row: &Row) -> (Option<NeededCode>, Option<Version>) {
-    let pin = row.get::<_, Option<&str>>("duroxide_version");
+    let mut pin = row.get::<_, Option<&str>>("duroxide_version");
     let requested = || {
         let key = row.get::<_, Option<Vec<u8>>>("code")?;
         NeededCode::from_key(&from_stored(String::from_utf8(key).ok()?))
@@ -150,7 +150,10 @@ fn needs(row: &Row) -> (Option<NeededCode>, Option<Version>) {
             Some(NeededCode::of_execution(&name, &version))
         }
         Some("ContinuedAsNew") | None => requested(),
-        Some(_ended) => None,
+        Some(_ended) => {
+            pin = None;
+            None
+        }
     };
     (code, pin.and_then(|pin| Version::parse(pin).ok()))
 }

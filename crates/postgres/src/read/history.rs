@@ -2,8 +2,12 @@
 
 use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::kit::{EncodedEvent, decode_event, decode_start_event};
-use duroxide_core::providers::{InstanceOutcome, InstanceStatus, ProviderError, TurnState};
+use duroxide_core::providers::kit::{
+    EncodedEvent, decode_event, decode_start_event, decode_stored_event, has_started,
+};
+use duroxide_core::providers::{
+    InstanceOutcome, InstanceStatus, ProviderError, StoredEvent, StoredEventsQuery, TurnState,
+};
 use tokio_postgres::Row;
 
 use crate::PostgresProvider;
@@ -151,6 +155,19 @@ async fn exists(store: &Store, stored_instance: &str, execution_id: i64) -> Resu
     Ok(!store.query(sql, &[&stored_instance, &execution_id]).await?.is_empty())
 }
 
+/// The next events of an execution, as many as one read returns, whether they can be decoded or
+/// not.
+pub(crate) async fn stored_part(
+    store: &Store,
+    query: &StoredEventsQuery,
+) -> Result<Vec<StoredEvent>, JobError> {
+    let instance = to_stored(&query.instance);
+    let next = to_db(query.after).saturating_add(1);
+    let part = part_from(store, &instance, to_db(query.execution_id), next).await?;
+    let decode = |(id, text): (i64, String)| decode_stored_event(from_db(id), text);
+    Ok(part.rows.into_iter().map(decode).collect())
+}
+
 /// What a turn continues from. A history that cannot be decoded is part of it.
 pub(crate) async fn turn_state(
     store: &Store,
@@ -198,7 +215,7 @@ pub(crate) async fn stored_statuses(
 pub(crate) fn status(row: &Row) -> Result<InstanceStatus, JobError> {
     let outcome = match row.get::<_, Option<String>>("o_ended") {
         Some(text) => InstanceOutcome::Ended(Box::new(decode_event(&text)?)),
-        None if start_event(row)?.is_some() => InstanceOutcome::Running,
+        None if has_started(row.get("o_first")) => InstanceOutcome::Running,
         None => InstanceOutcome::NotFound,
     };
     if outcome == InstanceOutcome::NotFound {

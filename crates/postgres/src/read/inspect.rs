@@ -280,19 +280,20 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
     Ok(Some(SystemStats {
         history_event_count: from_db(row.get("events")),
         history_size_bytes: from_db(row.get("bytes")),
-        queue_pending_count: carried_messages(row.get("first"))?,
+        queue_pending_count: carried_messages(row.get("first")),
         kv_user_key_count: from_db(row.get("keys")),
         kv_total_value_bytes: from_db(row.get("kv_bytes")),
     }))
 }
 
-fn carried_messages(first: Option<&str>) -> Result<u64, JobError> {
-    let start = decode_start_event(first)?.map(|event| event.kind);
+fn carried_messages(first: Option<&str>) -> u64 {
+    // A start that cannot be decoded names none.
+    let start = decode_start_event(first).ok().flatten().map(|event| event.kind);
     let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) = start
     else {
-        return Ok(0);
+        return 0;
     };
-    Ok(carried.len().try_into().unwrap_or(u64::MAX))
+    carried.len().try_into().unwrap_or(u64::MAX)
 }
 
 impl PostgresProvider {

@@ -32,5 +32,6 @@ mod support;
 mod texts;
 mod tls;
 mod trouble;
+mod undecodable;
 mod wake;
 mod warm;

@@ -9,6 +9,7 @@ use crate::error::JobError;
 use crate::fetch::messages::{self, QueuePart};
 use crate::queues::ready_messages;
 use crate::schema::number::millis_to_db;
+use crate::suspension;
 use crate::write::writer::Tx;
 
 /// A held lease.
@@ -144,6 +145,10 @@ impl Release {
 /// Releases a turn. Only messages tagged by this token change: later arrivals stay visible.
 pub(crate) fn abandon(tx: &mut Tx<'_>, token: &str, release: Release) -> Result<(), JobError> {
     let lock = find(tx.conn, token)?.ok_or_else(unknown_token)?;
+    if suspension::is_suspension(token) && suspension::read(tx.conn, &lock.instance)?.is_some() {
+        // An operator's call held a suspended instance, which stays suspended.
+        return Ok(());
+    }
     messages::release(tx, token, &lock, release)?;
     remove(tx.conn, token)?;
     ready_messages::list_first(tx, &lock.instance)?;

@@ -45,7 +45,7 @@ pub(crate) async fn send(
 }
 
 /// Whether an instance exists or its start is queued. One that is being deleted does not exist.
-fn is_known(conn: &Connection, instance: &str) -> Result<bool, JobError> {
+pub(crate) fn is_known(conn: &Connection, instance: &str) -> Result<bool, JobError> {
     let is_stored = conn
         .prepare_cached(
             "SELECT 1 FROM instances WHERE instance_id = ?1

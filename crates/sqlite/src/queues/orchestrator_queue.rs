@@ -150,7 +150,8 @@ const INSERT_SQL: &str = "INSERT INTO orchestrator_queue
                  WHERE s.instance_id = ?1 AND s.start_rank = 1 AND s.start_rank > 0
                  ORDER BY s.id LIMIT 1), '\u{1}\u{1}')
              ELSE '\u{1}\u{1}' END
-         || iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+         || iif(typeof(e.duroxide_version) = 'text'
+                 AND e.status NOT IN ('Completed', 'Failed'), e.duroxide_version, '')
          FROM instances i JOIN executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE i.instance_id = ?1), ?6, (

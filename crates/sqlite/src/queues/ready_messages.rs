@@ -127,7 +127,7 @@ const KEY_END: char = '\u{1}';
 
 /// The route of an instance: the code that its next turn needs (`NeededCode`) and the pin of its
 /// current execution. An instance that is not stored has no pin, even if a turn without its name
-/// has stored a pinned execution.
+/// has stored a pinned execution; nor has one that has ended, whose messages any node can drain.
 pub(crate) fn route_of(conn: &Connection, instance: &str) -> Result<String, JobError> {
     let route = conn
         .prepare_cached(
@@ -141,7 +141,8 @@ pub(crate) fn route_of(conn: &Connection, instance: &str) -> Result<String, JobE
                          WHERE s.instance_id = ?1 AND s.start_rank = 1 AND s.start_rank > 0
                          ORDER BY s.id LIMIT 1), '\u{1}\u{1}')
                      ELSE '\u{1}\u{1}' END
-                 || iif(typeof(e.duroxide_version) = 'text', e.duroxide_version, '')
+                 || iif(typeof(e.duroxide_version) = 'text'
+                         AND e.status NOT IN ('Completed', 'Failed'), e.duroxide_version, '')
                  FROM instances i JOIN executions e
                      ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
                  WHERE i.instance_id = ?1), (

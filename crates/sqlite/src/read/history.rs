@@ -2,7 +2,7 @@
 
 use duroxide_core::Event;
 use duroxide_core::model::INITIAL_EXECUTION_ID;
-use duroxide_core::providers::kit::{decode_event, decode_start_event};
+use duroxide_core::providers::kit::{decode_event, decode_start_event, has_started};
 use duroxide_core::providers::{HistoryMark, InstanceOutcome, InstanceStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -161,8 +161,12 @@ pub(crate) fn outcome(conn: &Connection, instance: &str) -> Result<InstanceOutco
     if let Some(text) = ended {
         return Ok(InstanceOutcome::Ended(Box::new(decode_event(&text)?)));
     }
-    let started = start_event_of(conn, instance, execution_id)?.is_some();
-    Ok(if started { InstanceOutcome::Running } else { InstanceOutcome::NotFound })
+    let first = first_text(conn, instance, execution_id)?;
+    Ok(if has_started(first.as_deref()) {
+        InstanceOutcome::Running
+    } else {
+        InstanceOutcome::NotFound
+    })
 }
 
 /// The state of the latest execution, with the custom status.
@@ -182,14 +186,6 @@ pub(crate) fn start_event(conn: &Connection, instance: &str) -> Result<Option<Ev
         return Ok(None);
     }
     let execution_id = current_execution(conn, instance)?;
-    start_event_of(conn, instance, execution_id)
-}
-
-fn start_event_of(
-    conn: &Connection,
-    instance: &str,
-    execution_id: u64,
-) -> Result<Option<Event>, JobError> {
     let first = first_text(conn, instance, execution_id)?;
     Ok(decode_start_event(first.as_deref())?)
 }

@@ -321,7 +321,11 @@ pub(crate) fn stats(conn: &Connection, instance: &str) -> Result<Option<SystemSt
 
 /// Queue messages that the execution was started with.
 fn carried_messages(conn: &Connection, instance: &str) -> Result<u64, JobError> {
-    let start = history::start_event(conn, instance)?;
+    let start = match history::start_event(conn, instance) {
+        // A start that cannot be decoded names none.
+        Err(JobError::Row(_)) => None,
+        start => start?,
+    };
     let Some(EventKind::OrchestrationStarted { carry_forward_events: Some(carried), .. }) =
         start.map(|event| event.kind)
     else {

@@ -7,3 +7,4 @@ pub(crate) mod kv;
 pub(crate) mod read_jobs;
 pub(crate) mod readers;
 pub(crate) mod status;
+pub(crate) mod stored_events;

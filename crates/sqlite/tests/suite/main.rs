@@ -28,5 +28,6 @@ mod statement_count;
 mod support;
 mod trouble;
 mod turns;
+mod undecodable;
 mod wake;
 mod worker;

@@ -5,7 +5,9 @@
 
 use super::RowError;
 use crate::model::{Event, EventKind, WorkItem};
-use crate::providers::{LiveWorker, ScheduledActivityIdentifier, WaitingStart};
+use crate::providers::{
+    LiveWorker, RawEvent, ScheduledActivityIdentifier, StoredEvent, WaitingStart,
+};
 
 /// Decodes a stored event.
 ///
@@ -23,6 +25,14 @@ pub fn decode_history<T: AsRef<str>>(texts: &[T]) -> Result<Vec<Event>, RowError
     texts.iter().map(|text| decode_event(text.as_ref())).collect()
 }
 
+/// Decodes a stored event, or returns it as it is stored.
+pub fn decode_stored_event(event_id: u64, text: String) -> StoredEvent {
+    match decode_event(&text) {
+        Ok(event) => StoredEvent::Decoded(Box::new(event)),
+        Err(error) => StoredEvent::Raw(RawEvent::new(event_id, text, error.to_string())),
+    }
+}
+
 /// Decodes the first event of an execution; `None` if it does not start the execution.
 ///
 /// # Errors
@@ -31,6 +41,12 @@ pub fn decode_start_event(first: Option<&str>) -> Result<Option<Event>, RowError
     let Some(text) = first else { return Ok(None) };
     let event = decode_event(text)?;
     Ok(matches!(event.kind, EventKind::OrchestrationStarted { .. }).then_some(event))
+}
+
+/// Whether an execution with this first event has started. One that cannot be decoded has: a later
+/// release may have started it.
+pub fn has_started(first: Option<&str>) -> bool {
+    decode_start_event(first).map_or(true, |start| start.is_some())
 }
 
 /// Decodes the messages of a turn, each with the number of its row. One that cannot be decoded is

@@ -5,10 +5,12 @@
 //!
 //! - [`EncodedEvent`], [`EncodedMessage`], [`EncodedActivity`], [`EncodedWorker`]: the columns of a
 //!   row, and what may go into which queue.
-//! - [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`]: rows back into
-//!   values, and what happens to a row that cannot be decoded.
+//! - [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`],
+//!   [`decode_stored_event`]: rows back into values, and what happens to a row that cannot be
+//!   decoded.
 //! - [`kv_changes`], [`last_custom_status`], [`ends_execution`]: what the events of a commit change
 //!   besides the history.
+//! - [`has_started`]: whether an instance runs, also if its first event cannot be decoded.
 //! - [`StartedOrchestration`]: what an instance runs that is not stored yet.
 //! - [`LongPoll`]: the wait between two polls of a fetch.
 //! - [`Changes`]: what a commit changed, published to the [`ChangeHub`](super::ChangeHub) once it
@@ -69,7 +71,8 @@ pub use changes::Changes;
 pub use cursor::{cursor_at, number_behind};
 pub use decode::{
     activity_name, decode_activity, decode_event, decode_history, decode_messages,
-    decode_start_event, decode_worker, message_variant, waiting_start,
+    decode_start_event, decode_stored_event, decode_worker, has_started, message_variant,
+    waiting_start,
 };
 pub use delta::{KvChange, ends_execution, kv_changes, last_custom_status};
 pub use encode::{EncodedActivity, EncodedEvent, EncodedMessage, EncodedWorker, MessageKind};

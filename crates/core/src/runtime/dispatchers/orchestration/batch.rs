@@ -24,7 +24,8 @@ impl Batch {
         let exists = state.facts.is_some();
         let start_at = start_position(&messages, exists);
         let known_parent = state.facts.as_ref().and_then(|facts| facts.parent.clone());
-        let own_parent = known_parent.or_else(|| messages.get(start_at?).and_then(parent_of));
+        let own_parent =
+            known_parent.or_else(|| messages.get(start_at?).and_then(ParentCall::of_message));
         let mut batch = Self::default();
         for (position, message) in messages.into_iter().enumerate() {
             // Sent before the instance existed.
@@ -70,7 +71,7 @@ impl Batch {
     /// own parent is not: it sent the same start twice, and gets or has got the result.
     fn refuse(&mut self, instance: &str, message: &WorkItem, own_parent: Option<&ParentCall>) {
         warn_ignored(instance, message, "the instance exists");
-        let Some(caller) = parent_of(message) else { return };
+        let Some(caller) = ParentCall::of_message(message) else { return };
         let is_redelivered = own_parent.is_some_and(|own| {
             own.instance == caller.instance
                 && own.id == caller.id
@@ -125,29 +126,6 @@ fn warn_ignored(instance: &str, message: &WorkItem, why: &str) {
         why,
         "ignored a message"
     );
-}
-
-/// The parent that waits for a start.
-pub(super) fn parent_of(message: &WorkItem) -> Option<ParentCall> {
-    match message {
-        WorkItem::StartOrchestration {
-            parent_instance, parent_id, parent_execution_id, ..
-        }
-        | WorkItem::ContinueAsNew { parent_instance, parent_id, parent_execution_id, .. } => {
-            ParentCall::of(parent_instance.as_ref(), *parent_id, *parent_execution_id)
-        }
-        WorkItem::ActivityExecute { .. }
-        | WorkItem::ActivityCompleted { .. }
-        | WorkItem::ActivityFailed { .. }
-        | WorkItem::TimerFired { .. }
-        | WorkItem::ExternalRaised { .. }
-        | WorkItem::SubOrchCompleted { .. }
-        | WorkItem::SubOrchFailed { .. }
-        | WorkItem::CancelInstance { .. }
-        | WorkItem::QueueMessage { .. } => None,
-        #[cfg(feature = "replay-version-test")]
-        WorkItem::ExternalRaised2 { .. } => None,
-    }
 }
 
 #[cfg(test)]

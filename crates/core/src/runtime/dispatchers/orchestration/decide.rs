@@ -46,12 +46,16 @@ pub(super) enum Decision {
 pub(super) fn decide(facts: &Facts<'_>) -> Decision {
     let state = facts.state;
     let poisoned = facts.attempt_count > facts.attempts_max;
+    // Before all others: removing late messages needs neither code nor history, and a finished
+    // instance must not fail afterwards.
+    if state.ended == Some(Ended::Finished) {
+        return Decision::Drain;
+    }
     let is_unknown = state.facts.is_none() && facts.batch.start.is_none();
     if let Some(details) = facts.stranded {
-        return match (state.ended, facts.history_error) {
-            (Some(Ended::Finished), _) => Decision::Drain,
-            (_, None) if is_unknown => Decision::Discard,
-            (Some(Ended::ContinuedAsNew) | None, _) => Decision::FailStranded(details.clone()),
+        return match facts.history_error {
+            None if is_unknown => Decision::Discard,
+            None | Some(_) => Decision::FailStranded(details.clone()),
         };
     }
     // Only a provider that ignores the filter returns such an execution. It must not be released
@@ -65,10 +69,6 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decision {
             true => Decision::FailUnreadable { error },
             false => Decision::ReleaseUnreadable { error },
         };
-    }
-    // Before the check for poison: a finished instance must not fail afterwards.
-    if state.ended == Some(Ended::Finished) {
-        return Decision::Drain;
     }
     if is_unknown {
         return Decision::Discard;

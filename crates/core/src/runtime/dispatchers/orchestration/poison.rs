@@ -13,15 +13,11 @@ use super::starting::{start_event, wanted};
 use super::{commit, run};
 use crate::limits::UNREADABLE_HISTORY_EVENT_IDS;
 use crate::model::pins;
-use crate::model::{
-    ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason,
-};
+use crate::model::start::{VERSION_UNKNOWN, lost_start};
+use crate::model::{ErrorDetails, Event, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason};
 use crate::providers::ProviderError;
 use crate::runtime::start_facts::StartFacts;
 use crate::runtime::turns::{TurnSummary, report};
-
-/// The version in a start event that exists only to record a failure.
-const VERSION_UNKNOWN: &str = "unknown";
 
 /// Fails an instance whose messages were fetched too often. The failure belongs to the execution
 /// that the messages are for, which may be one that never started.
@@ -105,16 +101,7 @@ fn missing_start(turn: &LeasedTurn<'_>) -> Option<Event> {
     }
     // The successor's own start is lost: it keeps the name and the parent of its predecessor.
     let facts = turn.state.facts.as_ref()?;
-    let kind = EventKind::OrchestrationStarted {
-        name: facts.name.clone(),
-        version: VERSION_UNKNOWN.to_owned(),
-        input: String::new(),
-        parent_instance: facts.parent.as_ref().map(|parent| parent.instance.clone()),
-        parent_id: facts.parent.as_ref().map(|parent| parent.id),
-        parent_execution_id: facts.parent.as_ref().and_then(|parent| parent.execution_id),
-        carry_forward_events: None,
-        initial_custom_status: None,
-    };
+    let kind = lost_start(facts.name.clone(), facts.parent.as_ref());
     Some(event(turn, turn.item.execution_id + 1, INITIAL_EVENT_ID, kind))
 }
 
