@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use duroxide::providers::{Clock, SystemClock};
 
 /// Long enough for every expected step, on a busy machine too.
-pub(crate) const TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// One line of the journal.
