@@ -2,8 +2,10 @@
 CREATE OR REPLACE FUNCTION {schema}.activity_code{v}(p_item TEXT) RETURNS TEXT
 LANGUAGE plpgsql IMMUTABLE AS $body$
 DECLARE
-    v_name TEXT := p_item::JSON -> 'ActivityExecute' ->> 'name';
+    v_name TEXT;
 BEGIN
+    -- Not above: the handler below does not cover declarations.
+    v_name := p_item::JSON -> 'ActivityExecute' ->> 'name';
     IF octet_length(v_name) > 512 THEN
         RETURN '';
     END IF;

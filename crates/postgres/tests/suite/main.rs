@@ -7,6 +7,7 @@ mod clocks;
 mod command;
 mod deletion;
 mod direct;
+mod foreign;
 mod gauges;
 mod holders;
 mod idle;

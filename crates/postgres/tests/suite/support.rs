@@ -106,6 +106,12 @@ impl Sql {
         row.get(0)
     }
 
+    /// All rows of one text column.
+    pub(crate) async fn lines(&self, sql: &str) -> String {
+        let rows = self.client.query(&sql.replace('$', &self.schema), &[]).await.unwrap();
+        rows.iter().map(|row| row.get::<_, &str>(0)).collect::<Vec<_>>().join("\n")
+    }
+
     pub(crate) async fn text(&self, sql: &str) -> String {
         let row = self.client.query_one(&sql.replace('$', &self.schema), &[]).await.unwrap();
         row.get(0)

@@ -7,6 +7,7 @@ mod capability;
 mod damaged;
 mod deletion;
 mod files;
+mod foreign;
 mod gauges;
 mod group_commit;
 mod kv;
