@@ -170,11 +170,9 @@ impl FaultyProvider {
         let filter = FetchFilter::from(&request.filter.tags);
         everything.filter = &filter;
         let all = self.inner.fetch_work_items(everything).await?;
-        let is_foreign = |work: &FetchedWork| match &work.item {
-            WorkItem::ActivityExecute { name, tag, .. } => {
-                !request.filter.allows_activity(tag.as_deref(), name)
-            }
-            _other => false,
+        let is_foreign = |work: &FetchedWork| {
+            matches!(&work.item, WorkItem::ActivityExecute { name, tag, .. }
+                if !request.filter.allows_activity(tag.as_deref(), name))
         };
         let is_hidden = hides && all.first().is_some_and(is_foreign);
         for work in all {
