@@ -218,6 +218,11 @@ impl MetricsProvider {
         gauge!("duroxide_stranded_work", "kind" => kind, "reason" => reason).set(stranded as f64);
     }
 
+    /// Counts a turn or an activity that this node fetched and released because it cannot run it.
+    pub fn record_passed_over(&self, kind: &'static str, reason: &'static str) {
+        counter!("duroxide_passed_over_total", "kind" => kind, "reason" => reason).increment(1);
+    }
+
     /// Counts a turn or an activity that failed because no live node could run it.
     pub fn record_stranded_failed(&self, kind: &'static str) {
         counter!("duroxide_stranded_failed_total", "kind" => kind).increment(1);

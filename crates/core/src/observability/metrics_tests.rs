@@ -131,6 +131,7 @@ fn every_other_metric_has_its_promised_name() {
         metrics.update_suspended_instances(1);
         metrics.update_stranded_starts(1);
         metrics.record_stranded_failed("turn");
+        metrics.record_passed_over("turn", "handler");
         metrics.update_stranded_work("turn", "handler", 1);
         metrics.increment_active_orchestrations();
     });
@@ -142,6 +143,7 @@ fn every_other_metric_has_its_promised_name() {
         "duroxide_suspended_instances{}",
         "duroxide_stranded_starts{}",
         "duroxide_stranded_failed_total{kind=turn}",
+        "duroxide_passed_over_total{kind=turn,reason=handler}",
         "duroxide_stranded_work{kind=turn,reason=handler}",
         "duroxide_activity_poison_total{}",
         "duroxide_activity_configuration_errors_total{}",

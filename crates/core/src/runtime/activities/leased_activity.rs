@@ -149,6 +149,7 @@ impl LeasedActivity {
     }
 
     pub(super) async fn release_unregistered(&self, work: &Work) {
+        self.node().metrics().record_passed_over("activity", "handler");
         let options = &self.node().options;
         let delay = options.unregistered_backoff.delay(self.attempt_count);
         warn!(

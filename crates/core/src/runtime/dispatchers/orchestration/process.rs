@@ -246,6 +246,7 @@ impl LeasedTurn<'_> {
 
     fn warn_incompatible(&self, pin: &semver::Version) {
         self.node.metrics().record_orchestration_incompatible_version_abandoned();
+        self.node.metrics().record_passed_over("turn", "replay_version");
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.item.instance,
@@ -257,6 +258,7 @@ impl LeasedTurn<'_> {
     }
 
     fn warn_unreadable(&self, error: &str) {
+        self.node.metrics().record_passed_over("turn", "history");
         warn!(
             target: "duroxide::runtime",
             instance_id = %self.item.instance,

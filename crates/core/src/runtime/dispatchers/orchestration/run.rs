@@ -220,6 +220,7 @@ pub(super) fn code_of<'a>(turn: &'a LeasedTurn<'_>) -> (&'a str, Option<&'a str>
 }
 
 async fn release_unregistered(turn: LeasedTurn<'_>) {
+    turn.node.metrics().record_passed_over("turn", "handler");
     let options = &turn.node.options;
     let delay = options.unregistered_backoff.delay(turn.attempt_count);
     let (name, version) = code_of(&turn);
