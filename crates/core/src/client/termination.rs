@@ -36,12 +36,15 @@ enum Ended {
 }
 
 impl Client {
-    /// Ends an instance at once, without its code: it fails with `canceled: {reason}`. Its children
-    /// end too, its activities are cancelled, and its parent gets the failure.
+    /// Ends an instance at once, without its code: it fails with `canceled: {reason}`. The children
+    /// that its current execution waits for end too, its activities are cancelled, and its parent
+    /// gets the failure.
     ///
     /// - It works on every instance: running, suspended, not yet started, held by a live node, and
     ///   one that no node can run or read. When the call returns, the end is stored. A turn that a
     ///   node is running is lost.
+    /// - Of a history that cannot be read whole, it ends the children that have started. A parent
+    ///   that has no readable record of the call gets no notice.
     /// - The call may be repeated: with the same reason it ends what an interrupted call has left.
     /// - Prefer [`cancel_instance`](Self::cancel_instance) for an instance that a node can run.
     ///
@@ -58,7 +61,8 @@ impl Client {
     ///
     /// # Errors
     /// [`InstanceNotFound`](ClientError::InstanceNotFound) for an unknown instance, and an error of
-    /// the kind [`Conflict`](ProviderErrorKind::Conflict) for one that has ended in another way.
+    /// the kind [`Conflict`](ProviderErrorKind::Conflict) for one that has ended in another way. An
+    /// instance that has not started, and whose start cannot be decoded, can only be deleted.
     pub async fn terminate_instance(
         &self,
         instance: &str,

@@ -124,7 +124,7 @@ async fn a_turn_that_aborts_its_process_is_not_the_fault_of_its_activity(cluster
     cluster.start("order", "AbortAfter", "").await;
     loop {
         tokio::select! {
-            () = cluster.node(&options).wait_until_exit() => {}
+            _status = cluster.node(&options).wait_until_exit() => {}
             () = assert_poison_of_turn(&cluster, "order") => break,
         }
     }

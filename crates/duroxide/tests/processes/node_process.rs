@@ -1,7 +1,7 @@
 //! A node in a process of its own: this test executable, started with an environment variable.
 
 use std::io::Read;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -39,13 +39,16 @@ impl Node {
     }
 
     /// Waits until the process exits on its own.
-    pub(crate) async fn wait_until_exit(mut self) {
+    pub(crate) async fn wait_until_exit(mut self) -> ExitStatus {
         let exit = async {
-            while self.child.try_wait().unwrap().is_none() {
+            loop {
+                if let Some(status) = self.child.try_wait().unwrap() {
+                    return status;
+                }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
         };
-        tokio::time::timeout(TIMEOUT, exit).await.expect("the process exits");
+        tokio::time::timeout(TIMEOUT, exit).await.expect("the process exits")
     }
 }
 

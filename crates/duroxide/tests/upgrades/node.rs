@@ -76,6 +76,7 @@ impl Node {
     /// Stops the node as a deployment does: it completes what it has started.
     pub(crate) async fn stop(mut self) {
         drop(self.stdin.take());
-        self.wait_until_exit().await;
+        let status = self.wait_until_exit().await;
+        assert!(status.success(), "a node shuts down in order, not with {status}");
     }
 }
