@@ -13,7 +13,7 @@
 --
 -- A direct turn was not fetched: its token is new, and it commits only if history ends at its mark
 -- and no lease and no message comes before it. `f_*` come in the order of their rows. A first turn
--- commits only if nothing of its instance is stored except parked messages.
+-- commits only if nothing of its instance is stored except parked messages, and no lease.
 CREATE OR REPLACE FUNCTION {schema}.commit_turns{v}(
     p_now BIGINT, p_node BIGINT,
     t_instance TEXT[], t_token UUID[], t_again BOOLEAN[], t_first BOOLEAN[],
@@ -103,7 +103,11 @@ BEGIN
                 LIMIT 1) IS NULL
             AND (
                 SELECT 1 FROM {schema}.orchestrator_queue q
-                WHERE q.instance_id = t_instance[f.turn] AND NOT q.parked LIMIT 1) IS NULL;
+                WHERE q.instance_id = t_instance[f.turn] AND NOT q.parked LIMIT 1) IS NULL
+            -- While an instance of that id is being deleted, what is stored goes with it.
+            AND (
+                SELECT 1 FROM {schema}.instance_locks l
+                WHERE l.instance_id = t_instance[f.turn]) IS NULL;
     END IF;
     IF p_fetched > 0 OR p_first > 0 OR v_warm_up THEN
         -- Creates or updates the instances of turns that carry a name. Leaves out a parent that was

@@ -51,7 +51,7 @@ async fn rows(sql: &Sql, instance: &str) -> i64 {
 }
 
 /// What a deletion has left whose caller died after its first transaction.
-async fn hide(sql: &Sql, instance: &str) {
+pub(crate) async fn hide(sql: &Sql, instance: &str) {
     let lock = sql.function("lock_for_deletion").await;
     let hide = sql.function("hide_instances").await;
     sql.run(&format!(

@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{FetchedTurn, Provider, TurnFetch};
+use duroxide_core::providers::{FetchedTurn, Provider, ProviderAdmin, TurnFetch};
 
+use crate::deletion::hide;
 use crate::support::*;
 
 fn patient(turns_max: usize) -> TurnFetch<'static> {
@@ -116,6 +117,30 @@ async fn a_start_whose_turn_takes_long_is_stored_under_its_lease() {
     node.renew_orchestration_item_lock(&turns[0].lock_token, LEASE).await.unwrap();
     node.store_turn(commit(&turns[0].lock_token, vec![started("a")])).await.unwrap();
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 0);
+}
+
+/// A deletion that had removed the history, but not all rows of the id, took the new instance with
+/// it, although its start had been acknowledged.
+#[tokio::test]
+async fn a_first_turn_waits_until_a_deletion_of_its_id_is_complete() {
+    let store = Store::live();
+    let (deleting, node) = (store.node().await, store.node().await);
+    create(&*deleting, "a").await;
+    let sql = store.sql().await;
+    // The deletion is between two slices, and its caller is alive.
+    hide(&sql, "a").await;
+    sql.run("DELETE FROM $.history; UPDATE $.deletions SET touched_at = 'infinity'").await;
+    start_waiting_and(&*node, "a", async |turn| {
+        let refused = node.store_turn(commit(&turn.lock_token, vec![started("a")])).await;
+        assert!(refused.is_err(), "{refused:?}");
+    })
+    .await;
+    assert!(try_turn(&*node).await.is_none(), "it waits");
+    deleting.delete_instance("a", true).await.unwrap();
+    let turn = node.fetch_orchestration_items(patient(1)).await.unwrap().pop().unwrap();
+    assert_eq!(turn.item.messages, [start("a")]);
+    node.store_turn(commit(&turn.lock_token, vec![started("a")])).await.unwrap();
+    assert_eq!(node.read("a").await.unwrap().len(), 1);
 }
 
 #[tokio::test]
