@@ -11,7 +11,10 @@ SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 AS $body$
 DECLARE
     c_timer CONSTANT TEXT := '__TimerFired_%';
+    c_margin CONSTANT BIGINT := 1000;
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    -- See `correct_future_leases`.
+    v_future BIGINT := v_now + c_margin;
     v_instances TEXT[];
 BEGIN
     WITH RECURSIVE pins (pin) AS (
@@ -26,8 +29,8 @@ BEGIN
         SELECT l.instance_id FROM pins p
         CROSS JOIN LATERAL (
             SELECT q.instance_id FROM {schema}.orchestrator_queue q
-            WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at > v_now
-                AND coalesce(q.timed_at, q.created_at) > v_now
+            WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at > v_future
+                AND coalesce(q.timed_at, q.created_at) > v_future
                 AND (q.timed_at IS NOT NULL OR q.work_item NOT LIKE c_timer)) AS l
         UNION ALL
         SELECT k.instance_id FROM {schema}.instance_locks k
@@ -35,18 +38,21 @@ BEGIN
     ) AS f;
     o_count := 0;
     IF p_all THEN
+        v_future := coalesce(p_now, {schema}.now_ms()) + c_margin;
         SELECT array_agg(DISTINCT q.instance_id) INTO v_instances
         FROM {schema}.orchestrator_queue q
-        WHERE NOT q.parked AND q.visible_at > v_now
-            AND coalesce(q.timed_at, q.created_at) > v_now;
+        WHERE NOT q.parked AND q.visible_at > v_future
+            AND coalesce(q.timed_at, q.created_at) > v_future;
     END IF;
+    v_now := coalesce(p_now, {schema}.now_ms());
+    v_future := v_now + c_margin;
     IF v_instances IS NOT NULL THEN
         UPDATE {schema}.orchestrator_queue q SET
             visible_at = v_now + (q.visible_at - coalesce(q.timed_at, q.created_at)),
             created_at = least(q.created_at, v_now),
             timed_at = CASE WHEN q.timed_at IS NOT NULL THEN v_now END
-        WHERE q.instance_id = ANY (v_instances) AND NOT q.parked AND q.visible_at > v_now
-            AND coalesce(q.timed_at, q.created_at) > v_now
+        WHERE q.instance_id = ANY (v_instances) AND NOT q.parked AND q.visible_at > v_future
+            AND coalesce(q.timed_at, q.created_at) > v_future
             AND (q.timed_at IS NOT NULL OR q.work_item NOT LIKE c_timer);
         GET DIAGNOSTICS o_count = ROW_COUNT;
     END IF;

@@ -251,3 +251,33 @@ async fn a_clock_of_the_program_that_is_set_back_makes_no_lease_longer() {
     store.advance(LEASE);
     assert_eq!(turn(&*node).await.attempt_count, 2);
 }
+
+/// What other nodes store while the search runs is later than the time at which it began, although
+/// no clock was set back.
+#[tokio::test]
+async fn what_is_stored_during_the_search_is_not_from_the_future() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    node.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
+    turn(&*node).await;
+    for item in [activity("a", 2), in_session("a", 3)] {
+        node.enqueue_for_worker(item).await.unwrap();
+    }
+    while take(&*node, "owner").await.is_some() {}
+    node.enqueue_for_orchestrator(start("b"), None).await.unwrap();
+    let sql = store.sql().await;
+    let leases = sql.function("correct_future_leases").await;
+    let messages = sql.function("correct_future_messages").await;
+    let corrected = async |now: u64| {
+        let found = format!(
+            "SELECT l.o_count + l.o_left::INTEGER + q.o_count + a.o_count
+             FROM $.{leases}({now}) AS l, $.{messages}({now}, FALSE) AS q,
+                 $.{messages}({now}, TRUE) AS a"
+        );
+        sql.count(&found).await
+    };
+    assert_eq!(corrected(BEGIN_MS - 100).await, 0);
+    // A turn, two activities, a session, the signal and the start.
+    assert_eq!(corrected(BEGIN_MS - 60_000).await, 6);
+}
