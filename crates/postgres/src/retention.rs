@@ -160,6 +160,10 @@ impl Deletion<'_> {
         *total += deletion_slices::counts(row);
         let mut changes = Changes::default();
         changes.work_locks();
+        if row.get("o_freed") {
+            // Another instance of that id may start.
+            changes.orchestrator_queue();
+        }
         for id in self.ids {
             changes.instance(id);
         }
