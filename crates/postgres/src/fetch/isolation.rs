@@ -14,6 +14,7 @@ use duroxide_core::clock::millis;
 use crate::error::JobError;
 use crate::fetch::turns::Parameters;
 use crate::limits;
+use crate::notify::change::Changes;
 use crate::schema::call::Argument;
 use crate::schema::number::{count_from_db, lease_length};
 use crate::schema::stored_text::from_stored;
@@ -93,6 +94,12 @@ pub(crate) async fn isolate(store: &Store, fetch: &Parameters, error: &JobError)
             row.get::<_, Option<String>>("o_instance").zip(row.get::<_, Option<String>>("o_error"))
         })
         .collect();
+    if failed.len() < tried {
+        // Other fetches passed over these while the search held them.
+        let mut changes = Changes::default();
+        changes.orchestrator_queue();
+        store.publish(changes);
+    }
     // If all fail, and not by their data, the reason is not one of them.
     if failed.len() == tried && !error.concerns_data() {
         return false;
