@@ -44,10 +44,11 @@ BEGIN
     IF NOT o_known OR o_status IN ('Completed', 'Failed') THEN
         RETURN;
     END IF;
-    INSERT INTO {schema}.instance_locks AS l (instance_id, lock_token, locked_until, message_ids)
-    VALUES (p_instance, p_token, v_now + p_lock_for, '{}')
+    INSERT INTO {schema}.instance_locks AS l
+        (instance_id, lock_token, locked_until, message_ids, locked_at)
+    VALUES (p_instance, p_token, v_now + p_lock_for, '{}', v_now)
     ON CONFLICT (instance_id) DO UPDATE SET
-        lock_token = p_token, message_ids = '{}', running = FALSE,
+        lock_token = p_token, message_ids = '{}', running = FALSE, locked_at = v_now,
         locked_until = CASE WHEN cardinality(l.message_ids) = 0
             THEN greatest(l.locked_until, excluded.locked_until) ELSE excluded.locked_until END;
     SELECT array_agg(a.execution_id), array_agg(a.activity_id) INTO o_executions, o_activities

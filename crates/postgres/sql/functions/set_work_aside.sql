@@ -54,8 +54,9 @@ BEGIN
         FOR v_place IN 1..cardinality(v_failed) LOOP
             BEGIN
                 -- What it holds is not read here. Without code, no fetch tries to find it out.
-                UPDATE {schema}.worker_queue q SET visible_at = v_now + p_pause, lane = 2,
-                    lock_token = NULL, locked_until = NULL, code = coalesce(q.code, '')
+                UPDATE {schema}.worker_queue q
+                SET visible_at = v_now + p_pause, timed_at = v_now, lane = 2, lock_token = NULL,
+                    locked_until = NULL, code = coalesce(q.code, '')
                 WHERE q.id = v_failed[v_place]
                 RETURNING q.instance_id, q.activity_id, v_errors[v_place]
                 INTO o_instance, o_activity, o_error;
