@@ -10,7 +10,7 @@ BEGIN
         RETURN '';
     END IF;
     RETURN coalesce('=' || replace(v_name, chr(57344), chr(57344) || '1'), '');
-EXCEPTION WHEN data_exception THEN
+EXCEPTION WHEN OTHERS THEN
     RETURN '';
 END
 $body$;
