@@ -14,6 +14,21 @@ const REFUSED_LEASES: &str = "
     CREATE TRIGGER refuse BEFORE INSERT ON $.instance_locks
         FOR EACH ROW WHEN (new.instance_id = 'bad') EXECUTE FUNCTION $.refuse()";
 
+/// Makes the choice of turns fail at this instance, which has ended.
+async fn refuse_route(sql: &Sql) {
+    let route = sql.function("turn_route").await;
+    sql.run(&format!(
+        "UPDATE $.executions SET status = 'Completed' WHERE instance_id = 'bad';
+         ALTER FUNCTION $.{route} RENAME TO intact;
+         CREATE FUNCTION $.{route}(p_instance TEXT) RETURNS BYTEA LANGUAGE plpgsql STABLE AS
+             'BEGIN
+                  IF p_instance = ''bad'' THEN PERFORM 1 / 0; END IF;
+                  RETURN $.intact(p_instance);
+              END'"
+    ))
+    .await;
+}
+
 async fn signal_all(node: &dyn Provider, instances: &[&str]) {
     for instance in instances {
         node.enqueue_for_orchestrator(signal(instance, "go"), None).await.unwrap();
@@ -60,19 +75,34 @@ async fn an_instance_that_makes_the_choice_of_turns_fail_is_left_out() {
         create(&*node, instance).await;
     }
     let sql = store.sql().await;
-    let route = sql.function("turn_route").await;
-    sql.run(&format!(
-        "UPDATE $.executions SET status = 'Completed' WHERE instance_id = 'bad';
-         ALTER FUNCTION $.{route} RENAME TO intact;
-         CREATE FUNCTION $.{route}(p_instance TEXT) RETURNS BYTEA LANGUAGE plpgsql STABLE AS
-             'BEGIN
-                  IF p_instance = ''bad'' THEN PERFORM 1 / 0; END IF;
-                  RETURN $.intact(p_instance);
-              END'"
-    ))
-    .await;
+    refuse_route(&sql).await;
     signal_all(&*node, &["bad", "a"]).await;
     assert_eq!(served(&*node).await, ["a"]);
+}
+
+/// The search once read the messages of the first routes only.
+#[tokio::test]
+async fn an_instance_that_makes_the_choice_of_turns_fail_is_found_behind_many_others() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "bad").await;
+    signal_all(&*node, &["bad"]).await;
+    let sql = store.sql().await;
+    sql.run(&format!(
+        "INSERT INTO $.instances (instance_id, orchestration_name, orchestration_version,
+             current_execution_id, created_at, updated_at, incarnation)
+         SELECT 'other-' || n, 'Test', '1.0.0', 1, 1, 1, 1 FROM generate_series(1, 150) AS n;
+         INSERT INTO $.executions (instance_id, execution_id, status, started_at)
+         SELECT 'other-' || n, 1, 'Completed', 1 FROM generate_series(1, 150) AS n;
+         INSERT INTO $.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind,
+             pin)
+         SELECT 'other-' || n, work_item, {BEGIN_MS}, {BEGIN_MS}, kind, '\\x0101'
+         FROM $.orchestrator_queue, generate_series(1, 150) AS n"
+    ))
+    .await;
+    refuse_route(&sql).await;
+    let served = turn(&*node).await.item.instance;
+    assert!(served.starts_with("other-"), "{served}");
 }
 
 #[tokio::test]
