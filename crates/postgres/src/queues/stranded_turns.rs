@@ -14,6 +14,7 @@ use crate::error::JobError;
 use crate::limits;
 use crate::schema::number::from_db;
 use crate::schema::stored_text::{from_stored, stored};
+use crate::schema::version_key::version_from_key;
 use crate::store::Store;
 
 /// Turns that no node of the query may fetch.
@@ -68,13 +69,13 @@ impl Page<'_> {
     /// stops.
     async fn read_routes(&mut self, mut from: Vec<u8>) -> Result<Option<TurnPlace>, JobError> {
         for _ in 0..limits::STRANDED_ROUTES_PER_READ {
-            let rows = self.store.query(ROUTE_SQL, &[&self.store.now(), &from]).await?;
+            let rows = self.store.query(ROUTE_SQL, &[&from]).await?;
             let Some(first) = rows.first() else { return Ok(None) };
             let route: Vec<u8> = first.get("pin");
-            let has_visible = first.get::<_, Option<&str>>("instance_id").is_some();
             // Nodes that may read a route correct what is outdated there.
-            let is_stranded = has_visible && (route.is_empty() || self.is_stranded(first));
-            if is_stranded && let Some(place) = self.read_route(&route, FIRST_MESSAGE).await? {
+            if self.may_be_stranded(&route)
+                && let Some(place) = self.read_route(&route, FIRST_MESSAGE).await?
+            {
                 return Ok(Some(place));
             }
             from = behind(route);
@@ -100,9 +101,17 @@ impl Page<'_> {
         }))
     }
 
-    fn is_stranded(&self, row: &Row) -> bool {
-        let (code, pin) = needs(row);
-        self.query.strands(code.as_ref(), pin.as_ref())
+    /// Whether no node may read a route. What its bytes do not say, its turns do.
+    fn may_be_stranded(&self, route: &[u8]) -> bool {
+        let needs = parts(route).and_then(|(code, pin)| {
+            let code = from_stored(String::from_utf8(code.to_vec()).ok()?);
+            let pin = match pin {
+                [] => None,
+                key => Some(version_from_key(key)?),
+            };
+            Some((NeededCode::from_key(&code), pin))
+        });
+        needs.is_none_or(|(code, pin)| self.query.strands(code.as_ref(), pin.as_ref()))
     }
 
     fn add(&mut self, rows: &[Row]) {
@@ -128,6 +137,12 @@ impl Page<'_> {
 /// The last of the rows, if there may be more.
 fn last_of(rows: &[Row], limit: i64) -> Option<&Row> {
     rows.last().filter(|_| i64::try_from(rows.len()).is_ok_and(|read| read >= limit))
+}
+
+/// The key of the code in a route, and that of the pin.
+fn parts(route: &[u8]) -> Option<(&[u8], &[u8])> {
+    let mut ends = route.iter().enumerate().filter(|(_, byte)| **byte == 1).map(|(place, _)| place);
+    route.split_at_checked(ends.nth(1)? + 1)
 }
 
 /// Where the routes behind one begin.
@@ -197,20 +212,8 @@ const LATE_SQL: &str = with_needs!(
     "ORDER BY w.locked_until, w.instance_id"
 );
 
-/// The next route with its first turn.
-const ROUTE_SQL: &str = with_needs!(
-    "r.pin, w.instance_id",
-    "(SELECT q.pin FROM {schema}.orchestrator_queue q
-      WHERE NOT q.parked AND q.pin >= $2 ORDER BY q.pin LIMIT 1) AS r
-     LEFT JOIN LATERAL (
-         SELECT q.instance_id FROM {schema}.orchestrator_queue q
-         WHERE NOT q.parked AND q.pin = r.pin
-             AND q.visible_at <= coalesce($1, {schema}.now_ms())
-             AND (SELECT 1 FROM {schema}.instance_locks l
-                  WHERE l.instance_id = q.instance_id) IS NULL
-         ORDER BY q.visible_at, q.id LIMIT 1) AS w ON TRUE",
-    ""
-);
+const ROUTE_SQL: &str = "SELECT q.pin FROM {schema}.orchestrator_queue q
+     WHERE NOT q.parked AND q.pin >= $1 ORDER BY q.pin LIMIT 1";
 
 /// Of several listed messages of an instance, the first.
 const STRANDED_SQL: &str = with_needs!(

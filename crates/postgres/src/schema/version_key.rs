@@ -1,6 +1,6 @@
 //! Versions as bytes that compare as the versions do, so that the database can filter by them.
 
-use semver::Version;
+use semver::{Prerelease, Version};
 
 // Each ends the part before it. A release sorts after all its pre-releases.
 const END: u8 = 0;
@@ -33,6 +33,28 @@ pub(crate) fn version_key(version: &Version) -> Vec<u8> {
     key
 }
 
+/// The version of a key, without build metadata.
+pub(crate) fn version_from_key(key: &[u8]) -> Option<Version> {
+    let (numbers, mut rest) = key.split_at_checked(3 * size_of::<u64>())?;
+    let mut numbers = numbers.chunks_exact(size_of::<u64>());
+    let mut number = || Some(u64::from_be_bytes(numbers.next()?.try_into().ok()?));
+    let mut version = Version::new(number()?, number()?, number()?);
+    let mut identifiers = Vec::new();
+    loop {
+        let (kind, behind) = rest.split_first()?;
+        let behind = match *kind {
+            RELEASE | END => break,
+            NUMERIC => behind.get(size_of::<u32>()..)?,
+            _text => behind,
+        };
+        let end = behind.iter().position(|byte| *byte == END)?;
+        identifiers.push(str::from_utf8(behind.get(..end)?).ok()?);
+        rest = behind.get(end + 1..)?;
+    }
+    version.pre = Prerelease::new(&identifiers.join(".")).ok()?;
+    Some(version)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -58,6 +80,11 @@ mod tests {
         fn keys_compare_as_versions_do(one in versions(), other in versions()) {
             let by_key = version_key(&one).cmp(&version_key(&other));
             prop_assert_eq!(by_key, one.cmp_precedence(&other));
+        }
+
+        #[test]
+        fn a_key_holds_its_version(version in versions()) {
+            prop_assert_eq!(version_from_key(&version_key(&version)), Some(version));
         }
     }
 }

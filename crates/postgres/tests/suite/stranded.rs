@@ -5,9 +5,13 @@ use std::time::Duration;
 
 use duroxide_core::OrchestrationContext;
 use duroxide_core::client::{Client, StrandedWorkQuery};
+use duroxide_core::providers::{
+    FetchFilter, Provider, ProviderAdmin, RegisteredOrchestrations, StrandedTurnQuery,
+};
 use duroxide_core::runtime::{
     ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime, RuntimeOptions,
 };
+use semver::Version;
 
 use crate::support::*;
 
@@ -84,4 +88,25 @@ async fn stranded_work_is_listed_and_fails_after_a_limit() {
     for node in [patient].into_iter().chain(sweepers) {
         node.shutdown(None).await;
     }
+}
+
+/// An outdated message at the head of a route once hid all stranded turns behind it.
+#[tokio::test]
+async fn a_stranded_route_is_listed_whatever_its_first_message_is() {
+    let store = Store::new();
+    let node = store.node().await;
+    for instance in ["ended", "waits"] {
+        create(&*node, instance).await;
+    }
+    for instance in ["ended", "waits"] {
+        node.enqueue_for_orchestrator(signal(instance, "go"), None).await.unwrap();
+    }
+    let end = "UPDATE $.executions SET status = 'Completed' WHERE instance_id = 'ended'";
+    store.sql().await.run(end).await;
+    let other = RegisteredOrchestrations::new([("Other", Version::new(1, 0, 0))]);
+    let filter = FetchFilter::everything().with_orchestrations(other);
+    let query = StrandedTurnQuery::new(vec![filter], 10);
+    let page = node.list_stranded_turns(query).await.unwrap();
+    let listed: Vec<&str> = page.turns.iter().map(|turn| turn.instance_id.as_str()).collect();
+    assert_eq!(listed, ["waits"]);
 }
