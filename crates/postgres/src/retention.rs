@@ -89,6 +89,8 @@ enum Unlisted {
 
 /// Deletes exactly these instances, all or none. A long list is checked as a whole and then deleted
 /// in slices, parents first: what a parent has started goes with it, even if the caller dies.
+/// Without force, an instance of a long list that runs again after the check is refused when its
+/// slice comes: those before it are deleted then.
 pub(crate) async fn delete_listed(
     store: &Store,
     ids: &[String],
