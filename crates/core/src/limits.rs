@@ -81,7 +81,7 @@ pub(crate) const STRANDED_CHECK_INTERVAL: Duration = Duration::from_secs(10);
 /// Stranded work that one such search lists. The next one goes on behind it.
 pub(crate) const STRANDED_CHECK_MAX: u32 = 500;
 
-/// Stranded work that a node counts before it starts again: more would only cost.
+/// Stranded work of each kind that a node counts before it starts again: more would only cost.
 pub(crate) const STRANDED_COUNTED_MAX: u64 = 10_000;
 
 /// Passes of a search that must find work stranded before the work fails, however long it waits.

@@ -30,6 +30,6 @@ pub(crate) use live_nodes::LiveNodes;
 pub use live_nodes::StrandedReason;
 pub use start::{StartRequest, Started};
 pub use stranded::{StrandedItem, StrandedWork, StrandedWorkPage, StrandedWorkQuery};
-pub(crate) use stranded_scan::{Place, scan};
+pub(crate) use stranded_scan::{Found, Place, scan};
 pub use unserved::{UnservedReason, UnservedWork};
 pub use unstarted::{UnstartedInstance, UnstartedReason};

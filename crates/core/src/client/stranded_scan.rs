@@ -25,6 +25,9 @@ impl Place {
     /// The beginning.
     pub(crate) const START: Self = Self::Turns(None);
 
+    /// Behind all turns.
+    pub(crate) const FIRST_ACTIVITY: Self = Self::Tag(None);
+
     /// The cursor of this place.
     pub(crate) fn cursor(&self) -> ListCursor {
         let text = serde_json::to_string(self);
@@ -91,7 +94,7 @@ impl Walk<'_> {
             }
         }
         let next = found.next.map(|next| Place::Turns(Some(next.as_str().to_owned())));
-        Ok(Some(next.unwrap_or(Place::Tag(None))))
+        Ok(Some(next.unwrap_or(Place::FIRST_ACTIVITY)))
     }
 
     async fn next_tag(
@@ -122,7 +125,8 @@ impl Walk<'_> {
                 return Ok(Some(Place::Activities { tag, after, examined }));
             }
             after = Some(work.cursor.as_str().to_owned());
-            examined += 1;
+            // A cursor of a client may contain any number.
+            examined = examined.saturating_add(1);
             if let Some(reason) = serving.why(&work) {
                 self.work.push(StrandedWork::new(StrandedItem::Activity(work), reason));
             }

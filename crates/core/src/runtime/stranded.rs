@@ -13,7 +13,7 @@ use super::fast_path::FastPath;
 use super::live_nodes;
 use super::node::Node;
 use super::sweeper::Sweeper;
-use crate::client::{Place, StrandedItem, StrandedReason, StrandedWork, scan};
+use crate::client::{Found, Place, StrandedItem, StrandedReason, StrandedWork, scan};
 use crate::limits::{
     BACKGROUND_INTERVAL_MIN, STRANDED_CHECK_INTERVAL, STRANDED_CHECK_MAX,
     STRANDED_CHECKS_PER_LIMIT, STRANDED_COUNTED_MAX, STRANDED_WARNING_INTERVAL,
@@ -91,10 +91,19 @@ impl Pass {
     /// Examines a limited part of the queues.
     async fn proceed(&mut self, fast_path: &Arc<FastPath>) -> Result<(), ProviderError> {
         let node = &fast_path.turns().node;
-        let Some(admin) = node.provider.as_management_capability() else { return Ok(()) };
-        let Some(nodes) = live_nodes::read(node).await? else { return Ok(()) };
-        let found = scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await?;
+        let found = match self.search(node).await {
+            Ok(Some(found)) => found,
+            unsearched => {
+                if let Some(sweeper) = &mut self.sweeper {
+                    sweeper.forget();
+                }
+                return unsearched.map(|_| ());
+            }
+        };
         let now_ms = node.provider.clock().now_ms();
+        if let Some(sweeper) = &mut self.sweeper {
+            sweeper.searched(now_ms);
+        }
         let mut warned = 0;
         for stranded in &found.work {
             self.counts.add(stranded);
@@ -106,11 +115,18 @@ impl Pass {
                 warn_of(stranded);
             }
         }
-        match found.next.filter(|_| self.counts.total() < STRANDED_COUNTED_MAX) {
+        match found.next.and_then(|next| self.counts.limit(next)) {
             Some(next) => self.place = next,
             None => self.end(node),
         }
         self.sweep(fast_path).await
+    }
+
+    /// The next part of the queues. `None` if this node does not know which nodes are live.
+    async fn search(&self, node: &Node) -> Result<Option<Found>, ProviderError> {
+        let Some(admin) = node.provider.as_management_capability() else { return Ok(None) };
+        let Some(nodes) = live_nodes::read(node).await? else { return Ok(None) };
+        scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await.map(Some)
     }
 
     /// Publishes what the pass has found, and begins the next one.
@@ -183,8 +199,19 @@ impl Counts {
         *self.by_reason.entry((kind, stranded.reason.word())).or_default() += 1;
     }
 
-    fn total(&self) -> u64 {
-        self.by_reason.values().sum()
+    /// Where the pass goes on: of each kind, so much is counted that more would only cost.
+    fn limit(&self, next: Place) -> Option<Place> {
+        let has_room = |kind| self.of_kind(kind) < STRANDED_COUNTED_MAX;
+        match next {
+            Place::Turns(_) if has_room(TURN) => Some(next),
+            Place::Turns(_) => Some(Place::FIRST_ACTIVITY),
+            Place::Tag(_) | Place::Activities { .. } => has_room(ACTIVITY).then_some(next),
+        }
+    }
+
+    fn of_kind(&self, wanted: &str) -> u64 {
+        let counts = self.by_reason.iter().filter(|((kind, _), _)| *kind == wanted);
+        counts.map(|(_, count)| count).sum()
     }
 
     fn publish(self, node: &Node) {
@@ -252,8 +279,24 @@ mod tests {
         counts.add(&stranded("A", StrandedReason::HandlerMissing));
         counts.add(&stranded("B", StrandedReason::HandlerMissing));
         counts.add(&stranded("C", StrandedReason::Unknown));
-        assert_eq!((counts.total(), counts.starts), (3, 2));
+        assert_eq!((counts.of_kind(TURN), counts.of_kind(ACTIVITY), counts.starts), (3, 0, 2));
         assert_eq!(counts.by_reason[&(TURN, "handler")], 2);
         assert_eq!(counts.by_reason.len(), REASONS.len(), "none is without a gauge");
+    }
+
+    #[test]
+    fn many_stranded_turns_do_not_hide_activities() {
+        let mut counts = Counts::default();
+        let within_turns = Place::Turns(Some("5".to_owned()));
+        let within_activities =
+            Place::Activities { tag: None, after: Some("5".to_owned()), examined: 1 };
+        assert_eq!(counts.limit(within_turns.clone()), Some(within_turns.clone()));
+        counts.by_reason.insert((TURN, "handler"), STRANDED_COUNTED_MAX);
+        assert_eq!(counts.limit(within_turns), Some(Place::FIRST_ACTIVITY));
+        for next in [Place::FIRST_ACTIVITY, within_activities.clone()] {
+            assert_eq!(counts.limit(next.clone()), Some(next));
+        }
+        counts.by_reason.insert((ACTIVITY, "tag"), STRANDED_COUNTED_MAX);
+        assert_eq!(counts.limit(within_activities), None, "the next pass begins");
     }
 }

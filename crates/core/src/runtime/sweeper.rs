@@ -2,8 +2,10 @@
 //!
 //! 1. What work needs counts as missing from the first pass of this node that finds no live node
 //!    with it. A pass that finds one begins the time again.
-//! 2. An item fails only if it has waited for the limit itself.
-//! 3. An outage is no mistake: without any node for such work, or if a node does not report what it
+//! 2. Only time counts in which this node could search: after an outage of the store the time
+//!    begins again, because other nodes may not have announced themselves yet.
+//! 3. An item fails only if it has waited for the limit itself.
+//! 4. A lack of nodes is no mistake: without any node for such work, or if a node does not report what it
 //!    runs, nothing fails.
 
 use std::collections::{BTreeSet, HashMap};
@@ -16,7 +18,7 @@ use super::dispatchers;
 use super::fast_path::FastPath;
 use crate::client::{StrandedItem, StrandedWork};
 use crate::clock::millis;
-use crate::limits::{ITEMS_PER_FETCH_MAX, STRANDED_PASSES_MIN};
+use crate::limits::{ITEMS_PER_FETCH_MAX, STRANDED_PASSES_MIN, WORKER_ANNOUNCEMENT_LIFETIME};
 use crate::providers::{NeededCode, ProviderError, ScheduledActivityIdentifier};
 
 /// What some work needs.
@@ -86,11 +88,29 @@ pub(super) struct Sweeper {
     missing: HashMap<Need, Missing>,
     due: HashMap<Need, Due>,
     pass: u64,
+    /// When this node last searched a part of the queues.
+    searched_ms: u64,
 }
 
 impl Sweeper {
     pub(super) fn new(limit: Duration) -> Self {
-        Self { limit, missing: HashMap::new(), due: HashMap::new(), pass: 0 }
+        Self { limit, missing: HashMap::new(), due: HashMap::new(), pass: 0, searched_ms: 0 }
+    }
+
+    /// Notes that this node has searched a part of the queues at `now_ms`. A pause in which live
+    /// nodes could be forgotten, such as that of a suspended machine, proves nothing.
+    pub(super) fn searched(&mut self, now_ms: u64) {
+        let pause_ms = now_ms.saturating_sub(self.searched_ms);
+        if pause_ms > millis(WORKER_ANNOUNCEMENT_LIFETIME) {
+            self.forget();
+        }
+        self.searched_ms = now_ms;
+    }
+
+    /// Forgets what was missing: this node could not search.
+    pub(super) fn forget(&mut self) {
+        self.missing.clear();
+        self.due.clear();
     }
 
     /// Notes what a pass has found at `now_ms`, by the clock of the store.
@@ -172,6 +192,7 @@ mod tests {
     fn sweep(sweeper: &mut Sweeper, times: &[u64]) -> Vec<String> {
         let mut due = Vec::new();
         for now_ms in times {
+            sweeper.searched(*now_ms);
             sweeper.note(&turn("i", 0, StrandedReason::HandlerMissing), *now_ms);
             for found in sweeper.take_due() {
                 let Due::Turns(turns) = found else { panic!("no activity is stranded") };
@@ -194,7 +215,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_is_not_enough() {
-        assert_eq!(sweep(&mut sweeper(), &[5000, 900_000]), [""; 0]);
+        assert_eq!(sweep(&mut sweeper(), &[5000, 90_000]), [""; 0]);
     }
 
     #[test]
@@ -206,6 +227,33 @@ mod tests {
         assert_eq!(sweep(&mut sweeper, &[7000]), ["i"]);
         sweeper.note(&turn("i", 0, StrandedReason::Unknown), 7000);
         assert_eq!(sweep(&mut sweeper, &[7100, 7200, 8000]), [""; 0], "a node may have it");
+    }
+
+    #[test]
+    fn time_without_a_search_does_not_count() {
+        let mut failed = sweeper();
+        assert_eq!(sweep(&mut failed, &[5000, 5100, 5200]), [""; 0]);
+        failed.forget();
+        assert_eq!(sweep(&mut failed, &[9000, 9500, 9900]), [""; 0], "the store was down");
+        assert_eq!(sweep(&mut failed, &[10_000]), ["i"]);
+
+        let lifetime_ms = millis(WORKER_ANNOUNCEMENT_LIFETIME);
+        let mut paused = sweeper();
+        assert_eq!(sweep(&mut paused, &[5000, 5100, 5200]), [""; 0]);
+        let later = 5200 + lifetime_ms + 1;
+        assert_eq!(sweep(&mut paused, &[later, later + 500, later + 999]), [""; 0]);
+        assert_eq!(sweep(&mut paused, &[later + 1000]), ["i"]);
+    }
+
+    #[test]
+    fn a_pass_may_take_longer_than_an_announcement_is_valid() {
+        let mut sweeper = sweeper();
+        let lifetime_ms = millis(WORKER_ANNOUNCEMENT_LIFETIME);
+        for pass in 1..=2 {
+            assert_eq!(sweep(&mut sweeper, &[2 * pass * lifetime_ms]), [""; 0]);
+            sweeper.searched((2 * pass + 1) * lifetime_ms);
+        }
+        assert_eq!(sweep(&mut sweeper, &[6 * lifetime_ms]), ["i"]);
     }
 
     #[test]
