@@ -36,17 +36,21 @@ pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
 
 /// Fails an instance whose turn no live node can run.
 pub(super) async fn fail_stranded(turn: LeasedTurn<'_>, details: ErrorDetails) {
-    match turn.item.history_error {
+    let node = turn.node;
+    let is_stored = match turn.item.history_error {
         Some(_) => fail_unread(turn, details).await,
         None => fail_unrun(turn, |_, _| details).await,
+    };
+    if is_stored {
+        node.metrics().record_stranded_failed("turn");
     }
 }
 
-/// Fails an instance with what `details` says of the execution.
+/// Fails an instance with what `details` says of the execution. Returns whether that is stored.
 async fn fail_unrun(
     turn: LeasedTurn<'_>,
     details: impl FnOnce(&LeasedTurn<'_>, u64) -> ErrorDetails,
-) {
+) -> bool {
     let start = missing_start(&turn);
     let (facts, execution_id, event_id) = match &start {
         Some(start) => {
@@ -55,11 +59,14 @@ async fn fail_unrun(
         }
         None => (turn.state.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
     };
-    let Some(facts) = facts else { return commit::drain(turn, Vec::new()).await };
+    let Some(facts) = facts else {
+        commit::drain(turn, Vec::new()).await;
+        return false;
+    };
     let details = details(&turn, execution_id);
     let parent = parent_of_facts(&turn, &facts).await;
     let failing = Failing { execution_id, start, event_id, details, parent };
-    commit_failure(turn, &facts, failing, &[]).await;
+    commit_failure(turn, &facts, failing, &[]).await
 }
 
 /// Why this node never ran the messages, if it is the node's lack of code.
@@ -121,7 +128,7 @@ pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
     fail_unread(turn, details).await;
 }
 
-async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) {
+async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) -> bool {
     let execution_id = turn.item.execution_id;
     let parent = find_for_unreadable(turn.node, &turn.item.instance).await;
     let facts = StartFacts {
@@ -133,16 +140,17 @@ async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) {
     };
     let [event_id, other_ids @ ..] = UNREADABLE_HISTORY_EVENT_IDS;
     let failing = Failing { execution_id, start: None, event_id, details, parent };
-    commit_failure(turn, &facts, failing, &other_ids).await;
+    commit_failure(turn, &facts, failing, &other_ids).await
 }
 
 /// Commits a failure. If the store refuses the id of its event, the event takes one of `other_ids`.
+/// Returns whether the failure is stored.
 async fn commit_failure(
     turn: LeasedTurn<'_>,
     facts: &StartFacts,
     failing: Failing,
     other_ids: &[u64],
-) {
+) -> bool {
     error!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance,
@@ -156,9 +164,10 @@ async fn commit_failure(
     while let Some(event_id) = event_ids.next() {
         let numbered = Failing { event_id, ..failing.clone() };
         match try_commit(&turn, facts, numbered).await {
-            Ok(()) => return,
+            Ok(()) => return true,
             Err(error) if error.is_store_trouble() => {
-                return commit::release_uncommitted(&turn, &error).await;
+                commit::release_uncommitted(&turn, &error).await;
+                return false;
             }
             Err(_taken) if event_ids.peek().is_some() => {}
             Err(error) => {
@@ -176,6 +185,7 @@ async fn commit_failure(
     let Failing { parent, details, .. } = failing;
     let notices = parent.map(|parent| failure_notice(parent, details)).into_iter().collect();
     commit::drain(turn, notices).await;
+    false
 }
 
 async fn try_commit(

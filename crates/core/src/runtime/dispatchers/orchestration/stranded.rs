@@ -79,7 +79,6 @@ pub(crate) async fn fail_stranded(
             Some(reason) => {
                 let item = StrandedItem::Turn(due.waiting());
                 let details = StrandedWork::new(item, reason).failure(limit);
-                node.metrics().record_stranded_failed("turn");
                 let leader = fast_path.lead(&turn.item.instance);
                 Box::pin(process(fast_path, 0, lease, turn, Some(details))).await;
                 if let Some(leader) = leader {
