@@ -37,12 +37,17 @@ pub(crate) async fn work(
     store: &Store,
     query: &WaitingWorkQuery,
 ) -> Result<Vec<WaitingWork>, JobError> {
-    let sql = "SELECT w.* FROM (
-             (SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item
+    // A payload may be large, and is read only if its name is not known otherwise.
+    let sql = "SELECT w.id, w.instance_id, w.execution_id, w.activity_id, w.session_id,
+             w.created_at, w.code, CASE WHEN w.code = '' THEN w.work_item END AS work_item
+         FROM (
+             (SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item,
+                  coalesce(code, {schema}.activity_code{v}(work_item)) AS code
               FROM {schema}.worker_queue
               WHERE locked_until IS NULL AND route = $1 AND id > $2 ORDER BY id LIMIT $3)
              UNION ALL
-             SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item
+             SELECT id, instance_id, execution_id, activity_id, session_id, created_at, work_item,
+                 coalesce(code, {schema}.activity_code{v}(work_item)) AS code
              FROM {schema}.worker_queue
              WHERE locked_until <= coalesce($4, {schema}.now_ms()) AND route = $1 AND id > $2
          ) AS w ORDER BY w.id LIMIT $3";
@@ -59,7 +64,14 @@ pub(crate) async fn work(
             activity_id: from_db(row.get("activity_id")),
         };
         let cursor = cursor_at(from_db(row.get("id")));
-        WaitingWork::new(cursor, activity, activity_name(row.get("work_item")))
+        let name = match row.get::<_, Option<&str>>("work_item") {
+            Some(item) => activity_name(item),
+            None => {
+                let code: &str = row.get("code");
+                from_stored(code.strip_prefix('=').unwrap_or_default().to_owned())
+            }
+        };
+        WaitingWork::new(cursor, activity, name)
             .with_session_id(row.get::<_, Option<String>>("session_id").map(from_stored))
             .with_waiting_since_ms(from_db(row.get("created_at")))
             .with_tag(tag.map(str::to_owned))

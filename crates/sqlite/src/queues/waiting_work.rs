@@ -103,7 +103,8 @@ pub(crate) fn work(
 
 const WAITING_WORK_SQL: &str =
     "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
-         CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
+         code, CASE WHEN coalesce(code, '') = '' AND json_valid(work_item)
+             THEN work_item ->> '$.ActivityExecute.name' END
      FROM worker_queue INDEXED BY idx_worker_ready
      WHERE locked_until IS NULL AND tag IS ?1 AND lane = ?4 AND id > ?2 ORDER BY id LIMIT ?3";
 
@@ -113,7 +114,8 @@ const LANES: [i64; 3] = [0, 1, 2];
 // Neither sorted nor limited: expired leases are few.
 const EXPIRED_WORK_SQL: &str =
     "SELECT id, instance_id, execution_id, activity_id, session_id, created_at,
-         CASE WHEN json_valid(work_item) THEN work_item ->> '$.ActivityExecute.name' END
+         code, CASE WHEN coalesce(code, '') = '' AND json_valid(work_item)
+             THEN work_item ->> '$.ActivityExecute.name' END
      FROM worker_queue INDEXED BY idx_worker_lease
      WHERE locked_until IS NOT NULL AND locked_until <= ?3 AND tag IS ?1 AND id > ?2";
 
@@ -122,7 +124,11 @@ fn waiting(row: &Row<'_>, tag: Option<&str>) -> rusqlite::Result<Option<(u64, Wa
     let number = |column| Ok::<_, rusqlite::Error>(stored_integer(row, column)?.map(from_db));
     let (place, instance_id, execution_id) = (number(0)?, stored_id(row, 1)?, number(2)?);
     let (activity_id, session_id, since) = (number(3)?, stored_id(row, 4)?, number(5)?);
-    let name = stored_id(row, 6)?;
+    // A payload may be large, and is read only if its name is not known otherwise.
+    let name = match stored_id(row, 6)?.as_deref().and_then(|code| code.strip_prefix('=')) {
+        Some(name) => Some(name.to_owned()),
+        None => stored_id(row, 7)?,
+    };
     Ok((|| {
         let activity = ScheduledActivityIdentifier {
             instance: instance_id?,
