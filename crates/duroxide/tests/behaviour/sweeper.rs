@@ -18,6 +18,7 @@ use crate::support::{
 };
 
 const LIMIT: Duration = Duration::from_millis(800);
+const STEP: Duration = Duration::from_millis(50);
 
 fn sweeping() -> RuntimeOptions {
     DEFAULT_MODE.options().with_stranded_work_limit(LIMIT)
@@ -39,13 +40,14 @@ async fn resizes(ctx: OrchestrationContext, _: String) -> Result<String, String>
     ctx.schedule_activity_on_session("Resize", "", "s").with_tag("gpu").await
 }
 
-/// Moves the clock, in steps that a sweeper sees, until a condition is met. No announcement
-/// expires meanwhile, because each step is shorter than what passes in real time by far.
+/// Moves the clock, in steps that a sweeper sees, until a condition is met. No announcement expires
+/// meanwhile, however slow the machine is: nodes renew them in real time, and the clock of the store
+/// is never faster.
 async fn as_time_passes<T>(clock: &ManualClock, waiting: impl Future<Output = T>) -> T {
     let moving = async {
         loop {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            clock.advance(Duration::from_millis(200));
+            tokio::time::sleep(STEP).await;
+            clock.advance(STEP);
         }
     };
     tokio::select! {
