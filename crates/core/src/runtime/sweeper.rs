@@ -5,8 +5,8 @@
 //! 2. Only time counts in which this node could search: after an outage of the store the time
 //!    begins again, because other nodes may not have announced themselves yet.
 //! 3. An item fails only if it has waited for the limit itself.
-//! 4. A lack of nodes is no mistake: without any node for such work, or if a node does not report what it
-//!    runs, nothing fails.
+//! 4. A lack of nodes is no mistake: without any node for such work, or if a node does not report
+//!    what it runs, nothing fails.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

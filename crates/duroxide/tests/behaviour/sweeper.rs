@@ -41,8 +41,8 @@ async fn resizes(ctx: OrchestrationContext, _: String) -> Result<String, String>
 }
 
 /// Moves the clock, in steps that a sweeper sees, until a condition is met. No announcement expires
-/// meanwhile, however slow the machine is: nodes renew them in real time, and the clock of the store
-/// is never faster.
+/// meanwhile, however slow the machine is: nodes renew them in real time, and the clock of the
+/// store is never faster.
 async fn as_time_passes<T>(clock: &ManualClock, waiting: impl Future<Output = T>) -> T {
     let moving = async {
         loop {
