@@ -60,9 +60,15 @@ async fn an_unreadable_activity_can_be_overdue_and_be_listed() {
     let store = Store::new().await;
     schedule(&store, None).await;
     store.sql().execute("UPDATE worker_queue SET work_item = 'not json'", []).unwrap();
-    let query = WaitingWorkQuery::new(None, 10);
-    let waiting = store.provider.list_waiting_work(query).await.unwrap();
-    assert_eq!((waiting[0].instance_id.as_str(), waiting[0].activity_name.as_str()), ("a", ""));
+    let listed = async || {
+        let query = WaitingWorkQuery::new(None, 10);
+        let waiting = store.provider.list_waiting_work(query).await.unwrap();
+        (waiting[0].instance_id.clone(), waiting[0].activity_name.clone())
+    };
+    assert_eq!(listed().await, ("a".to_owned(), "Work".to_owned()), "it is stored beside it");
+    // As an older release stores it.
+    store.sql().execute("UPDATE worker_queue SET code = NULL", []).unwrap();
+    assert_eq!(listed().await, ("a".to_owned(), String::new()));
     store.clock.advance(LIMIT);
     let found = store.provider.fetch_overdue_work(overdue(NOW)).await.unwrap();
     assert_eq!(found[0].overdue, Some(LIMIT));
