@@ -10,6 +10,8 @@ use crate::bench::{self, BUILT};
 use crate::step::{Step, announce, root};
 use figures::Figures;
 
+/// The profile of bench/Cargo.toml whose code does not depend on the path of the checkout.
+const PROFILE: &str = "gate";
 /// The stored figures.
 const STORED: &str = "bench/gate/figures.txt";
 
@@ -17,9 +19,9 @@ const STORED: &str = "bench/gate/figures.txt";
 pub(crate) fn run() -> Result<(), String> {
     let bless = std::env::args().skip(2).any(|argument| argument == "--bless");
     valgrind::require()?;
-    Step { name: "gate", cargo: &bench::cargo("build", "gate"), env: &[] }.run()?;
+    Step { name: "gate", cargo: &bench::cargo("build", "gate", PROFILE), env: &[] }.run()?;
     let path = root().join(STORED);
-    let found = count::all(&root().join(BUILT).join("release"))?;
+    let found = count::all(&root().join(BUILT).join(PROFILE))?;
     if bless {
         announce(&format!("gate: storing {STORED}"));
         return std::fs::write(&path, found.text()).map_err(|error| format!("{STORED}: {error}"));

@@ -4,6 +4,7 @@ mod bench;
 mod ci;
 mod conformance_teeth;
 mod deps;
+mod fuzz;
 mod gate;
 mod help;
 mod linking;
@@ -13,8 +14,10 @@ mod postgres;
 mod soak;
 mod step;
 mod stress;
+mod template;
 mod test;
 mod tidy;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -26,11 +29,14 @@ fn main() -> ExitCode {
         Some("ci") => ci::run(),
         Some("deps") => deps::run(),
         Some("package") => package::run(),
+        Some("template") => template::run(),
         Some("linking") => linking::run(),
         Some("bench") => bench::run(),
         Some("gate") => gate::run(),
         Some("stress") => stress::run(),
         Some("soak") => soak::run(),
+        Some("fuzz") => fuzz::run(),
+        Some("tour") => tour::run(),
         Some("conformance-teeth") => conformance_teeth::run(),
         None | Some("help" | "--help" | "-h") => help::run(),
         Some(unknown) => Err(format!("unknown command '{unknown}'; try 'cargo xtask help'")),

@@ -1,5 +1,5 @@
 //! `cargo xtask package`: packs every published crate, unpacks the archives, and builds and
-//! doc-tests what they hold, as a user who downloads them would.
+//! doc-tests what they hold, as a user who downloads them would. Then it checks the template.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::metadata::{Metadata, Package};
 use crate::step::{Step, announce, root};
+use crate::template;
 
 /// Where the archives are unpacked. `target/package` belongs to cargo.
 const UNPACKED: &str = "target/unpacked";
@@ -41,7 +42,7 @@ pub(crate) fn run() -> Result<(), String> {
     }
     let elapsed = started.elapsed().as_secs_f64();
     announce(&format!("package: {} crates in {elapsed:.1} s", published.len()));
-    Ok(())
+    template::run()
 }
 
 fn unpack(published: &[&Package]) -> Result<(), String> {

@@ -7,6 +7,7 @@ mod duroxide_engine;
 mod engines;
 mod floor;
 mod heavy;
+mod many;
 mod postgres;
 mod seed;
 mod template;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         "run" => run(arguments),
         "seed" => seed::main(arguments),
         "heavy" => heavy::main(arguments),
+        "many" => many::main(arguments),
         "list" => Ok(list()),
         "help" => Ok(driver::HELP.to_owned()),
         unknown => Err(format!("unknown command {unknown}; try help")),

@@ -64,8 +64,8 @@ fn copy(path: &Path, count: i64) -> rusqlite::Result<usize> {
     Ok(rows)
 }
 
-// Retries because threads of the provider may still be closing the file.
-fn disable_journal(conn: &Connection) -> rusqlite::Result<()> {
+/// Switches the journal off. Retries because threads of the provider may still be closing the file.
+pub(crate) fn disable_journal(conn: &Connection) -> rusqlite::Result<()> {
     for _ in 0..CLOSING_TRIES {
         let mode = conn.query_row("PRAGMA journal_mode = OFF", [], |row| row.get::<_, String>(0));
         if mode.is_ok_and(|mode| mode == "off") {

@@ -141,6 +141,21 @@ macro_rules! __ability {
     (holding) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::Holding)
     };
+    (instance_queues) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::InstanceQueues)
+    };
+    (start_attributes) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::StartAttributes)
+    };
+    (queries) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Queries)
+    };
+    (reopening) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Reopening)
+    };
+    (transfer) => {
+        $crate::Ability::Provider($crate::__private::ProviderCapability::Transfer)
+    };
     (message_ids) => {
         $crate::Ability::Provider($crate::__private::ProviderCapability::MessageIds)
     };

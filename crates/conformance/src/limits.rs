@@ -23,3 +23,6 @@ pub(crate) const SHORT_POLL_TRIES: usize = 5;
 
 /// Lets a spawned fetch reach its wait.
 pub(crate) const SETTLE_TIME: Duration = Duration::from_millis(20);
+
+/// How long a lease of a live node is extended by a test that moves the clock.
+pub(crate) const HELD_LEASE: Duration = Duration::from_secs(30);

@@ -127,6 +127,16 @@ macro_rules! __test {
     ($test:tt needs [holding $($n:ident)*] without $w:tt left [holding $($l:ident)*]) => {
         $crate::__ignored! { $test "the backend holds no instances for operators" }
     };
+    ($test:tt needs [instance_queues $($n:ident)*] without $w:tt
+        left [instance_queues $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend does not report the queues of an instance" }
+    };
+    ($test:tt needs [reopening $($n:ident)*] without $w:tt left [reopening $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend stores no executions for operators" }
+    };
+    ($test:tt needs [transfer $($n:ident)*] without $w:tt left [transfer $($l:ident)*]) => {
+        $crate::__ignored! { $test "the backend does not carry instances between stores" }
+    };
     ($test:tt needs $n:tt without $w:tt left [$other:ident $($l:ident)*]) => {
         $crate::__test! { $test needs $n without $w left [$($l)*] }
     };

@@ -54,6 +54,74 @@ pub const MAX_KV_KEYS: usize = 150;
 /// Size of one value.
 pub const MAX_KV_VALUE_BYTES: usize = 65_536;
 
+/// Length of the name of an operator or of a reason: it is stored with each instance of an act.
+pub const EDIT_TEXT_MAX: usize = 4096;
+
+/// Ids that the request of one bulk act may name: they are its input, which is held in memory.
+pub const BULK_IDS_MAX: usize = 5000;
+
+/// Instances that one activity of a bulk act is about: what it has done is reported as progress,
+/// which has a limit.
+pub(crate) const BULK_SLICE: usize = 100;
+
+/// Instances of a bulk act that are acted on at once: enough for a store that groups writes, and
+/// few beside the work of nodes.
+pub(crate) const BULK_AT_ONCE: usize = 8;
+
+/// Characters of the remark on one instance.
+pub(crate) const BULK_DETAIL_MAX: usize = 300;
+
+/// How often an activity of a bulk act reports how far it is: what it has not reported is repeated
+/// after a crash.
+pub(crate) const BULK_PROGRESS_INTERVAL: Duration = Duration::from_millis(250);
+
+/// How often a bulk act tries the same instance while the store is in trouble.
+pub(crate) const BULK_ACT_ATTEMPTS_MAX: u32 = 5;
+
+/// The pause between two such tries.
+pub(crate) const BULK_RETRY_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long a bulk act waits for a store that is in trouble before it fails; a retry of it goes on.
+pub(crate) const BULK_PATIENCE_MAX: Duration = Duration::from_secs(600);
+
+/// Turns and activities of a node that only hosts bulk acts: several acts may run at once.
+pub(crate) const BULK_HOST_TURNS: usize = 2;
+/// See [`BULK_HOST_TURNS`].
+pub(crate) const BULK_HOST_ACTIVITIES: usize = 4;
+
+/// Ids that the plan of a bulk act shows.
+pub(crate) const BULK_SAMPLE: u32 = 5;
+
+/// Where the count of such a plan stops.
+pub(crate) const BULK_COUNT_MAX: u64 = 1_000_000;
+
+/// How long nodes pause between two searches for what a retention policy no longer keeps.
+pub const RETENTION_INTERVAL_DEFAULT: Duration = Duration::from_secs(600);
+
+/// Instances that a retention deletes with one call of the store, which takes short transactions.
+pub(crate) const RETENTION_BATCH: u32 = 200;
+
+/// The pause behind each such call.
+pub(crate) const RETENTION_BATCH_PAUSE: Duration = Duration::from_millis(5);
+
+/// Instances of one sweep: it is an activity, which reports nothing before its end.
+pub(crate) const RETENTION_SWEEP_MAX: u64 = 5000;
+
+/// Refusals of the archive that end a sweep: it will probably refuse the rest as well.
+pub(crate) const RETENTION_REFUSALS_MAX: u64 = 10;
+
+/// The shortest pause after a sweep that failed.
+pub(crate) const RETENTION_RETRY_MIN: Duration = Duration::from_secs(2);
+
+/// The longest pause after a sweep that failed.
+pub(crate) const RETENTION_RETRY_MAX: Duration = Duration::from_secs(3600);
+
+/// Executions of the retention itself that are kept: what it has done lately.
+pub(crate) const RETENTION_EXECUTIONS_KEPT: u32 = 20;
+
+/// Where the plan of a retention stops to count.
+pub(crate) const RETENTION_PLANNED_MAX: u64 = 100_000;
+
 /// Size of a report of progress: it is written while the activity runs and read with every fetch.
 pub const MAX_PROGRESS_BYTES: usize = 65_536;
 
@@ -92,6 +160,12 @@ pub(crate) const STRANDED_CHECKS_PER_LIMIT: u32 = 8;
 
 /// How long the sweeper of stranded activities owns a session, whose other activities wait.
 pub(crate) const STRANDED_SESSION_LOCK: Duration = Duration::from_secs(1);
+
+/// How long a node leaves a cancelled instance alone that it could not end.
+pub(crate) const CANCELLED_RETRY_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Cancelled instances that a node remembers because it could not end them.
+pub(crate) const CANCELLED_PASSED_OVER_MAX: usize = 10_000;
 
 /// How often a node repeats the warning of one handler that no live node has.
 pub(crate) const STRANDED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
@@ -290,11 +364,137 @@ pub(crate) const CHECK_PROBLEMS_MAX: usize = 1000;
 /// How the version spread names executions that are not pinned.
 pub const UNPINNED_VERSION: &str = "unpinned";
 
+/// Waiting cancellations that a provider returns with a held instance. The first that is meant for
+/// the instance counts; others are rare.
+pub const HELD_CANCELLATIONS_MAX: u32 = 100;
+
 /// How long an operator's call holds an instance: enough to read a history of millions of events.
 pub(crate) const HOLD_LENGTH: Duration = Duration::from_secs(60);
+
+/// Parts of one section of an instance that an export reads: a store that returns the same part
+/// again and again must not fill the disk.
+pub(crate) const COPY_PARTS_MAX: u64 = 10_000_000;
+
+/// Bytes of one line of an imported file: more than any store keeps in a text.
+pub(crate) const IMPORTED_LINE_BYTES_MAX: u64 = 1 << 30;
+
+/// Queued starts that an export of all instances reads at once.
+pub(crate) const EXPORTED_STARTS_PER_READ: u32 = 500;
+
+/// Parked messages that an export of all instances reads: their list has no pages.
+pub(crate) const EXPORTED_PARKED_MAX: u32 = 100_000;
+
+/// How far an export climbs from a child to its root: each level is a read.
+pub(crate) const TREE_DEPTH_MAX: usize = 10_000;
+
+/// Differences of one instance that a comparison reports.
+pub(crate) const DIFFERENCES_MAX: usize = 20;
 
 /// How often an operator's call holds an instance that other calls take from it.
 pub(crate) const HOLD_ATTEMPTS_MAX: u32 = 40;
 
 /// The longest pause between two such attempts. Its random length lets one of them commit.
 pub(crate) const HOLD_PAUSE_MAX: Duration = Duration::from_millis(400);
+
+/// Items of each list in the answer why an instance waits: more do not help to find the cause.
+pub(crate) const WHY_LISTED_MAX: usize = 20;
+
+/// Messages and activities of one instance that such an answer reads: one short read each.
+pub(crate) const WHY_QUEUE_ROWS_MAX: u32 = 1000;
+
+/// How often such an answer is read while the instance goes on.
+pub(crate) const WHY_ROUNDS_MAX: usize = 3;
+
+/// Characters of an error or a report that such an answer keeps.
+pub(crate) const WHY_TEXT_MAX: usize = 2000;
+
+/// Failed calls of one execution that such an answer connects with their retries.
+pub(crate) const WHY_FAILURES_REMEMBERED_MAX: usize = 256;
+
+/// Reads of queues that such an answer remembers: one that loses a race in the turn in which its
+/// message arrives returns the message.
+pub(crate) const WHY_TAKEN_REMEMBERED_MAX: usize = 1024;
+/// Bytes of a filter: it is parsed for every query, and stands in errors.
+pub const FILTER_BYTES_MAX: usize = 4096;
+
+/// Conditions of a filter: each is evaluated for every row that a query examines.
+pub const FILTER_TERMS_MAX: usize = 32;
+
+/// Values of one condition.
+pub const FILTER_VALUES_MAX: usize = 64;
+
+/// Rows of one page of a query: a page is held in memory as a whole.
+pub const MAX_QUERY_ROWS: u32 = 1000;
+
+/// Rows of a page if the query does not say.
+pub(crate) const QUERY_ROWS_DEFAULT: u32 = 100;
+
+/// Instances that a query without an index reads at once, one call after the other.
+pub(crate) const LISTED_ROWS_MAX: usize = 1000;
+
+/// Instances that one search by index examines before it returns what it has found.
+pub(crate) const QUERY_EXAMINED_MAX: usize = 5000;
+
+/// Members of a set that a search examines as a whole.
+pub(crate) const QUERY_SET_MAX: usize = 20_000;
+
+/// Members of a set that a search sorts by their creation: it reads the times of all of them.
+pub(crate) const QUERY_SORTED_MAX: usize = 5000;
+
+/// Rows that a search reads at once.
+pub(crate) const QUERY_PART_MAX: usize = 2000;
+
+/// Rows that a search with conditions reads first.
+pub(crate) const QUERY_PART_FIRST_MIN: usize = 200;
+
+/// Names of orchestrations whose instances a search merges.
+pub(crate) const QUERY_NAMES_MAX: usize = 32;
+
+/// Names of orchestrations that it compares with a pattern.
+pub(crate) const QUERY_NAMES_EXAMINED_MAX: usize = 256;
+
+/// Characters of a custom status and of an error in a row: a page holds up to 1000 of them. Filters
+/// see the same part.
+pub const MAX_ROW_TEXT: usize = 4096;
+
+/// How often the client goes on with a search that stopped before its page was full.
+pub(crate) const QUERY_CALLS_MAX: usize = 10;
+
+/// How often the client goes on with a count.
+pub(crate) const COUNT_CALLS_MAX: usize = 20;
+
+/// Where a count stops by default.
+pub const COUNTED_INSTANCES_MAX: u64 = 10_000;
+
+/// Events of an execution that a query reads to say what the instance waits for.
+pub(crate) const WAITING_EVENTS_MAX: usize = 5000;
+
+/// What an instance waits for: more than these are not listed.
+pub(crate) const WAITING_SHOWN_MAX: usize = 8;
+
+/// How long a call that mends a parent waits for the end of a child that is cancelled while it
+/// continues as new: nodes search for it every ten seconds. It is shorter than [`HOLD_LENGTH`].
+pub(crate) const CANCELLED_CHILD_WAIT_MAX: Duration = Duration::from_secs(25);
+
+/// How deep children are mended with their parents: each level is a call within a call.
+pub(crate) const MEND_DEPTH_MAX: usize = 32;
+
+/// Search attributes of one instance: every cold turn and every row of a query loads all of them.
+pub const MAX_ATTRIBUTES: usize = 32;
+
+/// Bytes of the name of an attribute: part of the key of an index.
+pub const MAX_ATTRIBUTE_NAME_BYTES: usize = 64;
+
+/// Bytes of a text attribute: an index of PostgreSQL holds at most 2,704 bytes with the id.
+pub const MAX_ATTRIBUTE_VALUE_BYTES: usize = 256;
+
+/// How long the code of a turn runs before the node warns that it blocks its thread, and before the
+/// debug switch `replay_every_turn` fails it, if it does so twice. A busy machine stays below.
+pub const BLOCKED_TURN_MIN: Duration = Duration::from_millis(500);
+
+/// A node warns once in this time that an orchestration blocks its thread: all instances do so.
+pub(crate) const BLOCKED_TURN_WARNING_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The lease of an activity that a test runs without a node, on a clock that stands still.
+#[cfg(feature = "testing")]
+pub const TESTED_LEASE: Duration = Duration::from_secs(30);

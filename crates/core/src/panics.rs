@@ -1,9 +1,11 @@
 //! Panics as values, so that none ends a task of the runtime.
 
 use std::any::Any;
+use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::Once;
 use std::task::Poll;
 
 /// What a panic carries.
@@ -21,6 +23,35 @@ pub(crate) fn discard(payload: Payload) {
         // Dropping this payload may panic with yet another one, without end; leak it instead.
         std::mem::forget(another);
     }
+}
+
+thread_local! {
+    /// Where the code that this thread watches panicked; `None` while it watches none.
+    static WATCHED: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Calls a function that catches panics itself. Returns the line of the last one, and keeps them
+/// out of the program's panic hook.
+pub(crate) fn located<T>(call: impl FnOnce() -> T) -> (T, Option<String>) {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let program = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let note = |watched: &RefCell<Option<String>>| match &mut *watched.borrow_mut() {
+                Some(place) => {
+                    *place = panic.location().map(ToString::to_string).unwrap_or_default();
+                    true
+                }
+                None => false,
+            };
+            if !WATCHED.try_with(note).unwrap_or(false) {
+                program(panic);
+            }
+        }));
+    });
+    WATCHED.set(Some(String::new()));
+    let result = call();
+    (result, WATCHED.take().filter(|place| !place.is_empty()))
 }
 
 /// Runs a future; a panic in it ends it and is returned as its text.

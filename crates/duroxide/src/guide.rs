@@ -3,13 +3,18 @@
 // The first definition of a link counts: those below replace the definitions at the end of the
 // guides, which are paths in the repository.
 
-#[doc = "[Versions]: crate::guide::versions\n\n"]
+#[doc = "[Versions]: crate::guide::versions\n[Errors]: crate::guide::errors\n\n"]
+#[cfg_attr(feature = "testing", doc = "[Testing]: crate::guide::testing\n\n")]
 #[doc = include_str!("../docs/orchestrations.md")]
 pub mod orchestrations {}
 
 #[doc = "[Operations]: crate::guide::operations\n\n"]
 #[doc = include_str!("../docs/activities.md")]
 pub mod activities {}
+
+#[cfg(feature = "macros")]
+#[doc = include_str!("../docs/errors.md")]
+pub mod errors {}
 
 #[doc = include_str!("../docs/events.md")]
 pub mod events {}
@@ -28,6 +33,18 @@ pub mod upgrades {}
 
 #[doc = include_str!("../docs/operations.md")]
 pub mod operations {}
+
+#[doc = "[operations]: crate::guide::operations\n\n"]
+#[doc = include_str!("../docs/observability.md")]
+pub mod observability {}
+
+#[doc = include_str!("../docs/queries.md")]
+pub mod queries {}
+
+#[cfg(feature = "testing")]
+#[doc = "[Upgrades]: crate::guide::upgrades\n\n"]
+#[doc = include_str!("../docs/testing.md")]
+pub mod testing {}
 
 #[cfg_attr(
     feature = "provider-test",

@@ -5,18 +5,24 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
+use duroxide_core::providers::kit::{count_by_index, query_by_index};
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
-    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    CountedInstances, DeleteInstanceResult, ExecutionInfo, HandlerVersionSpread, HeldInstance,
+    InstanceCopy, InstanceCopyQuery, InstanceCountQuery, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, InstanceQueues, InstanceQueuesQuery, InstanceTree, LiveWorker,
+    NewExecution, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
     QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
     SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
     WaitingWorkQuery,
 };
 
 use crate::error::During;
-use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
-use crate::read::{history, inspect};
-use crate::{PostgresProvider, holding, retention, suspension};
+use crate::queues::{
+    cancelled_turns, instance_queues, stranded_turns, waiting_starts, waiting_work, workers,
+};
+use crate::read::query::QuerySource;
+use crate::read::{history, inspect, instance_copy};
+use crate::{PostgresProvider, holding, importing, reopening, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -138,6 +144,13 @@ impl ProviderAdmin for PostgresProvider {
         spread.during("get_running_duroxide_version_spread")
     }
 
+    async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ProviderError> {
+        let spread = inspect::handler_spread(self.store()).await;
+        spread.during("get_running_handler_version_spread")
+    }
+
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         inspect::parked(self.store(), limit).await.during("list_parked_messages")
     }
@@ -169,6 +182,10 @@ impl ProviderAdmin for PostgresProvider {
         lock_timeout: Duration,
     ) -> Result<HeldInstance, ProviderError> {
         holding::hold(self.store(), instance, lock_timeout).await.during("hold_instance")
+    }
+
+    async fn store_execution(&self, execution: NewExecution) -> Result<(), ProviderError> {
+        reopening::store(&self.store, execution).await.during("store_execution")
     }
 
     async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
@@ -213,5 +230,42 @@ impl ProviderAdmin for PostgresProvider {
         query: StrandedTurnQuery,
     ) -> Result<StrandedTurns, ProviderError> {
         stranded_turns::turns(self.store(), &query).await.during("list_stranded_turns")
+    }
+
+    async fn read_instance_queues(
+        &self,
+        query: InstanceQueuesQuery,
+    ) -> Result<Option<InstanceQueues>, ProviderError> {
+        let queues = instance_queues::read(self.store(), &query).await;
+        queues.during("read_instance_queues").map(Some)
+    }
+
+    async fn read_instance_copy(
+        &self,
+        query: InstanceCopyQuery,
+    ) -> Result<InstanceCopy, ProviderError> {
+        instance_copy::part(self.store(), &query).await.during("read_instance_copy")
+    }
+
+    async fn import_instance(&self, instance: InstanceCopy) -> Result<(), ProviderError> {
+        importing::import(&self.store, instance).await.during("import_instance")
+    }
+
+    async fn list_cancelled_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        cancelled_turns::turns(self.store(), &query).await.during("list_cancelled_turns")
+    }
+
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        query_by_index(&QuerySource(self.store()), &query).await
+    }
+
+    async fn count_instances(
+        &self,
+        query: InstanceCountQuery,
+    ) -> Result<CountedInstances, ProviderError> {
+        count_by_index(&QuerySource(self.store()), &query).await
     }
 }

@@ -96,10 +96,22 @@ async fn mark_without_starts(store: &Store, stored_instance: &str) -> Result<(),
     Ok(())
 }
 
-/// The deletion that has hidden an instance whose rows are not all gone.
-pub(crate) async fn of_instance(store: &Store, instance: &str) -> Result<Option<Uuid>, JobError> {
-    let sql = "SELECT deletion FROM {schema}.deletions WHERE instance_id = $1 AND execution_id = 0";
-    let rows = store.query(sql, &[&to_stored(instance)]).await?;
+/// Claims the deletion that has hidden an instance, if its caller died before all rows were gone.
+/// Of several callers, one gets it.
+pub(crate) async fn claim_abandoned(
+    store: &Store,
+    instance: &str,
+) -> Result<Option<Uuid>, JobError> {
+    let seconds = limits::DELETION_ABANDONED_AFTER.as_secs_f64();
+    let sql = "UPDATE {schema}.deletions d SET touched_at = clock_timestamp()
+         WHERE d.instance_id = $1 AND d.execution_id = 0
+             AND d.touched_at < clock_timestamp() - make_interval(secs => $2)
+             -- A deletion touches one part after the other.
+             AND NOT EXISTS (
+                 SELECT 1 FROM {schema}.deletions o WHERE o.deletion = d.deletion
+                     AND o.touched_at >= clock_timestamp() - make_interval(secs => $2))
+         RETURNING d.deletion";
+    let rows = store.change(sql, &[&to_stored(instance), &seconds]).await?;
     Ok(rows.first().map(|row| row.get("deletion")))
 }
 

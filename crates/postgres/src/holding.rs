@@ -13,6 +13,7 @@ use uuid::Uuid;
 use crate::error::JobError;
 use crate::fetch::lease_token::TurnToken;
 use crate::limits;
+use crate::queues::cancelled_turns;
 use crate::read::inspect;
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, lease_length};
@@ -26,11 +27,12 @@ pub(crate) async fn hold(
     lock_timeout: Duration,
 ) -> Result<HeldInstance, JobError> {
     let token = TurnToken { id: Uuid::new_v4(), instance: stored(instance) };
-    let arguments: [Argument<'_>; 4] = [
+    let arguments: [Argument<'_>; 5] = [
         ("p_now", &store.now()),
         ("p_instance", &token.instance),
         ("p_token", &token.id),
         ("p_lock_for", &lease_length(lock_timeout)),
+        ("p_cancellations_max", &cancelled_turns::reasons_max()),
     ];
     let rows = store.call_repeatable("hold_instance", &arguments).await?;
     let row = rows.first().filter(|row| row.get("o_known"));
@@ -49,7 +51,8 @@ pub(crate) async fn hold(
         .with_status(status)
         .with_last_event_id(number("o_last_event"))
         .with_start(start.and_then(|text| serde_json::from_str(text).ok()))
-        .with_activities(activities(row, instance)))
+        .with_activities(activities(row, instance))
+        .with_cancellations(cancelled_turns::reasons(row)))
 }
 
 fn activities(row: &Row, instance: &str) -> Vec<ScheduledActivityIdentifier> {

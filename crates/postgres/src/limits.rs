@@ -8,8 +8,10 @@ pub(crate) const JOBS_PER_COMMIT_MAX: usize = 256;
 /// Waiting jobs that are worth a second transaction while another one is under way.
 pub(crate) const JOBS_FOR_ANOTHER_WRITER: usize = 64;
 
-/// A group that takes longer is slow, whatever the reason: the next one does not wait for it.
-pub(crate) const SLOW_GROUP: Duration = Duration::from_millis(5);
+/// A group that takes longer is slow, whatever the reason: the next one does not wait for it. Full
+/// groups on a busy server take some milliseconds; two lanes would split them into smaller ones,
+/// which cost more.
+pub(crate) const SLOW_GROUP: Duration = Duration::from_millis(20);
 
 /// How long a statement waits for a lock that another transaction holds. Then it fails, releases
 /// everything it holds, and is repeated: what waits holds up others by no more than this.
@@ -18,13 +20,19 @@ pub(crate) const LOCK_WAIT_MAX: Duration = Duration::from_millis(20);
 /// The longest pause before a call that met a locked row is repeated.
 pub(crate) const LOCKED_PAUSE_MAX: Duration = Duration::from_millis(200);
 
-/// Rows of a job that is large: it is written by itself, so that no other job waits for it.
-pub(crate) const LARGE_JOB_ROWS: usize = 2000;
+/// Rows of a job that is large: it is written by itself, so that no other job waits for it. It may
+/// have to open a connection and make its plans, which takes as long as a few thousand rows.
+pub(crate) const LARGE_JOB_ROWS: usize = 5000;
 
-/// Bytes of events of a job that is large.
+/// Bytes of the texts of a job that is large.
 pub(crate) const LARGE_JOB_BYTES: usize = 4 << 20;
 
-/// Connections for jobs that are written by themselves, opened when they are needed.
+/// Bytes of the jobs that share one commit. The driver encodes them, its connection copies them and
+/// keeps a buffer of that size, so that they are in memory several times.
+pub(crate) const BYTES_PER_COMMIT_MAX: usize = LARGE_JOB_BYTES;
+
+/// Connections for jobs that are written by themselves and for statements in the background, opened
+/// when they are needed.
 pub(crate) const SINGLE_WRITERS: usize = 2;
 
 /// Connections of the store's own thread, opened when they are needed. Renewals and announcements
@@ -95,12 +103,21 @@ pub(crate) const GREETING_LASTS: Duration = Duration::from_secs(70);
 /// alone.
 pub(crate) const RESPONSES_WITHIN: Duration = Duration::from_secs(2);
 
+/// The same once it has received its own question back: then others have received it, too. One that
+/// responds later is sent everything that it may have missed.
+pub(crate) const RESPONSES_AFTER_ECHO: Duration = Duration::from_millis(50);
+
 /// The pause of a node between two notifications, for each other node: all nodes together send at
 /// most one in this time, and each of them receives no more.
 pub(crate) const NOTIFICATION_SPACING: Duration = Duration::from_millis(1);
 
 /// The longest such pause, still far below the safety poll.
 pub(crate) const NOTIFICATION_SPACING_MAX: Duration = Duration::from_secs(1);
+
+/// While a node does not know yet whether there are others, its pause grows with each notification
+/// that it sends, as if there were one more node, up to so many: others respond within a few
+/// milliseconds, and a busy node that is alone does not notify itself of each commit.
+pub(crate) const UNANSWERED_MAX: u32 = 20;
 
 /// How long a node gathers steps of instances before it notifies others. It sends ends of instances
 /// and new work at once.
@@ -146,6 +163,9 @@ pub(crate) const INLINE_EVENTS_MAX: i64 = 200;
 
 /// And up to this many bytes, as well as key-value states.
 pub(crate) const INLINE_BYTES_MAX: i64 = 256 * 1024;
+
+/// Rows of an imported instance that one call adds: each call has a deadline.
+pub(crate) const IMPORTED_PER_CALL: usize = 2048;
 
 /// Events that one read returns: the rows of a longer history are not in memory all at once.
 pub(crate) const EVENTS_PER_READ_MAX: i64 = 4096;
@@ -206,8 +226,18 @@ pub(crate) const GROWN_TREES_MAX: u32 = 8;
 /// Executions that one transaction prunes.
 pub(crate) const EXECUTIONS_PER_PRUNING: i64 = 256;
 
+/// Roots that a bulk deletion deletes in one transaction, with their trees.
+pub(crate) const ROOTS_PER_DELETION: usize = 50;
+
 /// Instances that one transaction deletes: it holds a lock of each.
 pub(crate) const INSTANCES_PER_DELETION: usize = 256;
+
+/// How long a deletion of a long list keeps instances from running before it deletes them, if its
+/// caller dies: this, and [`RESERVATION_PER_INSTANCE`] for each of the list.
+pub(crate) const RESERVATION: Duration = Duration::from_secs(60);
+
+/// What a deletion may take for one instance of its list, on a busy server.
+pub(crate) const RESERVATION_PER_INSTANCE: Duration = Duration::from_millis(2);
 
 /// Rows of a table that one transaction prunes: a few milliseconds of work.
 pub(crate) const ROWS_PER_PRUNING: i64 = 2000;
@@ -240,6 +270,9 @@ pub(crate) const GAUGE_ROWS_MAX: i64 = 100_000;
 /// Routes that one page of stranded turns passes: each takes a statement.
 pub(crate) const STRANDED_ROUTES_PER_READ: usize = 64;
 
+/// Cancelled instances that a page of their turns examines.
+pub(crate) const CANCELLED_TURNS_PER_READ: u32 = 500;
+
 /// Responses may arrive in another order than that of their times. If the time of a clock that the
 /// program has set is earlier than another one by more than this, the clock was set back.
 pub(crate) const OWN_CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);
@@ -251,3 +284,10 @@ pub(crate) const SET_BACK_PAUSE: Duration = Duration::from_millis(500);
 /// Late messages of an instance that has ended which one call removes: each may be large, and it
 /// holds their locks.
 pub(crate) const DISCARDED_PER_CALL_MAX: i64 = 256;
+
+/// Entries of a set of instances that a query sorts. The search asks only for much smaller ones; a
+/// set may grow in between.
+pub(crate) const SET_ENTRIES_MAX: i64 = 100_000;
+/// How long a provider without upkeep waits for its last notification when it closes: other nodes
+/// poll anyway.
+pub(crate) const LAST_NOTIFICATION_WAIT: Duration = Duration::from_secs(1);

@@ -52,6 +52,15 @@ impl PostgresProvider {
         Self::builder(database_url).open().await
     }
 
+    /// Whether a URL, or a list of `key=value`, can be understood. Nothing is opened, so that the
+    /// server need not run.
+    ///
+    /// # Errors
+    /// When it names no server; the error says why, without a password.
+    pub fn check_url(database_url: &str) -> Result<(), PostgresError> {
+        crate::connect::url::parse(database_url).map(drop)
+    }
+
     /// Opens a database with chosen settings.
     pub fn builder(database_url: &str) -> PostgresProviderBuilder {
         PostgresProviderBuilder::new(database_url)
@@ -306,6 +315,11 @@ impl Provider for PostgresProvider {
             .with(ProviderCapability::ActivityFilter)
             .with(ProviderCapability::Suspension)
             .with(ProviderCapability::Holding)
+            .with(ProviderCapability::InstanceQueues)
+            .with(ProviderCapability::Queries)
+            .with(ProviderCapability::Reopening)
+            .with(ProviderCapability::StartAttributes)
+            .with(ProviderCapability::Transfer)
             .with(ProviderCapability::BoundedTurns)
     }
 
@@ -324,6 +338,7 @@ impl Provider for PostgresProvider {
     }
 
     fn watch(&self, scope: ChangeScope<'_>) -> Option<ChangeWatch> {
+        self.store.listening_wanted.notify_one();
         Some(self.store.notifier.hub.watch(scope))
     }
 

@@ -17,7 +17,7 @@ use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
-use crate::{deletion_slices, limits};
+use crate::{deletion_slices, limits, reservation};
 
 /// Deletes a root instance with its tree.
 ///
@@ -44,7 +44,8 @@ pub(crate) async fn delete_root(
         let tree = inspect::tree(store, instance).await?;
         // By force, children that are started meanwhile are deleted with their parents.
         let unlisted = if force { Unlisted::Delete } else { Unlisted::Refuse };
-        match delete_tree(store, &tree, force, unlisted).await {
+        let call = Deletion { ids: &tree, force, unlisted, root: Some(instance) };
+        match call.run(store).await {
             Err(JobError::Refused(ProviderErrorKind::Conflict, _))
                 if attempt < limits::GROWN_TREES_MAX =>
             {
@@ -56,12 +57,12 @@ pub(crate) async fn delete_root(
 }
 
 /// Deletes what is left of an id without an instance: of a deletion whose caller died, or messages
-/// that are parked for it.
+/// that are parked for it. A deletion that goes on belongs to its caller.
 async fn delete_rest(
     store: &Store,
     instance: &str,
 ) -> Result<Option<DeleteInstanceResult>, JobError> {
-    match deletion_slices::of_instance(store, instance).await? {
+    match deletion_slices::claim_abandoned(store, instance).await? {
         Some(deletion) => deletion_slices::finish(store, deletion).await.map(Some),
         None => delete_parked(store, instance).await,
     }
@@ -89,64 +90,77 @@ enum Unlisted {
 
 /// Deletes exactly these instances, all or none. A long list is checked as a whole and then deleted
 /// in slices, parents first: what a parent has started goes with it, even if the caller dies.
-/// Without force, an instance of a long list that runs again after the check is refused when its
-/// slice comes: those before it are deleted then.
+/// Without force, the check keeps all of them from running until they are deleted.
 pub(crate) async fn delete_listed(
     store: &Store,
     ids: &[String],
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
-    delete_tree(store, ids, force, Unlisted::Refuse).await
+    Deletion { ids, force, unlisted: Unlisted::Refuse, root: None }.run(store).await
 }
 
-async fn delete_tree(
-    store: &Store,
-    ids: &[String],
-    force: bool,
-    unlisted: Unlisted,
-) -> Result<DeleteInstanceResult, JobError> {
-    let deletion = Uuid::new_v4();
-    let mut total = DeleteInstanceResult::default();
-    let mut unfinished = false;
-    if ids.len() <= limits::INSTANCES_PER_DELETION {
-        let call = Deletion { deletion, ids, force, unlisted };
-        unfinished = call.run(store, &mut total).await?;
-    } else {
-        let family = family::read(store, ids).await?;
-        let running = family.running.filter(|_| !force);
-        let child = family.unlisted_child.filter(|_| unlisted == Unlisted::Refuse);
-        if let Some(refusal) = refusal(ids, running, child) {
-            return Err(refusal);
-        }
-        for ids in family.parents_first.chunks(limits::INSTANCES_PER_DELETION) {
-            let call = Deletion { deletion, ids, force, unlisted: Unlisted::Delete };
-            unfinished |= call.run(store, &mut total).await?;
-        }
-    }
-    if unfinished {
-        total += deletion_slices::finish(store, deletion).await?;
-    }
-    Ok(total)
-}
-
-/// One transaction of a deletion.
+/// A deletion of instances, all or none.
+#[derive(Clone, Copy)]
 struct Deletion<'a> {
-    deletion: Uuid,
     ids: &'a [String],
     force: bool,
     unlisted: Unlisted,
+    /// Of several deletions of this one at the same time, the others fail: it is not found.
+    root: Option<&'a str>,
 }
 
 impl Deletion<'_> {
-    /// Makes the instances disappear and removes what a slice allows; true if rows are left.
-    async fn run(&self, store: &Store, total: &mut DeleteInstanceResult) -> Result<bool, JobError> {
+    async fn run(self, store: &Store) -> Result<DeleteInstanceResult, JobError> {
+        let Self { ids, force, unlisted, root } = self;
+        let deletion = Uuid::new_v4();
+        let mut total = DeleteInstanceResult::default();
+        let mut unfinished = false;
+        if ids.len() <= limits::INSTANCES_PER_DELETION {
+            unfinished = self.hide(store, deletion, &mut total).await?;
+        } else {
+            let family = family::read(store, ids).await?;
+            let running = family.running.filter(|_| !force);
+            let child = family.unlisted_child.filter(|_| unlisted == Unlisted::Refuse);
+            if let Some(refusal) = refusal(ids, running, child) {
+                return Err(refusal);
+            }
+            if !force {
+                reservation::reserve(store, &family.parents_first, deletion).await?;
+            }
+            let parts = family.parents_first.chunks(limits::INSTANCES_PER_DELETION);
+            for (number, ids) in parts.enumerate() {
+                // The first part holds the root.
+                let root = root.filter(|_| number == 0);
+                let part = Deletion { ids, force, unlisted: Unlisted::Delete, root };
+                let hidden = part.hide(store, deletion, &mut total).await;
+                if matches!(hidden, Err(JobError::Refused(..))) && number == 0 {
+                    reservation::release(store, &family.parents_first, deletion).await;
+                }
+                unfinished |= hidden?;
+            }
+        }
+        if unfinished {
+            total += deletion_slices::finish(store, deletion).await?;
+        }
+        Ok(total)
+    }
+
+    /// In one transaction, makes the instances disappear and removes what a slice allows; true if
+    /// rows are left.
+    async fn hide(
+        self,
+        store: &Store,
+        deletion: Uuid,
+        total: &mut DeleteInstanceResult,
+    ) -> Result<bool, JobError> {
         let stored_ids: Vec<String> = self.ids.iter().map(|id| stored(id)).collect();
-        let arguments: [Argument<'_>; 7] = [
+        let arguments: [Argument<'_>; 8] = [
             ("p_now", &store.now()),
             ("p_ids", &stored_ids),
+            ("p_root", &self.root.map(stored)),
             ("p_force", &self.force),
             ("p_cascade", &(self.unlisted == Unlisted::Delete)),
-            ("p_deletion", &self.deletion),
+            ("p_deletion", &deletion),
             ("p_window", &deletion_slices::message_id_window()),
             ("p_slice", &to_db(millis(limits::DELETION_SLICE))),
         ];
@@ -154,6 +168,11 @@ impl Deletion<'_> {
         let Some(row) = rows.first() else {
             return Err(JobError::Broken("delete_instances returned no row".to_owned()));
         };
+        if let Some(root) = self.root
+            && row.get::<_, Option<bool>>("o_gone") == Some(true)
+        {
+            return Err(inspect::not_found(root));
+        }
         let text = |column: &str| row.get::<_, Option<String>>(column).map(from_stored);
         let refusal = refusal(self.ids, text("o_running"), text("o_parent").zip(text("o_child")));
         if let Some(refusal) = refusal {
@@ -186,11 +205,7 @@ fn refusal(
         (running, _) => running.is_some(),
     };
     if running_first {
-        let id = running?;
-        return Some(JobError::refused(
-            ProviderErrorKind::StillRunning,
-            format!("Instance {id} is still running. Cancel it first, or use force to delete it."),
-        ));
+        return running.map(|id| still_running(&id));
     }
     let (id, child) = child?;
     Some(JobError::refused(
@@ -200,6 +215,14 @@ fn refusal(
              tree and retry."
         ),
     ))
+}
+
+/// The refusal to delete an instance that runs.
+pub(crate) fn still_running(id: &str) -> JobError {
+    JobError::refused(
+        ProviderErrorKind::StillRunning,
+        format!("Instance {id} is still running. Cancel it first, or use force to delete it."),
+    )
 }
 
 /// Deletes finished roots that a filter selects, each with its tree and by itself. Passes over a
@@ -216,17 +239,26 @@ pub(crate) async fn delete_bulk(
         if roots.is_empty() {
             break;
         }
-        for root in roots {
-            match delete_if_finished(store, &root).await {
-                Ok(deleted) if deleted.instances_deleted > 0 => {
-                    total += deleted;
-                    errors.succeeded();
-                    page.limit -= 1;
-                }
-                Ok(_) => page.offset += 1,
-                Err(error) => {
-                    page.offset += 1;
-                    errors.failed(&root, error)?;
+        for roots in roots.chunks(limits::ROOTS_PER_DELETION) {
+            // All of them in one transaction, if none refuses.
+            if let Some(deleted) = delete_roots(store, roots).await? {
+                total += deleted;
+                errors.succeeded();
+                page.limit -= to_db(roots.len() as u64);
+                continue;
+            }
+            for root in roots {
+                match delete_if_finished(store, root).await {
+                    Ok(deleted) if deleted.instances_deleted > 0 => {
+                        total += deleted;
+                        errors.succeeded();
+                        page.limit -= 1;
+                    }
+                    Ok(_) => page.offset += 1,
+                    Err(error) => {
+                        page.offset += 1;
+                        errors.failed(root, error)?;
+                    }
                 }
             }
         }
@@ -316,6 +348,22 @@ async fn select(
     });
     let rows = store.query(sql, &[&before, &ids, &page.limit, &page.offset]).await?;
     Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
+}
+
+/// Deletes selected roots with their trees; `None` if one of them runs again or has grown since the
+/// selection, if they are too many, or if the call failed: then each is deleted alone.
+async fn delete_roots(
+    store: &Store,
+    roots: &[String],
+) -> Result<Option<DeleteInstanceResult>, JobError> {
+    if let [_only] = roots {
+        return Ok(None);
+    }
+    let ids = inspect::trees(store, roots).await?;
+    if ids.len() > limits::INSTANCES_PER_DELETION {
+        return Ok(None);
+    }
+    Ok(delete_listed(store, &ids, false).await.ok())
 }
 
 /// Deletes a selected root unless it is gone or runs again since the selection.

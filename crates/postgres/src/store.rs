@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use duroxide_core::clock::Clock;
 use duroxide_core::providers::LeaseHolders;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tokio::time::Instant;
 use tokio_postgres::Row;
 
@@ -31,6 +31,8 @@ use crate::statements::Statements;
 pub(crate) struct Store {
     pub(crate) connections: Connections,
     pub(crate) own_thread: OwnThread,
+    /// The first connection of that thread was opened.
+    pub(crate) own_opened: OnceCell<()>,
     pub(crate) schema: Schema,
     pub(crate) settings: Settings,
     /// A random number that distinguishes this node from others.
@@ -50,6 +52,8 @@ pub(crate) struct Store {
     pub(crate) latest_now: AtomicI64,
     /// The clock of this store's times was set back.
     pub(crate) clock_set_back: Notify,
+    /// A caller waits for changes of other nodes.
+    pub(crate) listening_wanted: Notify,
 }
 
 impl Store {
@@ -118,6 +122,12 @@ impl Store {
         Statements { pool, schema: &self.schema, settings: &self.settings }
     }
 
+    /// Statements that no call waits for. They leave the connections of `shared`, whose plans are
+    /// made, to fetches and reads.
+    pub(crate) fn background(&self) -> Statements<'_> {
+        self.on(&self.connections.single_writers)
+    }
+
     /// Runs a call on the store's own thread, where user code cannot block it.
     pub(crate) async fn on_own_thread<T, F>(
         self: &Arc<Self>,
@@ -127,16 +137,28 @@ impl Store {
         T: Send + 'static,
         F: Future<Output = Result<T, JobError>> + Send + 'static,
     {
-        self.own_thread.run(call(Arc::clone(self))).await
+        let store = Arc::clone(self);
+        let call = call(Arc::clone(self));
+        let run = async move {
+            store.open_own_connection().await;
+            call.await
+        };
+        self.own_thread.run(run).await
     }
 
     /// Opens a connection for renewals, so that the first one need not wait for it.
     pub(crate) fn prepare_renewals(self: &Arc<Self>) {
         let store = Arc::clone(self);
-        self.own_thread.start(async move {
-            // Trouble is reported by the renewal that meets it.
-            drop(store.own().query("SELECT 1", &[]).await);
-        });
+        self.own_thread.start(async move { store.open_own_connection().await });
+    }
+
+    /// The first calls wait for one connection; otherwise each would open its own.
+    async fn open_own_connection(&self) {
+        let open = || async {
+            // Trouble is reported by the call that meets it.
+            drop(self.connections.own.get().await);
+        };
+        self.own_opened.get_or_init(open).await;
     }
 
     /// Runs a statement that may be repeated.

@@ -5,21 +5,26 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::Event;
-use duroxide_core::providers::kit::BulkErrors;
+use duroxide_core::providers::kit::{BulkErrors, count_by_index, query_by_index};
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
-    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    CountedInstances, DeleteInstanceResult, ExecutionInfo, HandlerVersionSpread, HeldInstance,
+    InstanceCopy, InstanceCopyQuery, InstanceCountQuery, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, InstanceQueues, InstanceQueuesQuery, InstanceTree, LiveWorker,
+    NewExecution, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
     QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
     SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
     WaitingWorkQuery,
 };
 use rusqlite::Connection;
 
-use crate::queues::{stranded_turns, waiting_starts, waiting_work, workers};
-use crate::read::{history, inspect, stored_events};
+use crate::queues::{
+    cancelled_turns, instance_queues, stranded_turns, waiting_starts, waiting_work, workers,
+};
+use crate::read::query::QuerySource;
+use crate::read::{history, inspect, instance_copy, stored_events};
 use crate::schema::number::millis_to_db;
 use crate::write::writer::Tx;
-use crate::{SqliteProvider, holding, limits, retention, suspension};
+use crate::{SqliteProvider, holding, importing, reopening, retention, suspension};
 
 #[async_trait]
 impl ProviderAdmin for SqliteProvider {
@@ -127,46 +132,7 @@ impl ProviderAdmin for SqliteProvider {
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        const OPERATION: &str = "delete_instance_bulk";
-        let mut filter = filter;
-        let mut left = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
-        let (mut errors, mut passed_over) = (BulkErrors::default(), 0);
-        let mut total = DeleteInstanceResult::default();
-        while left > 0 {
-            filter.limit = Some(left);
-            let page = filter.clone();
-            let roots = self
-                .read_with(OPERATION, move |conn| {
-                    retention::deletable_roots(conn, &page, passed_over)
-                })
-                .await?;
-            if roots.is_empty() {
-                break;
-            }
-            // One job for each root, so that turns can commit in between.
-            for root in roots {
-                let doomed = root.clone();
-                let deleted = self
-                    .delete_in_slices(OPERATION, move |tx| {
-                        retention::delete_if_finished(tx, &doomed)
-                    })
-                    .await;
-                match deleted {
-                    Ok(deleted) if deleted.instances_deleted > 0 => {
-                        total += deleted;
-                        errors.succeeded();
-                        left -= 1;
-                    }
-                    Ok(_) => passed_over += 1,
-                    Err(error) => {
-                        passed_over += 1;
-                        errors.failed(&root, error)?;
-                    }
-                }
-            }
-        }
-        errors.unless(total.instances_deleted > 0)?;
-        Ok(total)
+        self.delete_matching_roots(filter).await
     }
 
     async fn prune_executions(
@@ -208,6 +174,12 @@ impl ProviderAdmin for SqliteProvider {
         self.read_with("get_running_duroxide_version_spread", inspect::version_spread).await
     }
 
+    async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ProviderError> {
+        self.read_with("get_running_handler_version_spread", inspect::handler_spread).await
+    }
+
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         self.read_with("list_parked_messages", move |conn| inspect::parked(conn, limit)).await
     }
@@ -247,6 +219,10 @@ impl ProviderAdmin for SqliteProvider {
         let (instance, lock_for) = (instance.to_owned(), millis_to_db(lock_timeout));
         let hold = move |tx: &mut Tx<'_>| holding::hold(tx, &instance, lock_for);
         self.writer().run("hold_instance", hold).await
+    }
+
+    async fn store_execution(&self, execution: NewExecution) -> Result<(), ProviderError> {
+        reopening::store(self, execution).await
     }
 
     async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
@@ -303,5 +279,46 @@ impl ProviderAdmin for SqliteProvider {
         let now = self.clock_ref().now_ms();
         self.read_with("list_stranded_turns", move |conn| stranded_turns::turns(conn, now, &query))
             .await
+    }
+
+    async fn read_instance_queues(
+        &self,
+        query: InstanceQueuesQuery,
+    ) -> Result<Option<InstanceQueues>, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        let read = move |conn: &Connection| instance_queues::read(conn, now, &query).map(Some);
+        self.read_with("read_instance_queues", read).await
+    }
+
+    async fn read_instance_copy(
+        &self,
+        query: InstanceCopyQuery,
+    ) -> Result<InstanceCopy, ProviderError> {
+        let read = move |conn: &Connection| instance_copy::part(conn, &query);
+        self.read_with("read_instance_copy", read).await
+    }
+
+    async fn import_instance(&self, instance: InstanceCopy) -> Result<(), ProviderError> {
+        importing::import(self, instance).await
+    }
+
+    async fn list_cancelled_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        let now = self.clock_ref().now_ms();
+        let read = move |conn: &Connection| cancelled_turns::turns(conn, now, &query);
+        self.read_with("list_cancelled_turns", read).await
+    }
+
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        query_by_index(&QuerySource(self), &query).await
+    }
+
+    async fn count_instances(
+        &self,
+        query: InstanceCountQuery,
+    ) -> Result<CountedInstances, ProviderError> {
+        count_by_index(&QuerySource(self), &query).await
     }
 }

@@ -21,5 +21,10 @@ pub(crate) fn all() -> ProviderCapabilities {
         .with(ProviderCapability::ActivityFilter)
         .with(ProviderCapability::Suspension)
         .with(ProviderCapability::Holding)
+        .with(ProviderCapability::InstanceQueues)
+        .with(ProviderCapability::Reopening)
         .with(ProviderCapability::BoundedTurns)
+        .with(ProviderCapability::Queries)
+        .with(ProviderCapability::StartAttributes)
+        .with(ProviderCapability::Transfer)
 }

@@ -1,10 +1,12 @@
 //! Removes rows that a deletion has hidden, slice by slice.
 //!
-//! A deletion of few rows is one transaction. Of many, the first transaction hides everything: it
+//! A deletion of few rows is one transaction. Of many, the first transaction hides the root: it
 //! removes the instance and lists it in `deletions`. No read returns what is listed and no fetch
 //! leases it, so that a new instance of that id starts only after the old rows are gone. The rest
-//! is removed in short transactions. After a crash, the next process that opens the file, or the
-//! next deletion, continues.
+//! goes in short transactions: children are hidden, then the rows removed, histories last, and with
+//! them queued starts of children that they name. A child whose first turn commits meanwhile has
+//! the hidden parent, so that it is found. After a crash, the next process that opens the file, or
+//! the next deletion, continues.
 
 use std::time::Instant;
 
@@ -12,10 +14,10 @@ use duroxide_core::providers::DeleteInstanceResult;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
-use crate::limits;
 use crate::queues::ready_messages;
 use crate::write::slices::Slice;
 use crate::write::writer::Tx;
+use crate::{limits, pending_children};
 
 /// Hidden rows that wait for their removal.
 struct Pending {
@@ -50,6 +52,41 @@ pub(crate) fn hide(
          VALUES (?1, ?2, (SELECT coalesce(max(id), 0) FROM orchestrator_queue))",
     )?
     .execute(params![instance, execution_id])?;
+    Ok(())
+}
+
+/// Hides a whole instance.
+pub(crate) fn hide_instance(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    result: &mut DeleteInstanceResult,
+) -> Result<(), JobError> {
+    hide(tx.conn, instance, None)?;
+    remove_instance(tx, instance, result)
+}
+
+/// Removes what makes an instance exist.
+pub(crate) fn remove_instance(
+    tx: &mut Tx<'_>,
+    instance: &str,
+    result: &mut DeleteInstanceResult,
+) -> Result<(), JobError> {
+    for sql in [
+        "DELETE FROM kv_store WHERE instance_id = ?1",
+        "DELETE FROM kv_delta WHERE instance_id = ?1",
+        // Without its lease a turn in progress cannot recreate the instance.
+        "DELETE FROM instance_locks WHERE instance_id = ?1",
+        "DELETE FROM message_ids WHERE instance_id = ?1",
+    ] {
+        tx.conn.prepare_cached(sql)?.execute([instance])?;
+    }
+    let removed = tx
+        .conn
+        .prepare_cached("DELETE FROM instances WHERE instance_id = ?1")?
+        .execute([instance])?;
+    result.instances_deleted += removed as u64;
+    tx.changes.instance(instance.to_owned());
+    tx.changes.work_locks();
     Ok(())
 }
 
@@ -92,7 +129,7 @@ pub(crate) fn sweep(tx: &mut Tx<'_>) -> Result<Slice<DeleteInstanceResult>, JobE
     let mut done = DeleteInstanceResult::default();
     while started.elapsed() < limits::DELETION_SLICE_MAX {
         let Some(pending) = next(tx.conn)? else { return Ok(Slice { done, is_last: true }) };
-        if !pending.remove_some(tx.conn, &mut done)? {
+        if !pending.hide_children(tx, &mut done)? && !pending.remove_some(tx, &mut done)? {
             pending.finish(tx)?;
         }
     }
@@ -117,14 +154,36 @@ fn next(conn: &Connection) -> Result<Option<Pending>, JobError> {
 }
 
 impl Pending {
+    /// Hides some children of an instance; false if it has none. They must not run without it.
+    fn hide_children(
+        &self,
+        tx: &mut Tx<'_>,
+        done: &mut DeleteInstanceResult,
+    ) -> Result<bool, JobError> {
+        if self.execution_id.is_some() {
+            return Ok(false);
+        }
+        let children: Vec<String> = tx
+            .conn
+            .prepare_cached(
+                "SELECT instance_id FROM instances WHERE parent_instance_id = ?1 LIMIT ?2",
+            )?
+            .query_map(params![self.instance, limits::DELETED_PER_STATEMENT], |row| row.get(0))?
+            .collect::<Result<_, _>>()?;
+        for child in &children {
+            hide_instance(tx, child, done)?;
+        }
+        Ok(!children.is_empty())
+    }
+
     /// Removes some rows; false if none is left.
     fn remove_some(
         &self,
-        conn: &Connection,
+        tx: &mut Tx<'_>,
         done: &mut DeleteInstanceResult,
     ) -> Result<bool, JobError> {
         let Self { instance, execution_id, last_message, .. } = self;
-        let rows = limits::DELETED_PER_STATEMENT;
+        let (conn, rows) = (tx.conn, limits::DELETED_PER_STATEMENT);
         let removed = if let Some(execution_id) = execution_id {
             let count = conn
                 .prepare_cached(
@@ -154,10 +213,13 @@ impl Pending {
                 done.queue_messages_deleted += count as u64;
             }
             if count == 0 {
+                let deleted = pending_children::delete_first(tx, instance, rows)?;
+                done.queue_messages_deleted += deleted;
                 count = conn
                     .prepare_cached(
                         "DELETE FROM history WHERE rowid IN (
-                         SELECT rowid FROM history WHERE instance_id = ?1 LIMIT ?2)",
+                         SELECT rowid FROM history WHERE instance_id = ?1
+                         ORDER BY execution_id, event_id LIMIT ?2)",
                     )?
                     .execute(params![instance, rows])?;
                 done.events_deleted += count as u64;
@@ -183,17 +245,16 @@ impl Pending {
             return Ok(());
         }
         for sql in [
-            // Results of activities that completed while they were being removed.
+            // Results of activities and children that completed while they were being removed.
             "DELETE FROM orchestrator_queue
-             WHERE instance_id = ?1 AND work_item LIKE '{_Activity%'",
+             WHERE instance_id = ?1
+                 AND (work_item LIKE '{_Activity%' OR work_item LIKE '{_SubOrch%')",
             "DELETE FROM deletions WHERE instance_id = ?1",
         ] {
             tx.conn.prepare_cached(sql)?.execute([&self.instance])?;
         }
         // Messages for the new instance stood behind those of the old one, or had its route.
-        if ready_messages::list_first(tx, &self.instance)?.is_some() {
-            ready_messages::restore_route(tx.conn, &self.instance)?;
-        }
+        ready_messages::list_rerouted(tx, &self.instance)?;
         tx.changes.orchestrator_queue();
         Ok(())
     }

@@ -68,6 +68,20 @@ pub enum SqliteError {
         #[source]
         source: rusqlite::Error,
     },
+    /// The tables are missing or older, and this process must not create them.
+    #[error(
+        "database '{}' is at schema version {found} of {known}: run `duroxide store migrate`, or \
+         open it with migrations",
+        path.display()
+    )]
+    OlderSchema {
+        /// The file.
+        path: PathBuf,
+        /// Its version; zero if there are no tables.
+        found: i64,
+        /// Our newest version.
+        known: i64,
+    },
     /// A newer release has migrated the tables.
     #[error(
         "database '{}' has schema version {found}, this build knows versions up to {known}: \

@@ -12,7 +12,7 @@ use duroxide_core::providers::{
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::error::JobError;
-use crate::queues::{client_message, ready_messages};
+use crate::queues::{cancelled_turns, client_message, ready_messages};
 use crate::read::{history, inspect};
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{stored_integer, stored_text};
@@ -52,11 +52,15 @@ pub(crate) fn hold(
         .with_status(status)
         .with_last_event_id(history::last_event(tx.conn, instance, execution_id)?)
         .with_start(start)
-        .with_activities(activities(tx.conn, instance)?))
+        .with_activities(activities(tx.conn, instance)?)
+        .with_cancellations(cancelled_turns::reasons(tx.conn, tx.now, instance)?))
 }
 
 /// The status of the current execution; one that cannot be read is running.
-fn stored_status(conn: &Connection, instance: &str) -> Result<Option<ExecutionStatus>, JobError> {
+pub(crate) fn stored_status(
+    conn: &Connection,
+    instance: &str,
+) -> Result<Option<ExecutionStatus>, JobError> {
     let status = conn
         .prepare_cached(
             "SELECT coalesce(e.status, '') FROM instances i

@@ -14,6 +14,7 @@
 //! ```
 
 mod admin;
+mod bulk_deletion;
 mod capabilities;
 mod commit;
 mod connect;
@@ -22,18 +23,20 @@ mod error;
 mod fetch;
 mod files;
 mod holding;
+mod importing;
 mod limits;
 mod notify;
 mod pending_children;
 mod provider;
 mod queues;
 mod read;
+mod reopening;
 mod retention;
 mod schema;
 mod suspension;
 mod threads;
 mod write;
 
-pub use connect::options::{SqliteOptions, SqliteProviderBuilder, Synchronous};
+pub use connect::options::{Migrations, SqliteOptions, SqliteProviderBuilder, Synchronous};
 pub use error::SqliteError;
 pub use provider::SqliteProvider;

@@ -45,6 +45,9 @@ pub(crate) const STRANDED_ROUTES_PER_READ: usize = 1024;
 /// Expired leases that such a page examines.
 pub(crate) const LATE_TURNS_PER_READ: u32 = 256;
 
+/// Cancelled instances that a page of their turns examines.
+pub(crate) const CANCELLED_TURNS_PER_READ: u32 = 500;
+
 /// Activities that one fetch job moves to another lane: each is a write that other jobs wait for.
 pub(crate) const MOVED_PER_FETCH_MAX: u32 = 512;
 
@@ -89,6 +92,9 @@ pub(crate) const BULK_INSTANCES_DEFAULT: u32 = 1000;
 /// Rows of one table that a deletion removes in one transaction; more are hidden first and removed
 /// in slices.
 pub(crate) const DELETED_AT_ONCE_MAX: i64 = 256;
+
+/// Instances that one transaction deletes; of more, the root is hidden first.
+pub(crate) const INSTANCES_AT_ONCE_MAX: usize = 32;
 
 /// Rows that one statement of a slice removes; each may be large.
 pub(crate) const DELETED_PER_STATEMENT: i64 = 32;
@@ -146,3 +152,6 @@ pub(crate) const CLOCK_DRIFT_MAX: Duration = Duration::from_millis(500);
 
 /// Expired suspensions that one round of a fetch ends. Each may cost a replay that fails again.
 pub(crate) const SUSPENSIONS_ENDED_MAX: usize = 16;
+
+/// How many damages of a file are reported: more say nothing new.
+pub(crate) const DAMAGES_REPORTED_MAX: usize = 100;

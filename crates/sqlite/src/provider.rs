@@ -17,7 +17,7 @@ use duroxide_core::providers::{
 use duroxide_core::{Event, SystemStats};
 
 use crate::commit::calls as commit;
-use crate::connect::options::{Settings, SqliteOptions, SqliteProviderBuilder};
+use crate::connect::options::{Settings, SqliteProviderBuilder};
 use crate::connect::url::{Location, OpenMode};
 use crate::deletion_slices;
 use crate::fetch::calls as fetch;
@@ -30,6 +30,24 @@ use crate::write::writer::Writer;
 use crate::{SqliteError, capabilities, limits, suspension};
 
 /// Stores everything in one SQLite database. Several processes may share a file.
+///
+/// # Examples
+///
+/// ```
+/// use duroxide_sqlite::SqliteProvider;
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("orders.db");
+/// let store = SqliteProvider::new(&format!("sqlite:{}", path.display()), None).await?;
+/// store.close().await?;
+/// // Without a file, for tests:
+/// let store = SqliteProvider::new_in_memory().await?;
+/// # store.close().await?;
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct SqliteProvider {
     writer: Writer,
@@ -39,44 +57,12 @@ pub struct SqliteProvider {
     clock: Arc<dyn Clock>,
     location: Location,
     busy_timeout: Duration,
+    upkeep: bool,
     /// Nodes of this process.
     holders: LeaseHolders,
 }
 
 impl SqliteProvider {
-    /// Opens a database: `sqlite:path`, `sqlite://path`, a bare path or `:memory:`.
-    ///
-    /// A missing file is created unless the URL ends in `?mode=rw` or `?mode=ro`; one made by
-    /// duroxide 0.1.x is migrated in place.
-    ///
-    /// # Errors
-    /// When the file cannot be used; the error says what to do.
-    pub async fn new(
-        database_url: &str,
-        options: Option<SqliteOptions>,
-    ) -> Result<Self, SqliteError> {
-        let SqliteOptions {} = options.unwrap_or_default();
-        Self::builder(database_url).open().await
-    }
-
-    /// A database in memory, private to this provider.
-    ///
-    /// # Errors
-    /// When the storage thread cannot be started.
-    pub async fn new_in_memory() -> Result<Self, SqliteError> {
-        Self::new_in_memory_with_options(None).await
-    }
-
-    /// A database in memory, private to this provider.
-    ///
-    /// # Errors
-    /// When the storage thread cannot be started.
-    pub async fn new_in_memory_with_options(
-        options: Option<SqliteOptions>,
-    ) -> Result<Self, SqliteError> {
-        Self::new(":memory:", options).await
-    }
-
     /// Opens a database with chosen settings.
     pub fn builder(database_url: &str) -> SqliteProviderBuilder {
         SqliteProviderBuilder::new(database_url)
@@ -91,7 +77,8 @@ impl SqliteProvider {
             Location::File { path, mode } => Some(Readers::start(path.clone(), *mode, &settings)?),
         };
         let busy_timeout = settings.busy_timeout.min(limits::POLL_TIMEOUT_MAX);
-        if !matches!(location, Location::File { mode: OpenMode::ReadOnly, .. }) {
+        let writes = !matches!(location, Location::File { mode: OpenMode::ReadOnly, .. });
+        if writes && settings.upkeep {
             // What a process that died has left.
             writer.start_slices("open", |tx, _| deletion_slices::sweep(tx));
         }
@@ -102,6 +89,7 @@ impl SqliteProvider {
             clock,
             location,
             busy_timeout,
+            upkeep: settings.upkeep,
             holders: LeaseHolders::default(),
         })
     }
@@ -128,6 +116,10 @@ impl SqliteProvider {
 
     pub(crate) fn busy_timeout(&self) -> Duration {
         self.busy_timeout
+    }
+
+    pub(crate) fn has_upkeep(&self) -> bool {
+        self.upkeep
     }
 
     pub(crate) fn hub(&self) -> &ChangeHub {

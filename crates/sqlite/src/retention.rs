@@ -58,31 +58,25 @@ fn delete_parked(
     }))
 }
 
-/// Deletes exactly these instances, all or none. Unknown ids are not an error.
+/// Deletes exactly these instances, all or none. Unknown ids are not an error. Of many, this hides
+/// those without a listed parent, and the sweep hides the others before it removes rows.
 pub(crate) fn delete_listed(
     tx: &mut Tx<'_>,
     ids: &[String],
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
+    // JSON, by which many are passed to a statement, cannot carry the character zero.
+    if ids.len() > limits::INSTANCES_AT_ONCE_MAX && !ids.iter().any(|id| id.contains('\0')) {
+        return delete_many(tx, ids, force);
+    }
     let listed: HashSet<&str> = ids.iter().map(String::as_str).collect();
     for id in ids {
         if !force && status(tx.conn, id)? == Some(ExecutionStatus::Running) {
-            return Err(JobError::refused(
-                ProviderErrorKind::StillRunning,
-                format!(
-                    "Instance {id} is still running. Cancel it first, or use force to delete it."
-                ),
-            ));
+            return Err(still_running(id));
         }
         for child in inspect::children(tx.conn, id)? {
             if !listed.contains(child.as_str()) {
-                return Err(JobError::refused(
-                    ProviderErrorKind::Conflict,
-                    format!(
-                        "Instance {id} has child {child} that was created after tree traversal. \
-                     Re-fetch the tree and retry."
-                    ),
-                ));
+                return Err(unlisted_child(id, &child));
             }
         }
     }
@@ -92,6 +86,83 @@ pub(crate) fn delete_listed(
     }
     Ok(result)
 }
+
+fn still_running(id: &str) -> JobError {
+    JobError::refused(
+        ProviderErrorKind::StillRunning,
+        format!("Instance {id} is still running. Cancel it first, or use force to delete it."),
+    )
+}
+
+fn unlisted_child(id: &str, child: &str) -> JobError {
+    JobError::refused(
+        ProviderErrorKind::Conflict,
+        format!(
+            "Instance {id} has child {child} that was created after tree traversal. Re-fetch the \
+             tree and retry."
+        ),
+    )
+}
+
+/// Checks a long list in a few statements and hides what the sweep does not find as a child.
+fn delete_many(
+    tx: &mut Tx<'_>,
+    ids: &[String],
+    force: bool,
+) -> Result<DeleteInstanceResult, JobError> {
+    let listed = serde_json::to_string(ids)
+        .map_err(|error| JobError::Broken(format!("cannot list instances: {error}")))?;
+    let running: Option<(String, i64)> = if force {
+        None
+    } else {
+        tx.conn.prepare_cached(FIRST_RUNNING_SQL)?.query_row([&listed], pair).optional()?
+    };
+    let mut children = tx.conn.prepare_cached(UNLISTED_CHILD_SQL)?;
+    let child: Option<(String, String, i64)> = children
+        .query_row([&listed], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        .optional()?;
+    // The first reason in the order of the list.
+    match (running, child) {
+        (Some((id, place)), child) if child.as_ref().is_none_or(|(_, _, of)| place <= *of) => {
+            return Err(still_running(&id));
+        }
+        (_, Some((id, child, _))) => return Err(unlisted_child(&id, &child)),
+        (_, None) => {}
+    }
+    let roots: Vec<String> = tx
+        .conn
+        .prepare_cached(LISTED_ROOTS_SQL)?
+        .query_map([&listed], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    let mut result = DeleteInstanceResult::default();
+    for root in &roots {
+        deletion_slices::hide_instance(tx, root, &mut result)?;
+    }
+    Ok(result)
+}
+
+fn pair(row: &rusqlite::Row<'_>) -> rusqlite::Result<(String, i64)> {
+    Ok((row.get(0)?, row.get(1)?))
+}
+
+const FIRST_RUNNING_SQL: &str = concat!(
+    "SELECT i.instance_id, j.key FROM json_each(?1) j
+     CROSS JOIN instances i ON i.instance_id = j.value
+     CROSS JOIN executions e
+         ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+     WHERE ",
+    instance_status!(),
+    " = 'Running' LIMIT 1"
+);
+
+const UNLISTED_CHILD_SQL: &str = "SELECT i.parent_instance_id, i.instance_id, j.key
+     FROM json_each(?1) j
+     CROSS JOIN instances i ON i.parent_instance_id = j.value
+     WHERE i.instance_id NOT IN (SELECT value FROM json_each(?1)) LIMIT 1";
+
+const LISTED_ROOTS_SQL: &str = "SELECT DISTINCT j.value FROM json_each(?1) j
+     LEFT JOIN instances i ON i.instance_id = j.value
+     WHERE coalesce(i.parent_instance_id NOT IN (SELECT value FROM json_each(?1)), TRUE)";
 
 fn status(conn: &Connection, instance: &str) -> Result<Option<ExecutionStatus>, JobError> {
     let stored: Option<String> = conn
@@ -113,30 +184,21 @@ fn delete_one(
     instance: &str,
     result: &mut DeleteInstanceResult,
 ) -> Result<(), JobError> {
-    result.queue_messages_deleted += pending_children::delete(tx.conn, instance)?;
+    if deletion_slices::is_large(tx.conn, instance)? {
+        return deletion_slices::hide_instance(tx, instance, result);
+    }
+    result.queue_messages_deleted += pending_children::delete(tx, instance)?;
     let delete = |sql: &str| -> Result<u64, JobError> {
         Ok(as_count(tx.conn.prepare_cached(sql)?.execute([instance])?))
     };
-    if deletion_slices::is_large(tx.conn, instance)? {
-        deletion_slices::hide(tx.conn, instance, None)?;
-    } else {
-        result.events_deleted += delete("DELETE FROM history WHERE instance_id = ?1")?;
-        result.executions_deleted += delete("DELETE FROM executions WHERE instance_id = ?1")?;
-        result.queue_messages_deleted +=
-            delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
-        result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
-        // Also of single executions: a new instance of that id has executions of the same number.
-        delete("DELETE FROM deletions WHERE instance_id = ?1")?;
-    }
-    delete("DELETE FROM kv_store WHERE instance_id = ?1")?;
-    delete("DELETE FROM kv_delta WHERE instance_id = ?1")?;
-    // Without its lease a turn in progress cannot recreate the instance.
-    delete("DELETE FROM instance_locks WHERE instance_id = ?1")?;
-    delete("DELETE FROM message_ids WHERE instance_id = ?1")?;
-    result.instances_deleted += delete("DELETE FROM instances WHERE instance_id = ?1")?;
-    tx.changes.instance(instance.to_owned());
-    tx.changes.work_locks();
-    Ok(())
+    result.events_deleted += delete("DELETE FROM history WHERE instance_id = ?1")?;
+    result.executions_deleted += delete("DELETE FROM executions WHERE instance_id = ?1")?;
+    result.queue_messages_deleted +=
+        delete("DELETE FROM orchestrator_queue WHERE instance_id = ?1")?;
+    result.queue_messages_deleted += delete("DELETE FROM worker_queue WHERE instance_id = ?1")?;
+    // Also of single executions: a new instance of that id has executions of the same number.
+    delete("DELETE FROM deletions WHERE instance_id = ?1")?;
+    deletion_slices::remove_instance(tx, instance, result)
 }
 
 fn as_count(rows: usize) -> u64 {
@@ -214,15 +276,14 @@ pub(crate) fn delete_if_finished(
     tx: &mut Tx<'_>,
     root: &str,
 ) -> Result<DeleteInstanceResult, JobError> {
-    let tree = inspect::tree(tx.conn, root)?;
-    for id in &tree {
-        let status = status(tx.conn, id)?;
-        let is_deleted = status.is_none() && id == root;
-        if is_deleted || status == Some(ExecutionStatus::Running) {
-            return Ok(DeleteInstanceResult::default());
-        }
+    if status(tx.conn, root)?.is_none() {
+        return Ok(DeleteInstanceResult::default());
     }
-    delete_listed(tx, &tree, false)
+    let tree = inspect::tree(tx.conn, root)?;
+    match delete_listed(tx, &tree, false) {
+        Err(JobError::Refused(..)) => Ok(DeleteInstanceResult::default()),
+        outcome => outcome,
+    }
 }
 
 /// Deletes old executions with their events, never the current or a running one. Values belong to

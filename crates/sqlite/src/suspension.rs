@@ -19,18 +19,19 @@ use crate::read::inspect;
 use crate::schema::number::{from_db, to_db};
 use crate::write::writer::Tx;
 
-/// Begins the token of every suspension. No holder's tokens begin like this, so that the end of a
+/// Begins the mark of every suspension. No holder's marks begin like this, so that the end of a
 /// process does not end suspensions.
 const TOKEN_PREFIX: &str = "suspended-";
 
 /// Suspends the instance of a leased turn, because of its code.
 pub(crate) fn suspend_turn(tx: &mut Tx<'_>, token: &str, reason: &str) -> Result<(), JobError> {
     let lock = turn_lock::require_live(tx.conn, token, tx.now)?;
-    messages::release(tx, token, &lock, Release::UNTOUCHED)?;
-    let since = earlier_time(tx.conn, &lock.instance)?.unwrap_or(tx.now);
+    let instance = lock.token.instance;
+    messages::release(tx, &lock, Release::UNTOUCHED)?;
+    let since = earlier_time(tx.conn, instance)?.unwrap_or(tx.now);
     let retry_at = to_db(suspension_retry_ms(from_db(since), from_db(tx.now)));
     let suspension = NewSuspension { origin: SuspensionOrigin::Replay, reason, since };
-    suspension.store(tx, &lock.instance, retry_at)?;
+    suspension.store(tx, instance, retry_at)?;
     // A fetch that waits does not know when the suspension expires.
     tx.changes.orchestrator_queue();
     Ok(())
@@ -72,9 +73,10 @@ pub(crate) fn end_other_lease(tx: &Tx<'_>, instance: &str) -> Result<Option<i64>
         .prepare_cached("SELECT lock_token FROM instance_locks WHERE instance_id = ?1")?
         .query_row([instance], |row| row.get(0))
         .optional()?;
-    let Some(token) = held else { return Ok(None) };
-    let Some(lock) = turn_lock::find(tx.conn, &token)? else { return Ok(None) };
-    messages::release(tx, &token, &lock, Release::UNTOUCHED)?;
+    let Some(mark) = held else { return Ok(None) };
+    let token = turn_lock::token(&mark, instance);
+    let lock = turn_lock::find(tx.conn, &token)?;
+    messages::release(tx, &lock, Release::UNTOUCHED)?;
     Ok(is_suspension(&token).then_some(lock.until))
 }
 
@@ -100,7 +102,7 @@ impl NewSuspension<'_> {
 
 /// Leases an instance to no node, in place of any other lease; returns the token.
 pub(crate) fn lock(tx: &Tx<'_>, instance: &str, until: i64) -> Result<String, JobError> {
-    let token = format!("{TOKEN_PREFIX}{}", Uuid::new_v4().simple());
+    let mark = format!("{TOKEN_PREFIX}{}", Uuid::new_v4().simple());
     tx.conn
         .prepare_cached(
             "INSERT INTO instance_locks (instance_id, lock_token, locked_until, locked_at)
@@ -108,8 +110,8 @@ pub(crate) fn lock(tx: &Tx<'_>, instance: &str, until: i64) -> Result<String, Jo
              ON CONFLICT (instance_id) DO UPDATE
              SET lock_token = ?2, locked_until = ?3, locked_at = ?4, running = 0",
         )?
-        .execute(params![instance, token, until, tx.now])?;
-    Ok(token)
+        .execute(params![instance, mark, until, tx.now])?;
+    Ok(turn_lock::token(&mark, instance))
 }
 
 /// Lifts a suspension; false if there is none.
@@ -146,9 +148,7 @@ pub(crate) fn is_suspension(token: &str) -> bool {
 
 /// Lets an instance whose suspension has expired take its next turn.
 pub(crate) fn end(tx: &mut Tx<'_>, instance: &str) -> Result<(), JobError> {
-    tx.conn
-        .prepare_cached("DELETE FROM instance_locks WHERE instance_id = ?1")?
-        .execute([instance])?;
+    turn_lock::remove(tx.conn, instance)?;
     ready_messages::list_first(tx, instance)?;
     Ok(())
 }

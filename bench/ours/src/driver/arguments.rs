@@ -21,6 +21,9 @@ bench [options]                 run everything and compare: under 15 minutes, an
 bench run --engine E --workload W --size N      one run, printed as a line of JSON
 bench heavy --case C --size N --store S         one large case: messages, restart, results, children
                                 or session; time, memory, and the wait of a small workflow beside
+bench many --instances N --store S [--only queries,command,retention] [--folder F]
+                                a store with very many instances: pages of queries, the command
+                                duroxide, and their deletion by a retention policy; F keeps it
 bench list                                      names of engines and workloads";
 
 /// The choices of the user.

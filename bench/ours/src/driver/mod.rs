@@ -15,4 +15,5 @@ mod table;
 mod targets;
 
 pub(crate) use arguments::HELP;
+pub(crate) use programs::target_folder;
 pub(crate) use report::main;

@@ -12,5 +12,5 @@ mod sqlite;
 mod sqlite_rows;
 
 pub(crate) use all::ALL;
-pub(crate) use postgres::{NAME as POSTGRES, connect};
+pub(crate) use postgres::{NAME as POSTGRES, connect, connect_to};
 pub(crate) use sqlite::NAME as SQLITE;

@@ -50,7 +50,12 @@ async fn measured(folder: &Path, case: Case) -> Result<f64, String> {
 
 /// A connection to the tables of a schema.
 pub(crate) async fn connect(schema: &str) -> Result<Client, String> {
-    let (client, connection) = tokio_postgres::connect(&url()?, NoTls).await.map_err(text)?;
+    connect_to(&url()?, schema).await
+}
+
+/// A connection to the tables of a schema on this server.
+pub(crate) async fn connect_to(server: &str, schema: &str) -> Result<Client, String> {
+    let (client, connection) = tokio_postgres::connect(server, NoTls).await.map_err(text)?;
     tokio::spawn(connection);
     let path = format!("SET search_path = {schema}");
     client.batch_execute(&path).await.map_err(text)?;

@@ -35,11 +35,13 @@ pub(super) enum Case {
     Children,
     /// One turn schedules `size` activities on one session.
     Session,
+    /// One turn records `size` events.
+    Turn,
 }
 
 impl Case {
-    const ALL: [Self; 5] =
-        [Self::Messages, Self::Restart, Self::Results, Self::Children, Self::Session];
+    const ALL: [Self; 6] =
+        [Self::Messages, Self::Restart, Self::Results, Self::Children, Self::Session, Self::Turn];
 
     /// The case of this name.
     pub(super) fn named(name: &str) -> Result<Self, String> {
@@ -54,6 +56,7 @@ impl Case {
             Self::Results => "results",
             Self::Children => "children",
             Self::Session => "session",
+            Self::Turn => "turn",
         }
     }
 
@@ -80,7 +83,7 @@ impl Case {
                 node.stop().await;
                 Ok(())
             }
-            Self::Results | Self::Children | Self::Session => Ok(()),
+            Self::Results | Self::Children | Self::Session | Self::Turn => Ok(()),
         }
     }
 
@@ -103,6 +106,10 @@ impl Case {
             }
             Self::Session => {
                 start(client, "one", "session", size).await?;
+                completed(client, "one").await
+            }
+            Self::Turn => {
+                start(client, "one", "turn", size).await?;
                 completed(client, "one").await
             }
         }

@@ -56,7 +56,8 @@ pub(crate) fn main(arguments: Vec<String>) -> Result<String, String> {
     ))
 }
 
-fn server_for(store: Store) -> Result<Option<Server>, String> {
+/// The server that a store needs, if the environment names none.
+pub(crate) fn server_for(store: Store) -> Result<Option<Server>, String> {
     if store == Store::Sqlite || postgres::url().is_ok() {
         return Ok(None);
     }

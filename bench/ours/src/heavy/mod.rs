@@ -7,4 +7,5 @@ mod command;
 mod store;
 mod workflows;
 
-pub(crate) use command::main;
+pub(crate) use command::{main, server_for};
+pub(crate) use store::{Store, text};

@@ -16,21 +16,21 @@ const SHUTDOWN_MS: u64 = 5_000;
 
 /// A kind of store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Store {
+pub(crate) enum Store {
     Sqlite,
     Postgres,
 }
 
 impl Store {
     /// The store of this name.
-    pub(super) fn named(name: &str) -> Result<Self, String> {
+    pub(crate) fn named(name: &str) -> Result<Self, String> {
         [Self::Sqlite, Self::Postgres]
             .into_iter()
             .find(|store| store.name() == name)
             .ok_or_else(|| format!("no store {name}"))
     }
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Sqlite => "sqlite",
             Self::Postgres => "postgres",
@@ -38,7 +38,7 @@ impl Store {
     }
 
     /// The store of a folder; `server` is its server, if the environment names none.
-    pub(super) async fn open(
+    pub(crate) async fn open(
         self,
         folder: &Path,
         server: Option<&str>,
@@ -86,6 +86,6 @@ impl Node {
     }
 }
 
-pub(super) fn text(error: impl std::fmt::Display) -> String {
+pub(crate) fn text(error: impl std::fmt::Display) -> String {
     error.to_string()
 }

@@ -35,6 +35,7 @@ pub(super) fn orchestrations() -> OrchestrationRegistry {
             |_ctx: OrchestrationContext, _input: String| async move { Ok("1".to_owned()) },
         )
         .register("session", session)
+        .register("turn", turn)
         .build()
 }
 
@@ -83,6 +84,14 @@ async fn session(ctx: OrchestrationContext, input: String) -> Result<String, Str
     let count = number(&input)?;
     let calls = (0..count).map(|_| ctx.schedule_activity_on_session("one", "", "one session"));
     sum(ctx.join(calls.collect()).await)
+}
+
+/// Records as many events in its only turn as the input says.
+async fn turn(ctx: OrchestrationContext, input: String) -> Result<String, String> {
+    for value in 0..number(&input)? {
+        ctx.set_kv_value("key", value.to_string());
+    }
+    Ok(input)
 }
 
 fn sum(results: Vec<Result<String, String>>) -> Result<String, String> {

@@ -10,6 +10,7 @@ macro_rules! __deletion {
             test_delete_running_rejected_force_succeeds needs(management);
             test_delete_between_executions_rejected needs(management);
             test_delete_nonexistent_instance needs(management);
+            test_delete_at_once_succeeds_once needs(management);
             test_delete_leaves_other_instances needs(management);
             test_delete_cleans_queues_and_locks needs(management);
             test_delete_clears_custom_status_and_pin needs(management);

@@ -72,6 +72,28 @@ pub async fn test_delete_nonexistent_instance<F: ProviderFactory + ?Sized>(facto
     }
 }
 
+/// Of several deletions of one instance at the same time, one reports it deleted, and for the
+/// others it does not exist.
+pub async fn test_delete_at_once_succeeds_once<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    for round in 0..10 {
+        store.create("once").await;
+        store.complete("once", "done").await;
+        let delete = || store.admin().delete_instance("once", false);
+        let (one, two, three, four) = tokio::join!(delete(), delete(), delete(), delete());
+        let (deleted, refused): (Vec<_>, Vec<_>) =
+            [one, two, three, four].into_iter().partition(Result::is_ok);
+        assert_eq!(deleted.len(), 1, "round {round}: {deleted:?}");
+        for deleted in deleted.into_iter().flatten() {
+            assert_eq!((deleted.instances_deleted, deleted.events_deleted), (1, 2));
+        }
+        for refused in refused {
+            let error = refused.must_fail_for_good("deleting a deleted instance");
+            assert!(error.message.to_lowercase().contains("not found"), "{error}");
+        }
+    }
+}
+
 /// Deleting an instance does not change any other, even with a similar id.
 pub async fn test_delete_leaves_other_instances<F: ProviderFactory + ?Sized>(factory: &F) {
     let store = Store::open(factory).await;

@@ -75,6 +75,24 @@ pub async fn a_bounded_turn_has_its_start<F: ProviderFactory + ?Sized>(factory: 
     assert!(turn.item.messages.len() <= LARGE_COUNT, "one turn takes everything");
 }
 
+/// A cancellation is part of the turn, however many messages come before it: the instance ends
+/// without them.
+pub async fn a_bounded_turn_has_its_cancellation<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    let messages = send_large(&store).await;
+    let cancel = WorkItem::CancelInstance { instance: "a".to_owned(), reason: "why".to_owned() };
+    store.send(cancel.clone()).await;
+    let turn = store.turn_of("a").await;
+    assert!(turn.item.messages.last() == Some(&cancel), "it comes last");
+    let taken = turn.item.messages.len() - 1;
+    assert!(taken < LARGE_COUNT, "one turn takes everything");
+    assert!(turn.item.messages[..taken] == messages[..taken], "the others are the first ones");
+    store.ack(commit(&turn, vec![])).await.must("a commit");
+    let next = store.turn_of("a").await;
+    assert!(!next.item.messages.contains(&cancel), "it comes once");
+}
+
 /// Creates "a" with a long history in its second execution, and a message for it.
 async fn create_long<F: ProviderFactory + ?Sized>(store: &Store<'_, F>) -> Vec<Event> {
     store.send(start_item("a")).await;

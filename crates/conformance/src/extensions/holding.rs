@@ -10,8 +10,8 @@ use duroxide_core::{ErrorDetails, EventKind};
 
 use crate::ProviderFactory;
 use crate::support::{
-    Must, Store, activity, child_start_item, commit, continuation, ended, event, heard, identified,
-    signal, start_item, timer,
+    Must, Store, activity, cancellation, child_start_item, commit, continuation, ended, event,
+    heard, identified, signal, start_item, timer,
 };
 
 /// More events than a provider that bounds its reads returns at once.
@@ -72,6 +72,25 @@ pub async fn a_later_hold_wins<F: ProviderFactory + ?Sized>(factory: &F) {
     assert_eq!(lost.kind, ProviderErrorKind::LostLease);
     let committed = store.provider.commit_turn(Arc::new(ending("a", &second))).await;
     committed.must("a commit under the later token");
+}
+
+/// A hold names the visible cancellations that wait, in order, and not those that came before the
+/// start of the instance.
+pub async fn a_hold_names_the_cancellations<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    store.create("a").await;
+    assert!(hold(&store, "a").await.cancellations.is_empty(), "none waits");
+    store.send(cancellation("a", "one")).await;
+    store.send(signal("a", "1")).await;
+    store.send(cancellation("a", "two")).await;
+    store.send_after(cancellation("a", "later"), store.lease() * 100).await;
+    store.send(cancellation("b", "of another")).await;
+    assert_eq!(hold(&store, "a").await.cancellations, ["one", "two"]);
+    store.send(cancellation("new", "early")).await;
+    store.send(start_item("new")).await;
+    assert!(hold(&store, "new").await.cancellations.is_empty(), "it came before the start");
+    store.send(cancellation("new", "late")).await;
+    assert_eq!(hold(&store, "new").await.cancellations, ["late"]);
 }
 
 /// A hold that is released or expires changes nothing.

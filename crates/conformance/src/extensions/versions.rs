@@ -8,8 +8,9 @@ use duroxide_core::providers::{
 };
 use semver::Version;
 
+use super::code_filter::NAME;
 use crate::ProviderFactory;
-use crate::support::{Must, Store, commit, ended, named, signal, start_item, started};
+use crate::support::{End, Must, Store, commit, ended, named, signal, start_item, started};
 
 fn version(text: &str) -> Version {
     Version::parse(text).expect("validations use valid versions")
@@ -117,4 +118,38 @@ pub async fn the_version_spread_counts_running_instances<F: ProviderFactory + ?S
     let unpinned = (UNPINNED_VERSION.to_owned(), 1);
     let expected = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2), unpinned];
     assert_eq!(spread.must("reading the version spread"), BTreeMap::from(expected));
+}
+
+/// The spread counts running instances by their orchestration and its version. One between two
+/// executions runs; one whose start is queued does not yet.
+pub async fn the_handler_spread_counts_running_instances<F: ProviderFactory + ?Sized>(factory: &F) {
+    let store = Store::open(factory).await;
+    let spread = || async {
+        let spread = store.admin().get_running_handler_version_spread().await;
+        spread.must("reading the spread of handlers")
+    };
+    assert_eq!(spread().await, BTreeMap::new());
+    let code = |name: &str, version: &str, metadata: ExecutionMetadata| ExecutionMetadata {
+        orchestration_name: Some(name.to_owned()),
+        orchestration_version: Some(version.to_owned()),
+        ..metadata
+    };
+    pin_with(&store, "a", code("Order", "1.0.0", named()), "1.0.0").await;
+    pin_with(&store, "b", code("Order", "2.0.0", named()), "1.0.0").await;
+    pin_with(&store, "c", code("Order", "2.0.0", named()), "2.0.0").await;
+    pin_with(&store, "d", code("Ship", "1.0.0", named()), "1.0.0").await;
+    pin_with(&store, "e", code("Ship", "1.0.0", ended("Completed", "done")), "1.0.0").await;
+    pin_with(&store, "f", code("Done", "1.0.0", ended("Failed", "broken")), "1.0.0").await;
+    store.create("chain").await;
+    store.end_with("chain", End::ContinuedAsNew("next"), vec![]).await;
+    store.send(start_item("new")).await;
+    let of = |versions: &[(&str, u64)]| -> BTreeMap<String, u64> {
+        versions.iter().map(|(version, count)| ((*version).to_owned(), *count)).collect()
+    };
+    let expected = [
+        ("Order".to_owned(), of(&[("1.0.0", 1), ("2.0.0", 2)])),
+        ("Ship".to_owned(), of(&[("1.0.0", 1)])),
+        (NAME.to_owned(), of(&[("1.0.0", 1)])),
+    ];
+    assert_eq!(spread().await, BTreeMap::from(expected));
 }

@@ -7,15 +7,20 @@ use async_trait::async_trait;
 use duroxide_core::Event;
 use duroxide_core::clock::millis;
 use duroxide_core::providers::{
-    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
-    LiveWorker, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
+    CountedInstances, DeleteInstanceResult, ExecutionInfo, HandlerVersionSpread, HeldInstance,
+    InstanceCopy, InstanceCopyQuery, InstanceCountQuery, InstanceFilter, InstanceInfo,
+    InstancePage, InstanceQuery, InstanceQueues, InstanceQueuesQuery, InstanceTree, LiveWorker,
+    NewExecution, ParkedMessage, ProviderAdmin, ProviderError, PruneOptions, PruneResult,
     QueueDepths, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
     SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
     WaitingWorkQuery,
 };
 
 use super::provider::MemoryProvider;
-use super::{history, holding, inspect, retention, stranded_turns, suspension, waiting, workers};
+use super::{
+    history, holding, inspect, instance_queues, query, reopening, retention, stranded_turns,
+    suspension, transfer, waiting, workers,
+};
 
 #[async_trait]
 impl ProviderAdmin for MemoryProvider {
@@ -150,6 +155,12 @@ impl ProviderAdmin for MemoryProvider {
         Ok(inspect::version_spread(&self.store()))
     }
 
+    async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ProviderError> {
+        Ok(inspect::handler_spread(&self.store()))
+    }
+
     async fn list_parked_messages(&self, limit: u32) -> Result<Vec<ParkedMessage>, ProviderError> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Ok(inspect::parked(&self.store(), limit))
@@ -184,6 +195,12 @@ impl ProviderAdmin for MemoryProvider {
     ) -> Result<HeldInstance, ProviderError> {
         self.change("hold_instance", |store, now| {
             holding::hold(store, now, instance, millis(lock_timeout))
+        })
+    }
+
+    async fn store_execution(&self, execution: NewExecution) -> Result<(), ProviderError> {
+        self.change("store_execution", |store, now| {
+            reopening::store_execution(store, now, &execution)
         })
     }
 
@@ -233,5 +250,43 @@ impl ProviderAdmin for MemoryProvider {
         query: StrandedTurnQuery,
     ) -> Result<StrandedTurns, ProviderError> {
         Ok(stranded_turns::turns(&self.store(), self.clock_ref().now_ms(), &query))
+    }
+
+    async fn read_instance_queues(
+        &self,
+        query: InstanceQueuesQuery,
+    ) -> Result<Option<InstanceQueues>, ProviderError> {
+        Ok(Some(instance_queues::read(&self.store(), self.clock_ref().now_ms(), &query)))
+    }
+
+    async fn read_instance_copy(
+        &self,
+        query: InstanceCopyQuery,
+    ) -> Result<InstanceCopy, ProviderError> {
+        transfer::part(&self.store(), &query).map_err(|error| error.during("read_instance_copy"))
+    }
+
+    async fn import_instance(&self, instance: InstanceCopy) -> Result<(), ProviderError> {
+        self.change("import_instance", |store, now| transfer::import(store, now, &instance))
+    }
+
+    async fn list_cancelled_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        Ok(stranded_turns::cancelled(&self.store(), self.clock_ref().now_ms(), &query))
+    }
+
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        query::page(&self.store(), self.clock_ref().now_ms(), &query)
+            .map_err(|error| error.during("query_instances"))
+    }
+
+    async fn count_instances(
+        &self,
+        query: InstanceCountQuery,
+    ) -> Result<CountedInstances, ProviderError> {
+        query::count(&self.store(), self.clock_ref().now_ms(), &query)
+            .map_err(|error| error.during("count_instances"))
     }
 }

@@ -18,7 +18,7 @@ const EVENTS_PER_READ: usize = 8;
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
     let encode = |event| {
         let EncodedEvent { event_id, event_type, text, .. } = EncodedEvent::encode(event)?;
-        Ok((event_id, StoredEvent { event_type, text, commit_id: None }))
+        Ok((event_id, StoredEvent { event_type: event_type.into(), text, commit_id: None }))
     };
     events.iter().map(encode).collect()
 }
@@ -95,7 +95,7 @@ pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, 
     let events = stored(store, instance, store.latest_execution(instance));
     // Cancellations of activities may follow the event that completes an execution.
     let ended = events.iter().rev().find(|(_, event)| {
-        matches!(event.event_type, "OrchestrationCompleted" | "OrchestrationFailed")
+        matches!(&*event.event_type, "OrchestrationCompleted" | "OrchestrationFailed")
     });
     if let Some((_, event)) = ended {
         return Ok(InstanceOutcome::Ended(Box::new(decode_event(&event.text)?)));

@@ -2,7 +2,7 @@
 
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::{
-    HeldInstance, ProviderErrorKind, ScheduledActivityIdentifier, WorkItem,
+    HELD_CANCELLATIONS_MAX, HeldInstance, ProviderErrorKind, ScheduledActivityIdentifier, WorkItem,
 };
 
 use super::refusal::Refusal;
@@ -50,11 +50,51 @@ pub(crate) fn hold(
         .with_status(status)
         .with_last_event_id(last_event_id)
         .with_start(start)
-        .with_activities(activities(store, instance)))
+        .with_activities(activities(store, instance))
+        .with_cancellations(reasons(store, now, instance)))
+}
+
+fn reasons(store: &Store, now: u64, instance: &str) -> Vec<String> {
+    let texts = cancellations(store, now, instance).map(|message| &message.text);
+    let items = texts.filter_map(|text| orchestrator_queue::decode(text));
+    let reasons = items.filter_map(|item| {
+        let WorkItem::CancelInstance { reason, .. } = item else { return None };
+        Some(reason)
+    });
+    reasons.take(HELD_CANCELLATIONS_MAX as usize).collect()
+}
+
+/// The visible cancellations that wait for an instance. One that came before the start of an
+/// instance that is not stored was meant for another.
+pub(crate) fn cancellations<'a>(
+    store: &'a Store,
+    now: u64,
+    instance: &'a str,
+) -> impl Iterator<Item = &'a Message> {
+    let queued = move || {
+        let messages = store.messages.iter().filter(move |(_, it)| it.instance == instance);
+        messages
+            .filter_map(|(number, it)| Some((*number, it, orchestrator_queue::decode(&it.text)?)))
+    };
+    let starts = || queued().filter(|(_, it, item)| !it.parked && item.is_start());
+    let start = starts()
+        .min_by_key(|(number, _, item)| (!matches!(item, WorkItem::ContinueAsNew { .. }), *number));
+    let behind = match (store.instance(instance), start) {
+        (Some(_), _) => Some(0),
+        (None, Some((number, ..))) => Some(number),
+        (None, None) => None,
+    };
+    let counts = move |number: u64, message: &Message| {
+        !message.parked && message.visible_at <= now && behind.is_some_and(|it| number > it)
+    };
+    queued().filter_map(move |(number, message, item)| {
+        let cancels = matches!(item, WorkItem::CancelInstance { .. });
+        (cancels && counts(number, message)).then_some(message)
+    })
 }
 
 /// The status of the current execution; one that cannot be read is running.
-fn status(store: &Store, instance: &str) -> Option<ExecutionStatus> {
+pub(crate) fn status(store: &Store, instance: &str) -> Option<ExecutionStatus> {
     store.instance(instance)?;
     let status = store.execution(instance).and_then(|it| ExecutionStatus::parse(&it.status));
     Some(status.unwrap_or(ExecutionStatus::Running))

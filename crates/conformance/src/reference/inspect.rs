@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::model::ExecutionStatus;
-use duroxide_core::providers::kit::message_variant;
+use duroxide_core::providers::kit::{ATTRIBUTE_KEYS_FROM, message_variant};
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, SystemMetrics,
-    UNPINNED_VERSION,
+    ExecutionInfo, HandlerVersionSpread, InstanceInfo, ParkedMessage, ProviderErrorKind,
+    QueueDepths, SystemMetrics, UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 
@@ -143,6 +143,17 @@ pub(crate) fn version_spread(store: &Store) -> BTreeMap<String, u64> {
     spread
 }
 
+/// Running instances by their orchestration and its version.
+pub(crate) fn handler_spread(store: &Store) -> HandlerVersionSpread {
+    let mut spread = HandlerVersionSpread::new();
+    let running = store.records.keys().filter(|id| store.is(id, ExecutionStatus::Running));
+    for instance in running.filter_map(|id| store.instance(id)) {
+        let versions = spread.entry(instance.name.clone()).or_default();
+        *versions.entry(instance.version.clone()).or_insert(0) += 1;
+    }
+    spread
+}
+
 /// Messages that are parked for an unknown instance, oldest first.
 pub(crate) fn parked(store: &Store, limit: usize) -> Vec<ParkedMessage> {
     let parked = store.messages.values().filter(|message| message.parked).take(limit);
@@ -172,7 +183,8 @@ pub(crate) fn custom_status(
 pub(crate) fn stats(store: &Store, id: &str) -> Result<Option<SystemStats>, Refusal> {
     let Some(instance) = store.instance(id) else { return Ok(None) };
     let events = history::stored(store, id, instance.current_execution);
-    let values = store.records.get(id).map(|record| record.values.live()).unwrap_or_default();
+    let mut values = store.records.get(id).map(|record| record.values.live()).unwrap_or_default();
+    values.retain(|key, _| !key.starts_with(ATTRIBUTE_KEYS_FROM));
     let characters = |text: &str| count(text.chars().count());
     Ok(Some(SystemStats {
         history_event_count: count(events.len()),

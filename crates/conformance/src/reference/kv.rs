@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use duroxide_core::providers::KvEntry;
+use duroxide_core::providers::{CopiedKey, KvEntry};
 use duroxide_core::{Event, EventKind};
 
 /// The values of one instance. They survive executions and pruning, and are deleted with the
@@ -48,6 +48,40 @@ impl Values {
             match written {
                 Some(entry) => drop(self.finished.insert(key, entry)),
                 None => drop(self.finished.remove(&key)),
+            }
+        }
+    }
+
+    /// Replaces what finished executions left.
+    pub(crate) fn replace(&mut self, finished: &BTreeMap<String, KvEntry>) {
+        self.finished.clone_from(finished);
+        self.running.clear();
+    }
+
+    /// Both layers, for another store. When a key was removed does not matter.
+    pub(crate) fn copied(&self) -> Vec<CopiedKey> {
+        let finished = self.finished.iter().map(|(key, entry)| (key, Some(entry), false));
+        let running = self.running.iter().map(|(key, entry)| (key, entry.as_ref(), true));
+        let copied = |(key, entry, is_current): (&String, Option<&KvEntry>, bool)| {
+            let mut copied = CopiedKey::default();
+            copied.key.clone_from(key);
+            copied.value = entry.map(|entry| entry.value.clone());
+            copied.updated_at_ms = entry.map_or(0, |entry| entry.last_updated_at_ms);
+            copied.is_current = is_current;
+            copied
+        };
+        finished.chain(running).map(copied).collect()
+    }
+
+    /// Stores both layers of another store.
+    pub(crate) fn import(&mut self, keys: &[CopiedKey]) {
+        for CopiedKey { key, value, updated_at_ms, is_current, .. } in keys {
+            let last_updated_at_ms = *updated_at_ms;
+            let entry = value.clone().map(|value| KvEntry { value, last_updated_at_ms });
+            match (is_current, entry) {
+                (true, entry) => drop(self.running.insert(key.clone(), entry)),
+                (false, Some(entry)) => drop(self.finished.insert(key.clone(), entry)),
+                (false, None) => {}
             }
         }
     }

@@ -17,6 +17,7 @@
 
 mod admin;
 mod attempts;
+mod capabilities;
 mod commit;
 mod direct_turn;
 mod factory;
@@ -26,17 +27,22 @@ mod fetch_wait;
 mod history;
 mod holding;
 mod inspect;
+mod instance_queues;
 mod kv;
 mod orchestrator_queue;
+mod pending;
 mod progress;
 mod provider;
+mod query;
 mod refusal;
+mod reopening;
 mod retention;
 mod sessions;
 mod start_limits;
 mod store;
 mod stranded_turns;
 mod suspension;
+mod transfer;
 mod turn_lock;
 mod turn_messages;
 mod waiting;
@@ -44,4 +50,5 @@ mod worker_queue;
 mod workers;
 
 pub use factory::ReferenceFactory;
+pub use pending::PendingWork;
 pub use provider::MemoryProvider;

@@ -79,7 +79,7 @@ pub(crate) fn send(
     now: u64,
     message: &ClientMessage,
 ) -> Result<Delivery, Refusal> {
-    let encoded = NewMessage::encode(&message.item)?;
+    let encoded: NewMessage = EncodedMessage::encode_client_message(message)?.into();
     let instance = encoded.instance.clone();
     let mut queued = store.messages.values().filter(|queued| queued.instance == instance);
     let is_starting = queued.any(|queued| decode(&queued.text).is_some_and(|item| item.is_start()));

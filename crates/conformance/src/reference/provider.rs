@@ -10,9 +10,9 @@ use duroxide_core::providers::{
     ActivityProgress, ChangeHub, ChangeScope, ChangeWatch, ClientMessage, Clock, CommittedTurn,
     Delivery, DirectTurn, DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, FetchedTurn,
     FetchedWork, InstanceOutcome, LeaseHolder, LeaseHolders, OrchestrationItem, OverdueFetch,
-    Provider, ProviderAdmin, ProviderCapabilities, ProviderCapability, ProviderError,
-    ScheduledActivityIdentifier, SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch,
-    WorkFetch, WorkItem, WorkSlot, WorkerAnnouncement,
+    Provider, ProviderAdmin, ProviderCapabilities, ProviderError, ScheduledActivityIdentifier,
+    SessionFetchConfig, SystemClock, TagFilter, TurnCommit, TurnFetch, WorkFetch, WorkItem,
+    WorkSlot, WorkerAnnouncement,
 };
 use duroxide_core::{Event, SystemStats};
 
@@ -24,7 +24,8 @@ use super::store::Store;
 use super::turn_lock::{self, Abandonment};
 use super::worker_queue::{self, NewWork};
 use super::{
-    attempts, commit, direct_turn, history, inspect, progress, start_limits, suspension, workers,
+    attempts, capabilities, commit, direct_turn, history, inspect, progress, start_limits,
+    suspension, workers,
 };
 
 /// Keeps everything in memory. The contract in its plainest form.
@@ -340,24 +341,7 @@ impl Provider for MemoryProvider {
     }
 
     fn capabilities(&self) -> ProviderCapabilities {
-        ProviderCapabilities::default()
-            .with(ProviderCapability::Waiting)
-            .with(ProviderCapability::Watching)
-            .with(ProviderCapability::Progress)
-            .with(ProviderCapability::StartLimits)
-            .with(ProviderCapability::Workers)
-            .with(ProviderCapability::WorkLeases)
-            .with(ProviderCapability::DirectTurns)
-            .with(ProviderCapability::Reclaiming)
-            .with(ProviderCapability::LeaseHolders)
-            .with(ProviderCapability::MessageIds)
-            .with(ProviderCapability::Vouching)
-            .with(ProviderCapability::NewStarts)
-            .with(ProviderCapability::CodeFilter)
-            .with(ProviderCapability::ActivityFilter)
-            .with(ProviderCapability::Suspension)
-            .with(ProviderCapability::Holding)
-            .with(ProviderCapability::BoundedTurns)
+        capabilities::all()
     }
 
     async fn commit_direct_turn(

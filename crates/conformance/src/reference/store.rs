@@ -3,6 +3,7 @@
 //! Times are milliseconds since the Unix epoch. Events and messages are stored as JSON text, as in
 //! any backend, so that decoding them can fail in the same way.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
@@ -90,7 +91,7 @@ impl Execution {
 /// An event. The type is stored next to the text, so that an outcome is found without decoding.
 #[derive(Debug, Clone)]
 pub(crate) struct StoredEvent {
-    pub(crate) event_type: &'static str,
+    pub(crate) event_type: Cow<'static, str>,
     pub(crate) text: String,
     /// Of the last event of a commit.
     pub(crate) commit_id: Option<u64>,

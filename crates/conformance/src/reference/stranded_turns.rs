@@ -3,11 +3,34 @@
 use duroxide_core::providers::{ListCursor, StrandedTurnQuery, StrandedTurns, WaitingTurn};
 
 use super::store::Store;
-use super::{fetch, orchestrator_queue};
+use super::{fetch, holding, orchestrator_queue};
 
 /// Turns that no node of the query may fetch, by instance.
 pub(crate) fn turns(store: &Store, now: u64, query: &StrandedTurnQuery) -> StrandedTurns {
+    list(store, now, query, fetch::candidates(store, now))
+}
+
+/// Of those turns, the ones of instances with a waiting cancellation.
+pub(crate) fn cancelled(store: &Store, now: u64, query: &StrandedTurnQuery) -> StrandedTurns {
+    let since = |instance: &str| {
+        let cancellations = holding::cancellations(store, now, instance);
+        cancellations.map(|message| message.visible_at).min()
+    };
     let mut instances = fetch::candidates(store, now);
+    instances.retain(|instance| since(instance).is_some());
+    let mut page = list(store, now, query, instances);
+    for turn in &mut page.turns {
+        turn.waiting_since_ms = since(&turn.instance_id).unwrap_or(now);
+    }
+    page
+}
+
+fn list(
+    store: &Store,
+    now: u64,
+    query: &StrandedTurnQuery,
+    mut instances: Vec<String>,
+) -> StrandedTurns {
     instances.sort_unstable();
     let behind =
         |it: &String| query.after.as_ref().is_none_or(|after| it.as_str() > after.as_str());

@@ -63,7 +63,8 @@ pub(crate) fn end_lease(
     Ok(until)
 }
 
-fn insert(store: &mut Store, instance: &str, suspension: Suspension, until: u64) {
+/// Stores a suspension that ends at this time.
+pub(crate) fn insert(store: &mut Store, instance: &str, suspension: Suspension, until: u64) {
     let token = store.new_token();
     let instance_id = instance.to_owned();
     let lock = TurnLock { instance: instance_id, token, until, running: false, suspends: true };

@@ -33,7 +33,10 @@ pub(crate) fn choose(store: &Store, instance: &str, now: u64) -> Vec<u64> {
         // Without a start that waits, the code cannot run. An instance that exists can only be
         // continued.
         let continues = ready.iter().find(|number| is(number, "ContinueAsNew"));
-        taken.extend(continues.or_else(|| ready.iter().find(is_start)));
+        let start = continues.or_else(|| ready.iter().find(is_start));
+        // A cancellation does not wait for the turns of all that came before it.
+        let mut behind = ready.iter().skip(taken.len());
+        taken.extend(start.or_else(|| behind.find(|number| is(number, "CancelInstance"))));
     }
     let is_large = |number: &&u64| is_start(number) && bytes(number) >= START_ALONE_BYTES;
     match taken.iter().find(is_large) {

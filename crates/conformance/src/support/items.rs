@@ -63,6 +63,11 @@ pub(crate) fn signal(instance: &str, data: &str) -> WorkItem {
     }
 }
 
+/// A request to cancel an instance.
+pub(crate) fn cancellation(instance: &str, reason: &str) -> WorkItem {
+    WorkItem::CancelInstance { instance: instance.to_owned(), reason: reason.to_owned() }
+}
+
 /// A message of a FIFO queue.
 pub(crate) fn queued(instance: &str, data: &str) -> WorkItem {
     WorkItem::QueueMessage {

@@ -95,7 +95,7 @@ pub(crate) enum End<'a> {
 }
 
 impl End<'_> {
-    fn event(self) -> EventKind {
+    pub(crate) fn event(self) -> EventKind {
         match self {
             Self::Completed(output) => {
                 EventKind::OrchestrationCompleted { output: output.to_owned() }

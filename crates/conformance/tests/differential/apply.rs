@@ -16,7 +16,7 @@ use crate::build::{self, Position};
 use crate::op::{Known, MESSAGE_IDS, Mark, OWNERS, Op, Turn};
 
 const NOW: Duration = Duration::ZERO;
-const HOLD: Duration = Duration::from_secs(60);
+pub(crate) const HOLD: Duration = Duration::from_secs(60);
 const SESSION_LEASE: Duration = Duration::from_millis(3000);
 const NO_TOKEN: &str = "never issued";
 
@@ -76,7 +76,7 @@ impl Side {
         Self { provider, turns: Vec::new(), work: Vec::new(), marks: Vec::new(), commits: 0 }
     }
 
-    fn admin(&self) -> &dyn ProviderAdmin {
+    pub(crate) fn admin(&self) -> &dyn ProviderAdmin {
         self.provider.as_management_capability().expect("both providers have a management side")
     }
 
@@ -106,6 +106,10 @@ impl Side {
             | Op::ResumeInstance(_)
             | Op::RetrySuspended => self.apply_suspension(step, now).await,
             Op::Hold(id, turn) => self.hold(build::name(*id), turn.as_ref(), now).await,
+            Op::Move(id) => self.move_instance(&build::name(*id)).await,
+            Op::Reopen(id, turn, ending) => {
+                self.reopen(build::name(*id), turn, ending.as_ref(), now).await
+            }
             Op::Seed { .. }
             | Op::Delete { .. }
             | Op::DeleteListed { .. }

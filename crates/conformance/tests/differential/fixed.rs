@@ -1,6 +1,7 @@
 //! Cases in which stores have disagreed. The property may need thousands of cases to meet them.
 
-use crate::op::{Code, Fact, Filter, Known, Mark, Message, Op, Steps, Turn};
+use crate::op::{Code, Fact, Filter, Known, Mark, Message, Op, Turn};
+use crate::steps::Steps;
 
 const LEASE: u64 = 5_000;
 

@@ -10,14 +10,18 @@ mod apply;
 mod as_text;
 mod build;
 mod fixed;
+mod move_instance;
 mod op;
+mod random_ops;
+mod reopen;
 mod state;
+mod steps;
 mod waits;
 mod world;
 
 use proptest::prelude::*;
 
-use crate::op::{Steps, steps, steps_with_corruption};
+use crate::steps::{Steps, steps, steps_with_corruption};
 use crate::world::{Place, World};
 
 /// The default number of cases for each property.

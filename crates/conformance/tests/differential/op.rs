@@ -1,13 +1,9 @@
 //! The operations of a test case, in a form that shrinks and prints well.
 
-use proptest::prelude::*;
-
 /// Index of an instance in [`INSTANCES`].
 pub(crate) type Id = usize;
 /// Counted back from the latest lease.
 pub(crate) type Back = usize;
-
-const STEPS_MAX: usize = 80;
 
 pub(crate) const INSTANCES: [&str; 4] = ["a", "b", "a::sub::2", "ghost"];
 pub(crate) const SESSIONS: [&str; 2] = ["s1", "s2"];
@@ -25,38 +21,128 @@ pub(crate) const PINS: [&str; 4] = ["0.9.0", "1.0.0", "1.0.1-rc.1", "2.5.0"];
 
 #[derive(Debug, Clone)]
 pub(crate) enum Op {
-    Send { message: Message, delay: Option<u64> },
-    Deliver { message: Message, id: Option<usize>, existing_only: bool },
+    Send {
+        message: Message,
+        delay: Option<u64>,
+    },
+    Deliver {
+        message: Message,
+        id: Option<usize>,
+        existing_only: bool,
+    },
     Schedule(Activity),
     ScheduleWrongKind(Message),
-    FetchTurn { lease: u64, filter: Filter },
-    FetchTurns { turns_max: usize, lease: u64, filter: Filter, code: Code, known: Known },
-    Commit { back: Back, turn: Turn, plain_ack: bool },
-    CommitDirect { instance: Option<Id>, mark: Mark, turn: Turn, finished: Vec<Back> },
-    AbandonTurn { back: Back, delay: Option<u64>, ignore_attempt: bool },
-    RenewTurn { back: Back, by: u64 },
-    ReclaimTurn { back: Back, by: u64 },
+    FetchTurn {
+        lease: u64,
+        filter: Filter,
+    },
+    FetchTurns {
+        turns_max: usize,
+        lease: u64,
+        filter: Filter,
+        code: Code,
+        known: Known,
+    },
+    Commit {
+        back: Back,
+        turn: Turn,
+        plain_ack: bool,
+    },
+    CommitDirect {
+        instance: Option<Id>,
+        mark: Mark,
+        turn: Turn,
+        finished: Vec<Back>,
+    },
+    AbandonTurn {
+        back: Back,
+        delay: Option<u64>,
+        ignore_attempt: bool,
+    },
+    RenewTurn {
+        back: Back,
+        by: u64,
+    },
+    ReclaimTurn {
+        back: Back,
+        by: u64,
+    },
     SuspendTurn(Back),
     SuspendInstance(Id),
     ResumeInstance(Id),
     RetrySuspended,
     Hold(Id, Option<Turn>),
-    MarkTurn { back: Back, running: bool },
-    FetchWork { lease: u64, owner: Option<usize>, tags: Tags },
-    FetchWorks { lease: u64, owners: Vec<Option<usize>>, tags: Tags, handlers: Code },
-    FinishWork { back: Back, completion: Option<Message> },
-    AbandonWork { back: Back, delay: Option<u64>, ignore_attempt: bool },
-    RenewWork { back: Back, by: u64 },
-    ReclaimWork { back: Back, by: u64 },
-    VouchForWork { back: Back, leases: u32 },
-    RenewSessions { owners: Vec<usize>, by: u64, idle: u64 },
+    /// Stores an execution, and ends the current one if there is a turn for that.
+    Reopen(Id, Turn, Option<Turn>),
+    /// Copies an instance, deletes it and imports the copy.
+    Move(Id),
+    MarkTurn {
+        back: Back,
+        running: bool,
+    },
+    FetchWork {
+        lease: u64,
+        owner: Option<usize>,
+        tags: Tags,
+    },
+    FetchWorks {
+        lease: u64,
+        owners: Vec<Option<usize>>,
+        tags: Tags,
+        handlers: Code,
+    },
+    FinishWork {
+        back: Back,
+        completion: Option<Message>,
+    },
+    AbandonWork {
+        back: Back,
+        delay: Option<u64>,
+        ignore_attempt: bool,
+    },
+    RenewWork {
+        back: Back,
+        by: u64,
+    },
+    ReclaimWork {
+        back: Back,
+        by: u64,
+    },
+    VouchForWork {
+        back: Back,
+        leases: u32,
+    },
+    RenewSessions {
+        owners: Vec<usize>,
+        by: u64,
+        idle: u64,
+    },
     CleanUpSessions,
-    Seed { instance: Id, execution_id: u64, first_event: u64, events: Vec<Fact> },
-    Delete { instance: Id, force: bool },
-    DeleteListed { instances: Vec<Id>, force: bool },
+    Seed {
+        instance: Id,
+        execution_id: u64,
+        first_event: u64,
+        events: Vec<Fact>,
+    },
+    Delete {
+        instance: Id,
+        force: bool,
+    },
+    DeleteListed {
+        instances: Vec<Id>,
+        force: bool,
+    },
     DeleteBulk(Selection),
-    Prune { instance: Id, keep_last: Option<u32>, before: Option<u64> },
-    PruneBulk { selection: Selection, keep_last: Option<u32>, before: Option<u64> },
+    Prune {
+        instance: Id,
+        keep_last: Option<u32>,
+        before: Option<u64>,
+    },
+    PruneBulk {
+        selection: Selection,
+        keep_last: Option<u32>,
+        before: Option<u64>,
+    },
     Corrupt(Id),
     Advance(u64),
 }
@@ -194,307 +280,3 @@ pub(crate) struct Selection {
 }
 
 // Mostly the first instances, so that operations affect the same one.
-fn id() -> BoxedStrategy<Id> {
-    prop_oneof![4 => Just(0), 3 => Just(1), 2 => Just(2), 1 => Just(3_usize)].boxed()
-}
-
-fn back() -> BoxedStrategy<Back> {
-    prop_oneof![6 => Just(0), 2 => Just(1), 1 => 2..6_usize].boxed()
-}
-
-fn lease() -> BoxedStrategy<u64> {
-    prop_oneof![4 => Just(5000), 2 => Just(1000), 1 => Just(0_u64)].boxed()
-}
-
-fn delay() -> BoxedStrategy<Option<u64>> {
-    prop_oneof![4 => Just(None), 1 => Just(Some(0)), 2 => Just(Some(1000)), 1 => Just(Some(7000))]
-        .boxed()
-}
-
-/// Milliseconds before now.
-fn before() -> BoxedStrategy<Option<u64>> {
-    prop_oneof![3 => Just(None), 1 => Just(Some(0)), 1 => Just(Some(1000_u64))].boxed()
-}
-
-fn message() -> BoxedStrategy<Message> {
-    prop_oneof![
-        6 => (id(), any::<bool>())
-            .prop_map(|(instance, version)| Message::Start { instance, version }),
-        2 => (id(), id()).prop_map(|(instance, parent)| Message::StartChild { instance, parent }),
-        1 => id().prop_map(|instance| Message::ContinueAsNew { instance }),
-        2 => completion(),
-        2 => (id(), prop_oneof![Just(0), Just(1000), Just(4000_u64)])
-            .prop_map(|(instance, after)| Message::Timer { instance, after }),
-        4 => id().prop_map(Message::Signal),
-        1 => id().prop_map(|parent| Message::ChildCompleted { parent }),
-        1 => id().prop_map(|parent| Message::ChildFailed { parent }),
-        1 => id().prop_map(Message::Cancel),
-        2 => id().prop_map(Message::Queued),
-        1 => activity().prop_map(Message::Activity),
-    ]
-    .boxed()
-}
-
-fn completion() -> BoxedStrategy<Message> {
-    prop_oneof![
-        (id(), 1..5_u64).prop_map(|(instance, id)| Message::Completed { instance, id }),
-        (id(), 1..5_u64).prop_map(|(instance, id)| Message::Failed { instance, id }),
-    ]
-    .boxed()
-}
-
-fn activity() -> BoxedStrategy<Activity> {
-    let session = prop::option::weighted(0.4, 0..SESSIONS.len());
-    let tag = prop::option::weighted(0.3, 0..TAGS.len());
-    let build =
-        |(instance, id, session, tag, handler)| Activity { instance, id, session, tag, handler };
-    (id(), 1..5_u64, session, tag, 0..HANDLERS.len()).prop_map(build).boxed()
-}
-
-fn fact() -> BoxedStrategy<Fact> {
-    prop_oneof![
-        1 => (0..3_usize).prop_map(|carried| Fact::Started { carried }),
-        4 => Just(Fact::Heard),
-        2 => prop::option::of(0..VALUES.len()).prop_map(Fact::Status),
-        4 => (0..KEYS.len(), 0..VALUES.len()).prop_map(|(key, value)| Fact::Set { key, value }),
-        2 => (0..KEYS.len()).prop_map(Fact::Clear),
-        1 => Just(Fact::ClearAll),
-        1 => Just(Fact::Completed),
-        1 => Just(Fact::Failed),
-        1 => Just(Fact::CancelRequested),
-    ]
-    .boxed()
-}
-
-fn turn() -> BoxedStrategy<Turn> {
-    let status = prop_oneof![
-        6 => Just(None),
-        2 => Just(Some("Completed")),
-        1 => Just(Some("Failed")),
-        2 => Just(Some("ContinuedAsNew")),
-    ];
-    let queues = (
-        prop::collection::vec(
-            prop_oneof![12 => activity().prop_map(Message::Activity), 1 => message()],
-            0..3,
-        ),
-        prop::collection::vec(message(), 0..3),
-        prop::collection::vec((id(), 1..5_u64), 0..2),
-        prop::option::of(work_lease()),
-    );
-    let facts = prop::collection::vec(fact(), 0..4);
-    let back = prop_oneof![9 => Just(0), 1 => Just(1_u64)];
-    let parent = prop::option::weighted(0.3, id());
-    let pin = prop::option::weighted(0.3, 0..PINS.len());
-    let rest = (prop::bool::weighted(0.2), back, prop::bool::weighted(0.9), parent, pin);
-    (rest, facts, queues, status)
-        .prop_map(
-            |((next_execution, events_back, is_named, parent, pin), events, queues, status)| {
-                let (work, messages, cancelled, lease) = queues;
-                Turn {
-                    next_execution,
-                    events_back,
-                    events,
-                    work,
-                    messages,
-                    cancelled,
-                    status,
-                    is_named,
-                    parent,
-                    pin,
-                    lease,
-                }
-            },
-        )
-        .boxed()
-}
-
-fn work_lease() -> BoxedStrategy<Lease> {
-    let indexes = prop::collection::btree_set(0..4_usize, 0..4);
-    (indexes, lease())
-        .prop_map(|(indexes, length)| Lease { indexes: indexes.into_iter().collect(), length })
-        .boxed()
-}
-
-/// Mostly turns that continue the stored history: the others are refused and change nothing.
-fn direct() -> BoxedStrategy<Op> {
-    let mark = prop_oneof![
-        12 => Just(Mark::Newest),
-        2 => (1..4_usize).prop_map(Mark::Older),
-        1 => Just(Mark::Beyond),
-        1 => Just(Mark::OtherExecution),
-        1 => Just(Mark::OtherIncarnation),
-        1 => Just(Mark::OtherCommit),
-    ];
-    let instance = prop::option::weighted(0.5, id());
-    let finished = prop_oneof![
-        2 => Just(vec![]),
-        4 => Just(vec![0]),
-        2 => Just(vec![1, 0]),
-        1 => prop::collection::vec(back(), 0..3),
-    ];
-    (instance, mark, turn(), finished)
-        .prop_map(|(instance, mark, turn, finished)| Op::CommitDirect {
-            instance,
-            mark,
-            turn,
-            finished,
-        })
-        .boxed()
-}
-
-fn filter() -> BoxedStrategy<Filter> {
-    let range = (0..PINS.len(), 0..PINS.len());
-    prop_oneof![
-        6 => Just(Filter::Off),
-        1 => Just(Filter::Nothing),
-        3 => prop::collection::vec(range, 1..3).prop_map(Filter::Ranges),
-    ]
-    .boxed()
-}
-
-fn tags() -> BoxedStrategy<Tags> {
-    let some = || prop::collection::vec(0..TAGS.len(), 1..3);
-    prop_oneof![
-        3 => Just(Tags::DefaultOnly),
-        2 => some().prop_map(Tags::Only),
-        2 => some().prop_map(Tags::DefaultAnd),
-        4 => Just(Tags::Any),
-        1 => Just(Tags::None),
-    ]
-    .boxed()
-}
-
-fn selection() -> BoxedStrategy<Selection> {
-    let instances = prop::option::of(prop::collection::vec(id(), 0..4));
-    let limit = prop_oneof![3 => Just(None), 1 => (0..3_u32).prop_map(Some)];
-    (instances, before(), limit)
-        .prop_map(|(instances, before, limit)| Selection { instances, before, limit })
-        .boxed()
-}
-
-/// Turns: enqueue, fetch, commit, abandon.
-fn turn_op() -> BoxedStrategy<Op> {
-    let known = prop_oneof![Just(Known::Nothing), Just(Known::Newest), Just(Known::Oldest)];
-    let code = prop::option::weighted(0.3, prop::collection::vec(0..CODE.len(), 0..3));
-    prop_oneof![
-        10 => (message(), delay()).prop_map(|(message, delay)| Op::Send { message, delay }),
-        4 => (message(), prop::option::of(0..MESSAGE_IDS.len()), any::<bool>()).prop_map(
-            |(message, id, existing_only)| Op::Deliver { message, id, existing_only }
-        ),
-        4 => (lease(), filter()).prop_map(|(lease, filter)| Op::FetchTurn { lease, filter }),
-        8 => (0..4_usize, lease(), filter(), code, known).prop_map(
-            |(turns_max, lease, filter, code, known)| {
-                Op::FetchTurns { turns_max, lease, filter, code, known }
-            }
-        ),
-        12 => (back(), turn(), any::<bool>())
-            .prop_map(|(back, turn, plain_ack)| Op::Commit { back, turn, plain_ack }),
-        8 => direct(),
-        3 => (back(), delay(), any::<bool>()).prop_map(
-            |(back, delay, ignore_attempt)| Op::AbandonTurn { back, delay, ignore_attempt }
-        ),
-        1 => (back(), lease()).prop_map(|(back, by)| Op::RenewTurn { back, by }),
-        1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimTurn { back, by }),
-        3 => (back(), any::<bool>()).prop_map(|(back, running)| Op::MarkTurn { back, running }),
-        3 => back().prop_map(Op::SuspendTurn),
-        1 => id().prop_map(Op::SuspendInstance),
-        2 => id().prop_map(Op::ResumeInstance),
-        1 => Just(Op::RetrySuspended),
-        2 => (id(), proptest::option::of(turn())).prop_map(|(id, turn)| Op::Hold(id, turn)),
-    ]
-    .boxed()
-}
-
-/// Activities and their sessions.
-fn work_op() -> BoxedStrategy<Op> {
-    let owner = || prop::option::weighted(0.7, 0..OWNERS.len());
-    let completion = prop::option::of(prop_oneof![5 => completion(), 1 => message()]);
-    let owners = prop::collection::vec(0..OWNERS.len(), 0..3);
-    let handlers = prop::option::weighted(0.6, prop::collection::vec(0..HANDLERS.len(), 0..3));
-    prop_oneof![
-        6 => activity().prop_map(Op::Schedule),
-        1 => message().prop_map(Op::ScheduleWrongKind),
-        6 => (lease(), owner(), tags())
-            .prop_map(|(lease, owner, tags)| Op::FetchWork { lease, owner, tags }),
-        5 => (lease(), prop::collection::vec(owner(), 0..4), tags(), handlers).prop_map(
-            |(lease, owners, tags, handlers)| Op::FetchWorks { lease, owners, tags, handlers }
-        ),
-        4 => (back(), completion)
-            .prop_map(|(back, completion)| Op::FinishWork { back, completion }),
-        3 => (back(), delay(), any::<bool>()).prop_map(
-            |(back, delay, ignore_attempt)| Op::AbandonWork { back, delay, ignore_attempt }
-        ),
-        2 => (back(), lease()).prop_map(|(back, by)| Op::RenewWork { back, by }),
-        1 => (back(), lease()).prop_map(|(back, by)| Op::ReclaimWork { back, by }),
-        1 => (back(), 0..3_u32).prop_map(|(back, leases)| Op::VouchForWork { back, leases }),
-        2 => (owners, lease(), lease())
-            .prop_map(|(owners, by, idle)| Op::RenewSessions { owners, by, idle }),
-        1 => Just(Op::CleanUpSessions),
-    ]
-    .boxed()
-}
-
-/// Seed, delete and prune.
-fn store_op() -> BoxedStrategy<Op> {
-    let keep = || prop::option::of(0..3_u32);
-    let ids = || prop::collection::vec(id(), 0..4);
-    prop_oneof![
-        1 => (id(), 1..3_u64, 0..3_u64, prop::collection::vec(fact(), 0..3)).prop_map(
-            |(instance, execution_id, first_event, events)| {
-                Op::Seed { instance, execution_id, first_event, events }
-            }
-        ),
-        3 => (id(), any::<bool>()).prop_map(|(instance, force)| Op::Delete { instance, force }),
-        1 => (ids(), any::<bool>())
-            .prop_map(|(instances, force)| Op::DeleteListed { instances, force }),
-        1 => selection().prop_map(Op::DeleteBulk),
-        1 => (id(), keep(), before()).prop_map(
-            |(instance, keep_last, before)| Op::Prune { instance, keep_last, before }
-        ),
-        1 => (selection(), keep(), before()).prop_map(
-            |(selection, keep_last, before)| Op::PruneBulk { selection, keep_last, before }
-        ),
-    ]
-    .boxed()
-}
-
-/// Advances the clock: just before the expiry of a lease, to it, or far beyond.
-fn advance() -> BoxedStrategy<Op> {
-    prop_oneof![Just(1), Just(1000), Just(4999), Just(5000), Just(60_000_u64)]
-        .prop_map(Op::Advance)
-        .boxed()
-}
-
-/// A sequence of steps that prints one step per line.
-#[derive(Clone)]
-pub(crate) struct Steps(pub(crate) Vec<Op>);
-
-impl std::fmt::Debug for Steps {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.iter().enumerate().try_for_each(|(number, step)| write!(f, "\n{number}: {step:?}"))
-    }
-}
-
-fn steps_of(op: BoxedStrategy<Op>) -> BoxedStrategy<Steps> {
-    prop::collection::vec(op, 1..STEPS_MAX).prop_map(Steps).boxed()
-}
-
-/// Sequences of all operations, and denser ones of only turns or only activities.
-pub(crate) fn steps() -> BoxedStrategy<Steps> {
-    prop_oneof![
-        2 => steps_of(op()),
-        1 => steps_of(prop_oneof![8 => turn_op(), 2 => store_op(), 2 => advance()].boxed()),
-        1 => steps_of(prop_oneof![6 => work_op(), 1 => advance()].boxed()),
-    ]
-    .boxed()
-}
-
-/// Sequences that also corrupt stored histories.
-pub(crate) fn steps_with_corruption() -> BoxedStrategy<Steps> {
-    steps_of(prop_oneof![12 => op(), 1 => id().prop_map(Op::Corrupt)].boxed())
-}
-
-fn op() -> BoxedStrategy<Op> {
-    prop_oneof![12 => turn_op(), 8 => work_op(), 2 => store_op(), 3 => advance()].boxed()
-}

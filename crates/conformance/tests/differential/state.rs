@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use duroxide_core::providers::{
-    DispatcherCapabilityFilter, FetchFilter, Provider, ProviderAdmin, ProviderError,
-    RegisteredOrchestrations, SemverRange, StrandedTurnQuery,
+    DispatcherCapabilityFilter, FetchFilter, InstanceCountQuery, InstanceOrder, InstanceQuery,
+    InstanceQueues, InstanceQueuesQuery, Provider, ProviderAdmin, ProviderError,
+    RegisteredOrchestrations, SemverRange, StrandedTurnQuery, WaitingTurn,
 };
+use duroxide_core::query::{Filter, InstanceRow};
 use semver::Version;
 
 use crate::as_text::text;
@@ -49,11 +51,16 @@ async fn totals(admin: &dyn ProviderAdmin) -> Vec<String> {
         format!("metrics: {}", text(admin.get_system_metrics().await)),
         format!("depths: {}", text(admin.get_queue_depths().await)),
         format!("versions: {}", text(admin.get_running_duroxide_version_spread().await)),
+        format!("handlers: {}", text(admin.get_running_handler_version_spread().await)),
         format!("parked: {}", text(admin.list_parked_messages(100).await)),
         format!("first parked: {}", text(admin.list_parked_messages(1).await)),
         format!("suspended: {}", text(admin.list_suspended(None, 100).await)),
         format!("stranded: {}", text(stranded(admin).await)),
+        format!("cancelled: {}", text(cancelled(admin).await)),
     ];
+    for filter in FILTERS {
+        lines.push(format!("query {filter}: {}", text(queried(admin, filter).await)));
+    }
     for status in ["Running", "Completed", "Failed", "ContinuedAsNew"] {
         let listed = admin.list_instances_by_status(status).await;
         lines.push(format!("{status}: {}", text(listed)));
@@ -61,27 +68,89 @@ async fn totals(admin: &dyn ProviderAdmin) -> Vec<String> {
     lines
 }
 
-/// What a node with some of the code and one version cannot run, and what it needs, by instance.
-async fn stranded(
+/// What queries select, by index or without.
+const FILTERS: [&str; 9] = [
+    "",
+    "status:running,suspended",
+    "status:failed,suspended",
+    "-status:completed name:Flow*",
+    "id:a*",
+    "parent:a",
+    "category:application",
+    "custom:any",
+    "-pin:none version:1.*",
+];
+
+/// All rows of a filter in small pages, from both ends, and their number.
+async fn queried(
     admin: &dyn ProviderAdmin,
-) -> Result<BTreeMap<String, (Option<u64>, String)>, ProviderError> {
+    filter: &str,
+) -> Result<(Vec<InstanceRow>, Vec<InstanceRow>, u64), ProviderError> {
+    let filter = Filter::parse(filter).expect("the tests name filters that can be read");
+    let newest = InstanceQuery::new(filter.clone()).with_limit(2);
+    let newest = pages(admin, newest).await?;
+    let by_id = InstanceQuery::new(filter.clone()).sorted_by(InstanceOrder::Id).ascending();
+    let by_id = pages(admin, by_id.with_limit(2)).await?;
+    let counted = admin.count_instances(InstanceCountQuery::new(filter, 100)).await?;
+    Ok((newest, by_id, counted.count))
+}
+
+async fn pages(
+    admin: &dyn ProviderAdmin,
+    mut query: InstanceQuery,
+) -> Result<Vec<InstanceRow>, ProviderError> {
+    let mut rows = Vec::new();
+    loop {
+        let page = admin.query_instances(query.clone()).await?;
+        rows.extend(page.rows);
+        let Some(next) = page.next else { return Ok(rows) };
+        query = query.with_after(next);
+    }
+}
+
+/// What a node with some of the code and one version cannot run, and what it needs, by instance.
+async fn stranded(admin: &dyn ProviderAdmin) -> Result<Needed, ProviderError> {
+    let mut stranded = Needed::new();
+    let mut query = few_versions();
+    loop {
+        let page = admin.list_stranded_turns(query.clone()).await?;
+        note(&mut stranded, page.turns);
+        let Some(next) = page.next else { return Ok(stranded) };
+        query = query.with_after(next);
+    }
+}
+
+/// Those of them for which a cancellation waits.
+async fn cancelled(admin: &dyn ProviderAdmin) -> Result<Needed, ProviderError> {
+    let mut cancelled = Needed::new();
+    let mut query = few_versions();
+    loop {
+        let page = admin.list_cancelled_turns(query.clone()).await?;
+        note(&mut cancelled, page.turns);
+        let Some(next) = page.next else { return Ok(cancelled) };
+        query = query.with_after(next);
+    }
+}
+
+/// What turns need, and their executions, by instance.
+type Needed = BTreeMap<String, (Option<u64>, String)>;
+
+fn note(found: &mut Needed, turns: Vec<WaitingTurn>) {
+    for turn in turns {
+        let needs = format!("{:?} {:?}", turn.code, turn.pin);
+        let again = found.insert(turn.instance_id, (turn.execution_id, needs));
+        assert_eq!(again, None, "each instance is listed once");
+    }
+}
+
+/// What a node with some of the code and one version cannot run.
+fn few_versions() -> StrandedTurnQuery {
     let registered = [CODE[0]].map(|(name, version)| (name, parsed(version)));
     let ranges = vec![SemverRange::new(parsed(PINS[0]), parsed(PINS[1]))];
     let node = FetchFilter::everything()
         .with_orchestrations(RegisteredOrchestrations::new(registered))
         .with_replays(DispatcherCapabilityFilter { supported_duroxide_versions: ranges });
-    let mut query = StrandedTurnQuery::new(vec![node], 2);
-    let mut stranded = BTreeMap::new();
-    loop {
-        let page = admin.list_stranded_turns(query.clone()).await?;
-        for turn in page.turns {
-            let needs = format!("{:?} {:?}", turn.code, turn.pin);
-            let again = stranded.insert(turn.instance_id, (turn.execution_id, needs));
-            assert_eq!(again, None, "each instance is listed once");
-        }
-        let Some(next) = page.next else { return Ok(stranded) };
-        query = query.with_after(next);
-    }
+    StrandedTurnQuery::new(vec![node], 2)
 }
 
 fn parsed(version: &str) -> Version {
@@ -116,7 +185,15 @@ async fn instance_details(admin: &dyn ProviderAdmin, instance: &str) -> Vec<Stri
         format!("parent: {}", text(admin.get_parent_id(instance).await)),
         format!("tree: {}", text(admin.get_instance_tree(instance).await)),
         format!("history: {}", text(admin.read_history(instance).await)),
+        format!("queues: {}", text(queues(admin, instance).await)),
     ]
+}
+
+async fn queues(
+    admin: &dyn ProviderAdmin,
+    instance: &str,
+) -> Result<Option<InstanceQueues>, ProviderError> {
+    admin.read_instance_queues(InstanceQueuesQuery::new(instance, 100)).await
 }
 
 async fn execution_details(admin: &dyn ProviderAdmin, instance: &str) -> Vec<String> {

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use duroxide_core::providers::{
-    DeleteInstanceResult, HeldInstance, InstanceFilter, InstanceInfo, ParkedMessage, ProviderAdmin,
+    CountedInstances, DeleteInstanceResult, HandlerVersionSpread, HeldInstance, InstanceCopy,
+    InstanceCopyQuery, InstanceCountQuery, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceQueues, InstanceQueuesQuery, NewExecution, ParkedMessage, ProviderAdmin,
     ProviderError, PruneOptions, PruneResult, QueueDepths, StoreGauges, StoredEvent,
     StoredEventsQuery, StrandedTurnQuery, StrandedTurns, SuspendedInstance, Suspension,
     SystemMetrics, UNPINNED_VERSION, WaitingStart, WaitingStartQuery, WaitingWork,
@@ -65,6 +67,17 @@ impl ProviderAdmin for FaultyProvider {
             Some(Fault::InfoInvented) => info.or_else(|_| Ok(invented(instance))),
             _other => info,
         }
+    }
+
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        self.faulty_query(query).await
+    }
+
+    async fn count_instances(
+        &self,
+        query: InstanceCountQuery,
+    ) -> Result<CountedInstances, ProviderError> {
+        self.faulty_count(query).await
     }
 
     async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
@@ -139,10 +152,15 @@ impl ProviderAdmin for FaultyProvider {
                 && self.between_executions().await?.iter().any(|id| id == instance_id);
         let result = self.inner.delete_instance(instance_id, force).await;
         if result.is_ok() {
+            self.memory.noted().deleted.insert(instance_id.to_owned());
             self.keep_pending_children(instance_id).await?;
         }
+        let was_deleted = self.memory.noted().deleted.contains(instance_id);
         match result {
-            Err(error) if self.has(Fault::DeleteUnknownAccepted) => {
+            Err(error)
+                if self.has(Fault::DeleteUnknownAccepted)
+                    || self.has(Fault::DeleteTwiceAccepted) && was_deleted =>
+            {
                 let unknown = error.message.to_lowercase().contains("not found");
                 if unknown { Ok(DeleteInstanceResult::default()) } else { Err(error) }
             }
@@ -210,6 +228,28 @@ impl ProviderAdmin for FaultyProvider {
         Ok(if self.has(Fault::SpreadEmpty) { BTreeMap::new() } else { spread })
     }
 
+    async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ProviderError> {
+        if self.has(Fault::HandlerSpreadOfStored) {
+            let mut spread = HandlerVersionSpread::new();
+            for instance in self.inner.list_instances().await? {
+                let info = self.inner.get_instance_info(&instance).await?;
+                let versions = spread.entry(info.orchestration_name).or_default();
+                *versions.entry(info.orchestration_version).or_insert(0) += 1;
+            }
+            return Ok(spread);
+        }
+        let mut spread = self.inner.get_running_handler_version_spread().await?;
+        if self.has(Fault::HandlerSpreadMerged) {
+            for versions in spread.values_mut() {
+                let (first, count) = (versions.keys().next().cloned(), versions.values().sum());
+                *versions = first.map(|first| (first, count)).into_iter().collect();
+            }
+        }
+        Ok(spread)
+    }
+
     async fn suspend_instance(&self, instance: &str, reason: &str) -> Result<(), ProviderError> {
         self.faulty_suspend_instance(instance, reason).await
     }
@@ -236,6 +276,21 @@ impl ProviderAdmin for FaultyProvider {
         lock_timeout: Duration,
     ) -> Result<HeldInstance, ProviderError> {
         self.faulty_hold(instance, lock_timeout).await
+    }
+
+    async fn read_instance_copy(
+        &self,
+        query: InstanceCopyQuery,
+    ) -> Result<InstanceCopy, ProviderError> {
+        self.faulty_copy(query).await
+    }
+
+    async fn import_instance(&self, instance: InstanceCopy) -> Result<(), ProviderError> {
+        self.faulty_import(instance).await
+    }
+
+    async fn store_execution(&self, execution: NewExecution) -> Result<(), ProviderError> {
+        self.faulty_store_execution(execution).await
     }
 
     async fn discard_late_messages(&self, instance: &str) -> Result<u64, ProviderError> {
@@ -309,6 +364,28 @@ impl ProviderAdmin for FaultyProvider {
         Ok(page)
     }
 
+    async fn read_instance_queues(
+        &self,
+        query: InstanceQueuesQuery,
+    ) -> Result<Option<InstanceQueues>, ProviderError> {
+        self.faulty_instance_queues(query).await
+    }
+
+    async fn list_cancelled_turns(
+        &self,
+        mut query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        match self.fault() {
+            Some(Fault::CancelledTurnsHidden) => return Ok(StrandedTurns::default()),
+            Some(Fault::CancelledTurnsOfAll) => {
+                return self.inner.list_stranded_turns(query).await;
+            }
+            Some(Fault::CancelledTurnsPageIgnored) => query.after = None,
+            _other => {}
+        }
+        self.inner.list_cancelled_turns(query).await
+    }
+
     duroxide_core::forward_provider_admin! { this => this.inner;
         read_history_with_execution_id, read_history, get_execution_info,
     }
@@ -316,7 +393,7 @@ impl ProviderAdmin for FaultyProvider {
 
 impl FaultyProvider {
     /// Instances whose current execution has continued as new.
-    async fn between_executions(&self) -> Result<Vec<String>, ProviderError> {
+    pub(crate) async fn between_executions(&self) -> Result<Vec<String>, ProviderError> {
         let mut found = Vec::new();
         for id in self.inner.list_instances().await? {
             let current = self.inner.latest_execution_id(&id).await?;

@@ -34,6 +34,9 @@ impl FaultyProvider {
         if self.has(Fault::HoldHidesActivities) {
             held.activities.clear();
         }
+        if self.has(Fault::HoldHidesCancellations) {
+            held.cancellations.clear();
+        }
         Ok(held)
     }
 

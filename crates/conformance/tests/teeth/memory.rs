@@ -39,6 +39,8 @@ pub(crate) struct Noted {
     pub(crate) useless: Vec<WorkItem>,
     /// Instances and marks of direct turns that were committed.
     pub(crate) direct: Vec<(String, HistoryMark)>,
+    /// Instances that were deleted.
+    pub(crate) deleted: HashSet<String>,
     /// Turns that were marked as running.
     pub(crate) marked: HashSet<String>,
     /// Whether the provider was closed.

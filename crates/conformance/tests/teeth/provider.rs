@@ -213,7 +213,10 @@ impl Provider for FaultyProvider {
         self.faulty_retry().await
     }
 
-    async fn send_message(&self, message: ClientMessage) -> Result<Delivery, ProviderError> {
+    async fn send_message(&self, mut message: ClientMessage) -> Result<Delivery, ProviderError> {
+        if self.has(Fault::StartAttributesLost) {
+            message.attributes.clear();
+        }
         self.faulty_send(message).await
     }
 

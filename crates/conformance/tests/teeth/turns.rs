@@ -77,6 +77,9 @@ impl FaultyProvider {
             Some(Fault::TurnStartLeftBehind) if item.messages.len() > 1 => {
                 item.messages.retain(|message| !matches!(message, WorkItem::ContinueAsNew { .. }));
             }
+            Some(Fault::TurnCancellationWaits) if item.messages.len() > 1 => {
+                item.messages.retain(|message| !matches!(message, WorkItem::CancelInstance { .. }));
+            }
             Some(Fault::HistoryReversed) => item.history.reverse(),
             Some(Fault::SnapshotEmpty) => item.kv_snapshot.clear(),
             Some(Fault::SnapshotHasRunningWrites) => {

@@ -3,6 +3,8 @@
 use super::start::refuse_start;
 use super::{Client, ClientError};
 use crate::limits::MESSAGE_ID_BYTES_MAX;
+use crate::model::edit::EDIT_MESSAGE;
+use crate::model::stored_attribute::ATTRIBUTES_MESSAGE;
 use crate::model::{WorkItem, syscall};
 use crate::providers::{ClientMessage, Delivery, ProviderCapability};
 
@@ -40,6 +42,11 @@ impl Client {
         {
             return invalid(refusal);
         }
+        if let WorkItem::QueueMessage { name, .. } = &message.item
+            && let Some(refusal) = refuse_queue(name)
+        {
+            return invalid(refusal);
+        }
         if let Some(refusal) = refuse_start(&message.item) {
             return invalid(refusal);
         }
@@ -60,17 +67,31 @@ impl Client {
                 return invalid("this provider does not remember the ids of messages".to_owned());
             }
         }
+        if !message.attributes.is_empty() && !knows(ProviderCapability::StartAttributes) {
+            return invalid("this provider does not keep the attributes of a start".to_owned());
+        }
         let instance_id = message.item.target_instance().to_owned();
-        let cancels = matches!(message.item, WorkItem::CancelInstance { .. });
+        let cancelled = if let WorkItem::CancelInstance { reason, .. } = &message.item {
+            Some(reason.clone())
+        } else {
+            None
+        };
         let delivery = self.provider().send_message(message).await?;
         if delivery == Delivery::NotFound {
             return Err(ClientError::InstanceNotFound { instance_id });
         }
-        if cancels {
-            self.lift_suspension(&instance_id).await?;
+        if let Some(reason) = cancelled {
+            self.cancel_suspended(&instance_id, &reason).await?;
         }
         Ok(delivery)
     }
+}
+
+/// Why the name of a queue is refused, if it is.
+pub(super) fn refuse_queue(name: &str) -> Option<String> {
+    [ATTRIBUTES_MESSAGE, EDIT_MESSAGE]
+        .contains(&name)
+        .then(|| format!("queue name '{name}' is reserved; choose another name"))
 }
 
 /// Why an event name is refused, if it is.

@@ -1,9 +1,9 @@
 //! The commit that ends an instance without its code.
 
-use super::open_calls::OpenCalls;
+use super::open_calls::{OpenCalls, Subscription};
 use crate::model::cancel_reason::{CancellingParent, by_parent};
 use crate::model::event::build_version;
-use crate::model::start::{ParentCall, VERSION_UNKNOWN, lost_start, start_kind};
+use crate::model::start::{ParentCall, lost_start, unrun_start_kind};
 use crate::model::{
     ErrorDetails, Event, EventKind, ExecutionStatus, INITIAL_EVENT_ID, INITIAL_EXECUTION_ID,
     WorkItem,
@@ -13,8 +13,58 @@ use crate::providers::{ExecutionMetadata, HeldInstance, TurnCommit};
 /// Why the children of a terminated instance end.
 pub(super) const PARENT_TERMINATED: &str = "parent terminated";
 
-/// The reason that a cancelled activity has in the history.
+/// Why the children of a cancelled instance end, in the words of the engine.
+const PARENT_CANCELLED: &str = "parent canceled";
+
+/// Why the children of an instance end that no node could run.
+const PARENT_STRANDED: &str = "parent failed: no live node could run it";
+
+/// The reason that a cancelled activity has in the history, in the words of the engine.
 const ACTIVITIES_REASON: &str = "orchestration_terminal_failed";
+
+/// The reason that an open subscription has in the history, in the words of the engine.
+const SUBSCRIPTIONS_REASON: &str = "orchestration_terminal";
+
+/// Why an instance ends without its code.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum EndCause {
+    /// An operator's call, with its reason.
+    Terminated(String),
+    /// A cancellation waits that no live node can process, with its reason.
+    Cancelled(String),
+    /// No live node could run it for too long: it fails with this.
+    Stranded(ErrorDetails),
+}
+
+impl EndCause {
+    /// The failure of the instance.
+    pub(crate) fn details(&self) -> ErrorDetails {
+        match self {
+            Self::Terminated(reason) | Self::Cancelled(reason) => {
+                ErrorDetails::cancelled(reason.as_str())
+            }
+            Self::Stranded(details) => details.clone(),
+        }
+    }
+
+    /// The request in the history.
+    fn request(&self) -> Option<EventKind> {
+        match self {
+            Self::Terminated(reason) | Self::Cancelled(reason) => {
+                Some(EventKind::OrchestrationCancelRequested { reason: reason.clone() })
+            }
+            Self::Stranded(_) => None,
+        }
+    }
+
+    fn children_reason(&self) -> &'static str {
+        match self {
+            Self::Terminated(_) => PARENT_TERMINATED,
+            Self::Cancelled(_) => PARENT_CANCELLED,
+            Self::Stranded(_) => PARENT_STRANDED,
+        }
+    }
+}
 
 /// An instance to be ended.
 pub(super) struct Ending<'a> {
@@ -22,7 +72,7 @@ pub(super) struct Ending<'a> {
     pub(super) held: &'a HeldInstance,
     /// Of the current execution.
     pub(super) open: &'a OpenCalls,
-    pub(super) reason: &'a str,
+    pub(super) cause: &'a EndCause,
     /// The call that waits for the instance, with its execution.
     pub(super) parent: Option<&'a CancellingParent>,
     pub(super) now_ms: u64,
@@ -40,7 +90,7 @@ impl Ending<'_> {
     /// The commit; `None` if the execution that would end has no name.
     pub(super) fn commit(&self) -> Option<TurnCommit> {
         let place = self.place()?;
-        let details = ErrorDetails::cancelled(self.reason);
+        let details = self.cause.details();
         let execution_id = place.execution_id;
         let is_new = place.start.is_some();
         let metadata = self.metadata(place.start.as_ref(), &details);
@@ -60,7 +110,19 @@ impl Ending<'_> {
         if let Some(start) = place.start {
             push(None, start);
         }
-        push(None, EventKind::OrchestrationCancelRequested { reason: self.reason.to_owned() });
+        if let Some(request) = self.cause.request() {
+            push(None, request);
+        }
+        for (id, subscription) in self.open.subscriptions().filter(|_| !is_new) {
+            let reason = SUBSCRIPTIONS_REASON.to_owned();
+            push(
+                Some(id),
+                match subscription {
+                    Subscription::Wait => EventKind::ExternalSubscribedCancelled { reason },
+                    Subscription::Dequeue => EventKind::QueueSubscriptionCancelled { reason },
+                },
+            );
+        }
         push(None, EventKind::OrchestrationFailed { details });
         for activity in self.open.activities.iter().filter(|_| !is_new) {
             let reason = ACTIVITIES_REASON.to_owned();
@@ -77,7 +139,7 @@ impl Ending<'_> {
 
     fn place(&self) -> Option<Place> {
         let HeldInstance { execution_id, status, last_event_id, ref start, .. } = *self.held;
-        let queued = start.as_ref().and_then(|start| start_kind(start, wanted_version(start)));
+        let queued = start.as_ref().and_then(unrun_start_kind);
         let starting = |execution_id, start| {
             Some(Place { execution_id, start: Some(start), event_id: INITIAL_EVENT_ID })
         };
@@ -130,8 +192,9 @@ impl Ending<'_> {
     fn messages(&self, execution_id: u64, is_new: bool, details: &ErrorDetails) -> Vec<WorkItem> {
         let children = self.open.children.iter().filter(|_| !is_new);
         let cancel = |(id, child): (&u64, &String)| {
-            let sender = CancellingParent(self.instance.to_owned(), execution_id, *id);
-            let reason = by_parent(PARENT_TERMINATED, &sender);
+            let caller = self.open.lineage.origin(execution_id, *id);
+            let sender = CancellingParent(self.instance.to_owned(), caller, *id);
+            let reason = by_parent(self.cause.children_reason(), &sender);
             WorkItem::CancelInstance { instance: child.clone(), reason }
         };
         let notice = self.parent.map(|CancellingParent(instance, execution_id, id)| {
@@ -142,15 +205,11 @@ impl Ending<'_> {
                 details: details.clone(),
             }
         });
-        children.map(cancel).chain(notice).collect()
+        let others = self.open.other_children.iter().filter(|_| !is_new);
+        let cancel_other = |child: &String| WorkItem::CancelInstance {
+            instance: child.clone(),
+            reason: self.cause.children_reason().to_owned(),
+        };
+        children.map(cancel).chain(others.map(cancel_other)).chain(notice).collect()
     }
-}
-
-fn wanted_version(start: &WorkItem) -> String {
-    let (WorkItem::StartOrchestration { version: Some(version), .. }
-    | WorkItem::ContinueAsNew { version: Some(version), .. }) = start
-    else {
-        return VERSION_UNKNOWN.to_owned();
-    };
-    version.clone()
 }

@@ -3,6 +3,24 @@
 use crate::providers::ProviderError;
 
 /// A client call failed. The texts are relied upon by callers.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use duroxide::{Client, ClientError};
+///
+/// async fn delete(client: &Client, instance: &str) -> Result<(), ClientError> {
+///     match client.delete_instance(instance, false).await {
+///         Ok(_deleted) => Ok(()),
+///         Err(ClientError::InstanceStillRunning { .. }) => {
+///             client.cancel_instance(instance, "deleted").await
+///         }
+///         Err(error) => Err(error),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum ClientError {
     /// The store failed.
@@ -41,6 +59,12 @@ pub enum ClientError {
         /// The id asked for.
         instance_id: String,
     },
+}
+
+impl From<ClientError> for String {
+    fn from(error: ClientError) -> Self {
+        error.to_string()
+    }
 }
 
 impl ClientError {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::{Client, ClientError};
 use crate::model::{Event, ExecutionStatus};
 use crate::providers::{
-    ExecutionInfo, InstanceInfo, InstanceTree, ParkedMessage, ProviderErrorKind, QueueDepths,
-    SystemMetrics,
+    ExecutionInfo, HandlerVersionSpread, InstanceInfo, InstanceTree, ParkedMessage,
+    ProviderErrorKind, QueueDepths, StoreGauges, SystemMetrics,
 };
 
 impl Client {
@@ -101,6 +101,12 @@ impl Client {
         Ok(self.admin()?.get_queue_depths().await?)
     }
 
+    /// Gauges of the store, which cost little: they do not read what has ended, and stop to count
+    /// at a limit.
+    pub async fn get_store_gauges(&self) -> Result<StoreGauges, ClientError> {
+        Ok(self.admin()?.read_gauges().await?)
+    }
+
     /// An instance and all its descendants.
     pub async fn get_instance_tree(&self, instance: &str) -> Result<InstanceTree, ClientError> {
         Ok(self.admin()?.get_instance_tree(instance).await?)
@@ -113,6 +119,27 @@ impl Client {
         &self,
     ) -> Result<BTreeMap<String, u64>, ClientError> {
         Ok(self.admin()?.get_running_duroxide_version_spread().await?)
+    }
+
+    /// Running instances counted by their orchestration and its version: says which code is still
+    /// needed. An instance between two executions counts with what the earlier one ran.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let spread = client.get_running_handler_version_spread().await?;
+    /// let needs_first = spread.get("Order").is_some_and(|orders| orders.contains_key("1.0.0"));
+    /// println!("orders of version 1.0.0 run: {needs_first}");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ClientError> {
+        Ok(self.admin()?.get_running_handler_version_spread().await?)
     }
 
     /// Messages that wait for an instance that does not exist, oldest first, `limit` at the most.

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::wait::Wait;
 use super::{Client, ClientError};
+use crate::model::stored_attribute::is_attribute_key;
 use crate::providers::ChangeScope;
 
 impl Client {
@@ -29,6 +30,10 @@ impl Client {
         instance: &str,
         key: &str,
     ) -> Result<Option<String>, ClientError> {
+        // Attributes are stored beside the values, and are none.
+        if is_attribute_key(key) {
+            return Ok(None);
+        }
         Ok(self.provider().get_kv_value(instance, key).await?)
     }
 
@@ -46,7 +51,9 @@ impl Client {
         &self,
         instance: &str,
     ) -> Result<HashMap<String, String>, ClientError> {
-        Ok(self.provider().get_kv_all_values(instance).await?)
+        let mut values = self.provider().get_kv_all_values(instance).await?;
+        values.retain(|key, _| !is_attribute_key(key));
+        Ok(values)
     }
 
     /// Waits until the key has a value, also through trouble of the store that may pass.

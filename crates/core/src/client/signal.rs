@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::deliver::refuse_event_name;
+use super::deliver::{refuse_event_name, refuse_queue};
 use super::handle::encode;
 use super::{Client, ClientError};
 use crate::model::WorkItem;
@@ -83,9 +83,13 @@ impl Client {
         queue: impl Into<String>,
         data: impl Into<String>,
     ) -> Result<(), ClientError> {
+        let queue = queue.into();
+        if let Some(message) = refuse_queue(&queue) {
+            return Err(ClientError::InvalidInput { message });
+        }
         self.send(WorkItem::QueueMessage {
             instance: instance.into(),
-            name: queue.into(),
+            name: queue,
             data: data.into(),
         })
         .await
@@ -116,6 +120,10 @@ impl Client {
     /// request for an unknown instance is dropped; to be notified of that, use
     /// [`deliver`](Self::deliver).
     ///
+    /// If no live node can run the instance, any node that runs turns or activities ends it in the
+    /// same way, within seconds. Without such a node the request waits; to end an instance at once,
+    /// use [`terminate_instance`](Self::terminate_instance).
+    ///
     /// # Examples
     ///
     /// ```
@@ -132,7 +140,9 @@ impl Client {
         reason: impl Into<String>,
     ) -> Result<(), ClientError> {
         let (instance, reason) = (instance.into(), reason.into());
-        self.send(WorkItem::CancelInstance { instance: instance.clone(), reason }).await?;
-        self.lift_suspension(&instance).await
+        let cancel =
+            WorkItem::CancelInstance { instance: instance.clone(), reason: reason.clone() };
+        self.send(cancel).await?;
+        self.cancel_suspended(&instance, &reason).await
     }
 }

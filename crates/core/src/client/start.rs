@@ -1,10 +1,14 @@
 //! Starting root instances.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::handle::encode;
 use super::{Client, ClientError};
-use crate::model::{WorkItem, ids};
+use crate::model::attribute::{refuse_attribute, refuse_count};
+use crate::model::stored_attribute::encode_attribute;
+use crate::model::{AttributeValue, WorkItem, ids};
 use crate::providers::{ClientMessage, Delivery};
 
 /// A root instance to be started.
@@ -25,6 +29,9 @@ pub struct StartRequest {
     orchestration: String,
     version: Option<String>,
     input: String,
+    attributes: BTreeMap<String, String>,
+    /// Why the attributes are refused.
+    refusal: Option<String>,
 }
 
 /// What a start found.
@@ -44,6 +51,8 @@ impl StartRequest {
             orchestration: orchestration.into(),
             version: None,
             input: String::new(),
+            attributes: BTreeMap::new(),
+            refusal: None,
         }
     }
 
@@ -67,12 +76,44 @@ impl StartRequest {
         self
     }
 
-    fn into_message(self) -> ClientMessage {
+    /// Gives the instance a search attribute, by which queries find it from its first turn on: at
+    /// most 32, each with a name of up to 64 letters, digits, `_`, `.` and `-`, and a text of up to
+    /// 256 bytes. Others are refused when the request is sent.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use duroxide::client::StartRequest;
+    ///
+    /// # use duroxide::{Client, ClientError};
+    /// # async fn example(client: &Client) -> Result<(), ClientError> {
+    /// let start = StartRequest::new("order-7", "PlaceOrder")
+    ///     .with_attribute("customer", 42)
+    ///     .with_attribute("region", "eu-west");
+    /// // Found by the filter `attr.customer=42 attr.region:eu-*`.
+    /// client.start_if_new(start).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_attribute(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
+        let value = value.into();
+        let refusal = refuse_attribute(name, &value);
+        self.attributes.insert(name.to_owned(), encode_attribute(&value));
+        self.refusal = self.refusal.or(refusal).or_else(|| refuse_count(self.attributes.len()));
+        self
+    }
+
+    fn into_message(self) -> Result<ClientMessage, ClientError> {
+        if let Some(message) = self.refusal {
+            return Err(ClientError::InvalidInput { message });
+        }
         let mut message = ClientMessage::start(self.instance, self.orchestration, self.input);
+        message.attributes = self.attributes;
         if let WorkItem::StartOrchestration { version, .. } = &mut message.item {
             *version = self.version;
         }
-        message
+        Ok(message)
     }
 }
 
@@ -123,7 +164,7 @@ impl Client {
         orchestration: impl Into<String>,
         input: impl Into<String>,
     ) -> Result<(), ClientError> {
-        self.start(StartRequest::new(instance, orchestration).with_input(input)).await
+        self.start_with(StartRequest::new(instance, orchestration).with_input(input)).await
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with a fixed version. A version
@@ -147,7 +188,7 @@ impl Client {
         input: impl Into<String>,
     ) -> Result<(), ClientError> {
         let start = StartRequest::new(instance, orchestration).with_input(input);
-        self.start(start.with_version(version)).await
+        self.start_with(start.with_version(version)).await
     }
 
     /// Like [`start_orchestration`](Self::start_orchestration) with an encoded input.
@@ -215,15 +256,24 @@ impl Client {
     /// # }
     /// ```
     pub async fn start_if_new(&self, start: StartRequest) -> Result<Started, ClientError> {
-        Ok(match self.deliver(start.into_message()).await? {
+        Ok(match self.deliver(start.into_message()?).await? {
             Delivery::Existing => Started::Existing,
             // Without an id of the caller, only this call can have been repeated.
             Delivery::Enqueued | Delivery::Repeated | Delivery::NotFound => Started::New,
         })
     }
 
-    async fn start(&self, start: StartRequest) -> Result<(), ClientError> {
-        let message = start.into_message();
+    /// Asks for a new instance. A start of one that exists is ignored; to be notified of that, use
+    /// [`start_if_new`](Self::start_if_new).
+    ///
+    /// # Errors
+    /// As [`start_orchestration`](Self::start_orchestration), and if the request has attributes
+    /// that are refused or that the store does not keep.
+    pub async fn start_with(&self, start: StartRequest) -> Result<(), ClientError> {
+        let message = start.into_message()?;
+        if !message.attributes.is_empty() {
+            return self.deliver(message).await.map(drop);
+        }
         if let Some(message) = refuse_start(&message.item) {
             return Err(ClientError::InvalidInput { message });
         }

@@ -27,7 +27,7 @@ impl StrandedWorkQuery {
     }
 
     /// Only work behind this cursor.
-    #[must_use]
+    #[must_use = "returns the changed request"]
     pub fn with_after(mut self, after: ListCursor) -> Self {
         self.after = Some(after);
         self

@@ -1,12 +1,14 @@
 //! Suspends and resumes instances.
 
+use super::termination::is_over;
 use super::{Client, ClientError};
 use crate::providers::{ProviderCapability, ProviderErrorKind, SuspendedInstance, Suspension};
 
 impl Client {
     /// Suspends a running instance: it takes no turns until it is
     /// [resumed](Self::resume_instance). Messages to it wait, and so do results of its activities,
-    /// which go on. A cancellation by a client lifts the suspension.
+    /// which go on. A cancellation by a client ends it at once, as
+    /// [`terminate_instance`](Self::terminate_instance) does.
     ///
     /// # Examples
     ///
@@ -57,15 +59,30 @@ impl Client {
         Ok(self.admin()?.list_suspended(after, limit).await?)
     }
 
-    /// Lets a suspended instance take the turn that cancels it.
-    pub(super) async fn lift_suspension(&self, instance: &str) -> Result<(), ClientError> {
-        if !self.provider().capabilities().has(ProviderCapability::Suspension) {
+    /// Ends a suspended instance for which a cancellation was sent. Its code may not come to the
+    /// cancellation: replay fails before, if a turn takes only other messages that wait.
+    pub(super) async fn cancel_suspended(
+        &self,
+        instance: &str,
+        reason: &str,
+    ) -> Result<(), ClientError> {
+        let capabilities = self.provider().capabilities();
+        if !capabilities.has(ProviderCapability::Suspension) {
             return Ok(());
         }
         let Ok(admin) = self.admin() else { return Ok(()) };
-        if admin.read_suspension(instance).await?.is_some() {
-            admin.resume_instance(instance).await?;
+        if admin.read_suspension(instance).await?.is_none() {
+            return Ok(());
         }
-        Ok(())
+        if !capabilities.has(ProviderCapability::Holding) {
+            // It takes the turn that cancels it.
+            admin.resume_instance(instance).await?;
+            return Ok(());
+        }
+        match self.terminate_instance(instance, reason).await {
+            Err(error) if !is_over(&error) => Err(error),
+            // Or it has ended meanwhile.
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 }

@@ -5,18 +5,17 @@
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
-use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::ending::{Ending, PARENT_TERMINATED};
-use super::open_calls::OpenCalls;
+use super::ending::{EndCause, PARENT_TERMINATED};
+use super::held::HeldOpen;
 use super::{Client, ClientError};
-use crate::limits::{HOLD_ATTEMPTS_MAX, HOLD_LENGTH, HOLD_PAUSE_MAX};
+use crate::limits::{HOLD_ATTEMPTS_MAX, HOLD_PAUSE_MAX};
 use crate::model::cancel_reason::CancellingParent;
-use crate::model::start::ParentCall;
 use crate::model::{ErrorDetails, EventKind};
-use crate::providers::{HeldInstance, InstanceOutcome, ProviderError, ProviderErrorKind};
+use crate::providers::{InstanceOutcome, ProviderError, ProviderErrorKind};
 
 /// An instance that is to be ended.
 struct Doomed {
@@ -109,7 +108,8 @@ impl Client {
             children.extend(stored.into_iter().map(|child| doomed(child, None)));
         }
         children.extend(open.children.into_iter().map(|(id, child)| {
-            let call = CancellingParent(instance.to_owned(), execution_id, id);
+            let caller = open.lineage.origin(execution_id, id);
+            let call = CancellingParent(instance.to_owned(), caller, id);
             doomed(child, Some(call))
         }));
         Ok(children)
@@ -118,16 +118,17 @@ impl Client {
     async fn terminate(&self, doomed: &Doomed) -> Result<Ended, ClientError> {
         let instance = &doomed.instance;
         for attempt in 0..HOLD_ATTEMPTS_MAX {
-            let held = match self.admin()?.hold_instance(instance, HOLD_LENGTH).await {
-                Ok(held) => held,
-                Err(error) => return self.refused(doomed, error).await,
+            let ended = match self.hold_open(instance).await {
+                Ok(held) => self.end(doomed, &held).await,
+                Err(ClientError::Provider(error)) if is_refusal(&error) => {
+                    return self.refused(doomed, error).await;
+                }
+                Err(error) => return Err(error),
             };
-            match self.end(doomed, &held).await {
+            match ended {
                 Err(ClientError::Provider(error)) if error.kind == ProviderErrorKind::LostLease => {
                     // Another call like this one has the instance.
-                    let pause = HOLD_PAUSE_MAX * attempt / HOLD_ATTEMPTS_MAX;
-                    let share = RandomState::new().hash_one(instance) % 1_000;
-                    sleep(pause.mul_f64(share as f64 / 1_000.0)).await;
+                    sleep(hold_pause(instance, attempt)).await;
                 }
                 ended => return ended,
             }
@@ -140,9 +141,6 @@ impl Client {
     async fn refused(&self, doomed: &Doomed, error: ProviderError) -> Result<Ended, ClientError> {
         if error.kind == ProviderErrorKind::NotFound {
             return Err(ClientError::InstanceNotFound { instance_id: doomed.instance.clone() });
-        }
-        if error.kind != ProviderErrorKind::Conflict {
-            return Err(error.into());
         }
         let details = ErrorDetails::cancelled(doomed.reason.as_str());
         let expected = EventKind::OrchestrationFailed { details };
@@ -157,110 +155,35 @@ impl Client {
     }
 
     /// Ends an instance that is held, or releases it.
-    async fn end(&self, doomed: &Doomed, held: &HeldInstance) -> Result<Ended, ClientError> {
-        match self.try_end(doomed, held).await {
-            Ok(Some(ended)) => Ok(ended),
-            Ok(None) => {
-                self.release(held).await;
-                Ok(Ended::NotTheChild)
-            }
-            Err(error) => {
-                self.release(held).await;
-                Err(error)
-            }
-        }
-    }
-
-    async fn try_end(
-        &self,
-        doomed: &Doomed,
-        held: &HeldInstance,
-    ) -> Result<Option<Ended>, ClientError> {
-        let instance = &doomed.instance;
-        let open = self.open_calls(instance, held.execution_id).await?;
-        let parent = self.waiting_parent(instance, held, &open).await?;
-        if doomed.called_by.is_some() && doomed.called_by != parent {
-            return Ok(None);
-        }
-        let ending = Ending {
-            instance,
-            held,
-            open: &open,
-            reason: &doomed.reason,
+    async fn end(&self, doomed: &Doomed, held: &HeldOpen) -> Result<Ended, ClientError> {
+        let cause = EndCause::Terminated(doomed.reason.clone());
+        let ended = match &doomed.called_by {
+            None => self.end_for(held, &cause).await?,
             // A parent that has ended needs no notice.
-            parent: parent.as_ref().filter(|_| doomed.called_by.is_none()),
-            now_ms: self.provider().clock_of(instance).now_ms(),
+            Some(call) if held.parent() == Some(call) => self.end_held(held, &cause, None).await?,
+            Some(_) => {
+                self.release_held(held).await;
+                return Ok(Ended::NotTheChild);
+            }
         };
-        let Some(commit) = ending.commit() else {
-            let text = format!("instance {instance} has no start that this build can decode");
-            return Err(ProviderError::permanent("terminate_instance", text).into());
-        };
-        let execution_id = commit.execution_id;
-        self.provider().commit_turn(Arc::new(commit)).await?;
-        if let Err(error) = self.admin()?.discard_late_messages(instance).await {
-            tracing::debug!(
-                target: "duroxide::client", instance_id = %instance, %error,
-                "could not remove the messages of a terminated instance; a node removes them"
-            );
-        }
-        Ok(Some(Ended::Terminated { execution_id }))
-    }
-
-    /// The call that waits for an instance, with its execution.
-    async fn waiting_parent(
-        &self,
-        instance: &str,
-        held: &HeldInstance,
-        open: &OpenCalls,
-    ) -> Result<Option<CancellingParent>, ClientError> {
-        let is_started = open.start.is_some() || open.is_partial;
-        let call = match (&open.start, &held.start) {
-            (Some(start), _) => ParentCall::of_event(&start.kind),
-            (None, Some(start)) if !is_started => ParentCall::of_message(start),
-            (None, _) => return self.parent_by_its_history(instance).await,
-        };
-        let Some(ParentCall { instance: parent, id, execution_id }) = call else {
-            return Ok(None);
-        };
-        let execution_id = match execution_id {
-            Some(execution_id) => execution_id,
-            // Data written before 0.1.30: the latest execution waits.
-            None => self.admin()?.latest_execution_id(&parent).await?,
-        };
-        Ok(Some(CancellingParent(parent, execution_id, id)))
-    }
-
-    /// The start of the instance cannot be decoded. Its parent has recorded the call.
-    async fn parent_by_its_history(
-        &self,
-        instance: &str,
-    ) -> Result<Option<CancellingParent>, ClientError> {
-        let admin = self.admin()?;
-        let parent = match admin.get_parent_id(instance).await {
-            Ok(Some(parent)) => parent,
-            Ok(None) => return Ok(None),
-            Err(error) if error.kind == ProviderErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
-        let execution_id = admin.latest_execution_id(&parent).await?;
-        let open = self.open_calls(&parent, execution_id).await?;
-        let call = open.children.into_iter().find(|(_, child)| child == instance);
-        Ok(call.map(|(id, _)| CancellingParent(parent, execution_id, id)))
-    }
-
-    async fn release(&self, held: &HeldInstance) {
-        let token = &held.lock_token;
-        if let Err(error) = self.provider().abandon_orchestration_item(token, None, true).await {
-            tracing::debug!(
-                target: "duroxide::client", %error,
-                "could not release an instance that was held; the lease expires"
-            );
-        }
+        Ok(Ended::Terminated { execution_id: ended.execution_id })
     }
 }
 
+/// How long a call pauses that has lost an instance to another one.
+pub(super) fn hold_pause(instance: &str, attempt: u32) -> Duration {
+    let pause = HOLD_PAUSE_MAX * attempt / HOLD_ATTEMPTS_MAX;
+    let share = RandomState::new().hash_one(instance) % 1_000;
+    pause.mul_f64(share as f64 / 1_000.0)
+}
+
+/// Whether the instance cannot be held for good.
+fn is_refusal(error: &ProviderError) -> bool {
+    matches!(error.kind, ProviderErrorKind::NotFound | ProviderErrorKind::Conflict)
+}
+
 /// Whether an instance needs no end: it is gone or has ended by itself.
-fn is_over(error: &ClientError) -> bool {
+pub(super) fn is_over(error: &ClientError) -> bool {
     match error {
         ClientError::InstanceNotFound { .. } => true,
         ClientError::Provider(error) => error.kind == ProviderErrorKind::Conflict,

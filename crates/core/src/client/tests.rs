@@ -351,6 +351,7 @@ async fn without_a_management_side_every_management_call_says_so() {
         client.get_queue_depths().await.err(),
         client.get_instance_tree("a").await.err(),
         client.get_running_duroxide_version_spread().await.err(),
+        client.get_running_handler_version_spread().await.err(),
         client.list_parked_messages(1).await.err(),
         client.delete_instance("a", true).await.err(),
         client.delete_instance_bulk(Default::default()).await.err(),

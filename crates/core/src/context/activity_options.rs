@@ -16,6 +16,7 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
+#[must_use = "options do nothing until a call has them"]
 pub struct ActivityOptions {
     /// Only workers that accept this tag run the activity.
     pub tag: Option<String>,

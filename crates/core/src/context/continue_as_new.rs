@@ -7,6 +7,10 @@ use serde::Serialize;
 use super::activities::encoded;
 use super::orchestration::OrchestrationContext;
 use crate::model::Action;
+use crate::typed::{CallInput, Callable, CallableFn, Orchestration};
+
+/// What an orchestration returns.
+type Outcome<H> = Result<<H as Callable>::Output, <H as Callable>::Error>;
 
 impl OrchestrationContext {
     /// Completes this execution and starts the next one with `input`, in the version that the
@@ -50,6 +54,31 @@ impl OrchestrationContext {
         self.continue_with(encoded(input), None)
     }
 
+    /// Like [`continue_as_new`](Self::continue_as_new) in a function that has `#[orchestration]`,
+    /// which names itself here: the input must be its own, and the future has its result type, so
+    /// that it can be returned as it is.
+    ///
+    /// # Panics
+    /// When the input cannot be encoded.
+    #[must_use = "return or await this future, so that no code runs after the decision"]
+    #[track_caller]
+    pub fn continue_as<F, M>(
+        &self,
+        orchestration: F,
+        input: impl CallInput<<F::Handle as Callable>::Input>,
+    ) -> impl Future<Output = Outcome<F::Handle>>
+    where
+        F: CallableFn<M, Handle: Orchestration>,
+    {
+        // Only its type counts.
+        drop(orchestration);
+        let input = input.encode().unwrap_or_else(|error| {
+            panic!("cannot encode the input of orchestration '{}': {error}", F::Handle::NAME)
+        });
+        self.decide_to_continue(input, None);
+        pending()
+    }
+
     /// Like [`continue_as_new`](Self::continue_as_new), with a fixed version.
     ///
     /// # Examples
@@ -78,7 +107,12 @@ impl OrchestrationContext {
         input: String,
         version: Option<String>,
     ) -> impl Future<Output = Result<String, String>> {
-        self.shared.state().emit(Action::ContinueAsNew { input, version });
+        self.decide_to_continue(input, version);
         pending()
+    }
+
+    #[track_caller]
+    fn decide_to_continue(&self, input: String, version: Option<String>) {
+        self.shared.state().emit(Action::ContinueAsNew { input, version });
     }
 }

@@ -91,10 +91,42 @@ impl<T: Send + 'static> DurableFuture<T> {
     /// # Panics
     /// When the future is not an activity, or when the code has awaited something since.
     pub fn with_tag(self, tag: impl Into<String>) -> Self {
-        if let Stage::Waiting { handle, .. } = &self.stage {
-            handle.set_tag(tag.into());
-        }
+        self.set_tag(tag.into());
         self
+    }
+
+    pub(super) fn set_tag(&self, tag: String) {
+        if let Stage::Waiting { handle, .. } = &self.stage {
+            handle.set_tag(tag);
+        }
+    }
+
+    pub(super) fn set_session(&self, session_id: String) {
+        if let Stage::Waiting { handle, .. } = &self.stage {
+            handle.set_session(session_id);
+        }
+    }
+
+    pub(super) fn set_start_limit(&self, limit: Duration) {
+        if let Stage::Waiting { handle, .. } = &self.stage {
+            handle.set_start_limit(limit);
+        }
+    }
+
+    /// The input of a scheduled activity that is not yet recorded.
+    pub(super) fn scheduled_input(&self) -> String {
+        match &self.stage {
+            Stage::Waiting { handle, .. } => handle.scheduled_input(),
+            Stage::Ready(_) | Stage::Done => String::new(),
+        }
+    }
+
+    /// The number of the call in its execution.
+    pub(super) fn token(&self) -> u64 {
+        match &self.stage {
+            Stage::Waiting { handle, .. } => handle.token,
+            Stage::Ready(_) | Stage::Done => 0,
+        }
     }
 
     /// Makes the activity fail if no worker starts it within `limit`. The code receives an ordinary
@@ -106,9 +138,7 @@ impl<T: Send + 'static> DurableFuture<T> {
     /// # Panics
     /// When the future is not an activity, or when the code has awaited something since.
     pub fn with_schedule_to_start_limit(self, limit: Duration) -> Self {
-        if let Stage::Waiting { handle, .. } = &self.stage {
-            handle.set_start_limit(limit);
-        }
+        self.set_start_limit(limit);
         self
     }
 }
@@ -157,6 +187,24 @@ impl CallHandle {
                 *tag = Some(new_tag);
             }
         });
+    }
+
+    fn set_session(&self, new_session: String) {
+        self.change_activity("with_session", |action, _limits| {
+            if let Action::CallActivity { session_id, .. } = action {
+                *session_id = Some(new_session);
+            }
+        });
+    }
+
+    fn scheduled_input(&self) -> String {
+        let mut found = String::new();
+        self.change_activity("with_retry", |action, _limits| {
+            if let Action::CallActivity { input, .. } = action {
+                found.clone_from(input);
+            }
+        });
+        found
     }
 
     fn set_start_limit(&self, limit: Duration) {

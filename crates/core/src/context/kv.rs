@@ -105,12 +105,19 @@ impl OrchestrationContext {
         state.emit(Action::ClearKeyValue { key });
     }
 
-    /// Removes all keys.
+    /// Removes all keys. Attributes stay.
     #[track_caller]
     pub fn clear_all_kv_values(&self) {
         let mut state = self.shared.state();
         state.kv.clear();
         state.emit(Action::ClearKeyValues);
+        // The store clears what it keeps under the keys of attributes, too.
+        let attributes: Vec<(String, String)> =
+            state.kv.attributes().map(|(key, stored)| (key.clone(), stored.clone())).collect();
+        let last_updated_at_ms = state.now_ms;
+        for (key, value) in attributes {
+            state.emit(Action::SetKeyValue { key, value, last_updated_at_ms });
+        }
     }
 
     /// Removes the keys that were last set before the given time, and returns their number. The

@@ -10,8 +10,7 @@ use super::activity_options::ActivityOptions;
 use super::orchestration::OrchestrationContext;
 use super::state::CallSite;
 use crate::model::{Either2, RetryPolicy};
-
-const TIMED_OUT: &str = "timeout: activity timed out";
+use crate::typed::TIMED_OUT;
 
 impl OrchestrationContext {
     /// Runs an activity until it succeeds or the policy allows no further attempt. Each attempt is

@@ -6,6 +6,7 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 use super::calls::Calls;
+use super::cancellation::Cancellation;
 use super::drops::{DropKind, Drops};
 use super::kv_state::KvState;
 use super::patches::Patches;
@@ -32,6 +33,11 @@ pub(crate) struct State {
     pub(crate) start_limits: StartLimits,
     /// Where the code called for them, by token. Only a check of recorded histories asks for it.
     pub(crate) call_sites: Option<HashMap<u64, CallSite>>,
+    /// Where it called for activities and children whose futures it dropped before it polled
+    /// anything. Only such a check asks for it.
+    pub(crate) dropped_calls: Vec<CallSite>,
+    /// The token of the call since which no durable future was polled.
+    unpolled: Option<u64>,
     pub(crate) calls: Calls,
     pub(crate) waits: Streams,
     pub(crate) queues: Streams,
@@ -39,6 +45,7 @@ pub(crate) struct State {
     pub(crate) custom_status: Option<String>,
     pub(crate) kv: KvState,
     pub(crate) patches: Patches,
+    pub(crate) cancellation: Cancellation,
     /// Subscriptions whose value the code has read since the engine last drained this list.
     pub(crate) read_subscriptions: Vec<u64>,
     /// The execution itself is being dropped, so dropped futures are not cancellations.
@@ -57,6 +64,8 @@ impl State {
             emitted: VecDeque::new(),
             start_limits: StartLimits::new(),
             call_sites: None,
+            dropped_calls: Vec::new(),
+            unpolled: None,
             calls: Calls::default(),
             waits: Streams::default(),
             queues: Streams::default(),
@@ -64,6 +73,7 @@ impl State {
             custom_status: None,
             kv: KvState::default(),
             patches: Patches::default(),
+            cancellation: Cancellation::default(),
             read_subscriptions: Vec::new(),
             closing: false,
             token_next: 1,
@@ -96,6 +106,7 @@ impl State {
     pub(crate) fn note_call(&mut self, token: u64, site: CallSite) {
         if let Some(sites) = &mut self.call_sites {
             sites.insert(token, site);
+            self.unpolled = Some(token);
         }
     }
 
@@ -125,6 +136,7 @@ impl State {
 
     /// Polls the call of `token` for its result.
     pub(crate) fn poll(&mut self, token: u64, waker: &Waker) -> Poll<CompletionResult> {
+        self.unpolled = None;
         let Some(call) = self.calls.get_mut(token) else { return Poll::Pending };
         if let Some(result) = call.result.take() {
             self.calls.remove(token);
@@ -185,6 +197,7 @@ impl State {
         let Some(schedule_id) = call.schedule_id else {
             call.abandoned = true;
             call.waker = None;
+            self.note_dropped_call(token);
             return None;
         };
         let call = self.calls.remove(token)?;
@@ -193,6 +206,21 @@ impl State {
             return None;
         }
         self.release(&call.kind, schedule_id)
+    }
+
+    /// Notes a call whose future is dropped right after it was made, if a check has asked for it.
+    fn note_dropped_call(&mut self, token: u64) {
+        if self.unpolled.take_if(|unpolled| *unpolled == token).is_none() {
+            return;
+        }
+        let is_work = self.calls.get_mut(token).is_some_and(|call| match &call.kind {
+            ScheduleKind::Activity { .. } | ScheduleKind::SubOrchestration { .. } => true,
+            ScheduleKind::Timer
+            | ScheduleKind::ExternalWait { .. }
+            | ScheduleKind::QueueDequeue { .. } => false,
+        });
+        let site = self.call_sites.as_ref().and_then(|sites| sites.get(&token).copied());
+        self.dropped_calls.extend(site.filter(|_| is_work));
     }
 
     fn note_drop(&mut self, kind: &ScheduleKind, schedule_id: u64) {

@@ -207,7 +207,11 @@ impl OrchestrationContext {
     }
 
     #[track_caller]
-    fn start_child(&self, child: Child, input: String) -> DurableFuture<Result<String, String>> {
+    pub(super) fn start_child(
+        &self,
+        child: Child,
+        input: String,
+    ) -> DurableFuture<Result<String, String>> {
         if let Some(refusal) = child.instance.as_deref().and_then(refuse_child_id) {
             return DurableFuture::ready(Err(refusal));
         }
@@ -226,10 +230,10 @@ impl OrchestrationContext {
 }
 
 /// A child to start. Without an instance id, the engine generates one when it records the start.
-struct Child {
-    name: String,
-    version: Option<String>,
-    instance: Option<String>,
+pub(super) struct Child {
+    pub(super) name: String,
+    pub(super) version: Option<String>,
+    pub(super) instance: Option<String>,
 }
 
 /// Replaces a generated id until the schedule has its event id.

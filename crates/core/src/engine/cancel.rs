@@ -55,8 +55,12 @@ impl Execution {
         wake_all(waker);
     }
 
-    /// A child that has already completed needs no cancellation.
+    /// A child that has already completed needs no cancellation, and one that was asked to end ends
+    /// in its own way.
     fn cancel_child(&self, schedule_id: u64, outbox: &mut Outbox) {
+        if self.cancel_requests.has_asked(schedule_id) {
+            return;
+        }
         if let Some(child) = self.ledger.child(schedule_id) {
             let cancel = self.child_cancel(schedule_id, &child.instance, PARENT_DROPPED);
             outbox.child_cancels.push((schedule_id, cancel));
@@ -66,9 +70,20 @@ impl Execution {
     /// The message that cancels a child. It names this call: an explicit id may belong to an
     /// instance that is not its child.
     pub(super) fn child_cancel(&self, schedule_id: u64, child: &str, reason: &str) -> WorkItem {
+        let (instance, sender) = self.child_address(schedule_id, child);
+        WorkItem::CancelInstance { instance, reason: by_parent(reason, &sender) }
+    }
+
+    /// The instance of a child, and this call of it.
+    pub(super) fn child_address(
+        &self,
+        schedule_id: u64,
+        child: &str,
+    ) -> (String, CancellingParent) {
         let parent = self.ctx.shared.instance_id.clone();
         let instance = build_child_instance_id(&parent, child);
-        let sender = CancellingParent(parent, self.execution_id(), schedule_id);
-        WorkItem::CancelInstance { instance, reason: by_parent(reason, &sender) }
+        // A child of a mended execution knows the one that started it.
+        let caller = self.lineage.origin(self.execution_id(), schedule_id);
+        (instance, CancellingParent(parent, caller, schedule_id))
     }
 }

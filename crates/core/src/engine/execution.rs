@@ -7,8 +7,10 @@ use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use super::actions::Outgoing;
+use super::cancel_request::CancelRequests;
 use super::inputs::IgnoredInputs;
 use super::ledger::Ledger;
+use super::mending::is_mending;
 use super::roles::Role;
 use super::turn::{AnsweredCall, Parent, Setup, Turn};
 use super::verify::Mismatch;
@@ -18,6 +20,9 @@ use crate::context::handler::{Code, start_code};
 use crate::context::orchestration::Identity;
 use crate::context::rules::Rules;
 use crate::limits::{EVENTS_PER_EXECUTION_MAX, POLLS_PER_SETTLE_MAX};
+use crate::model::edit::{is_given_change, is_of_edit};
+use crate::model::mended::{HeldSignal, Lineage};
+use crate::model::stored_attribute::is_attribute_key;
 use crate::model::{
     AppErrorKind, ErrorDetails, Event, EventKind, INITIAL_EXECUTION_ID, PatchMarker, PatchState,
     WorkItem,
@@ -39,6 +44,12 @@ pub struct Execution {
     pub(super) disagrees: bool,
     /// First recorded reason to cancel.
     pub(super) cancel_reason: Option<String>,
+    /// Requests to end that the code may answer.
+    pub(super) cancel_requests: CancelRequests,
+    /// The executions that made the kept calls, if this one was mended.
+    pub(super) lineage: Lineage,
+    /// Signals of a mended execution that wait for their waits.
+    pub(super) held_signals: Vec<HeldSignal>,
     /// First decision to continue as new: input and version.
     pub(super) continue_as_new: Option<(String, Option<String>)>,
     /// An event that can wake the code was fed since the last poll.
@@ -125,6 +136,9 @@ impl Execution {
             over: false,
             disagrees: false,
             cancel_reason: None,
+            cancel_requests: CancelRequests::default(),
+            lineage: Lineage::default(),
+            held_signals: Vec::new(),
             continue_as_new: None,
             must_poll: true,
             waker: Arc::new(EngineWaker::new(setup.on_foreign_wake)),
@@ -150,7 +164,10 @@ impl Execution {
             self.number(event);
             self.feed(event);
         }
-        self.settle();
+        // Behind kept events, the code runs in a new turn.
+        if !recorded.last().is_some_and(is_mending) {
+            self.settle();
+        }
     }
 
     /// Takes the number of a recorded event; a number that cannot follow is a fault.
@@ -174,8 +191,11 @@ impl Execution {
         state.replaying = true;
         state.now_ms = self.now_ms;
         for event in recorded {
-            if let EventKind::KeyValueSet { last_updated_at_ms, .. } = &event.kind {
-                state.kv.expect_write_at(*last_updated_at_ms);
+            if let EventKind::KeyValueSet { key, last_updated_at_ms, .. } = &event.kind {
+                // Attributes have no age that code could ask for, and edits bring their own.
+                if !is_attribute_key(key) && !is_given_change(event) {
+                    state.kv.expect_write_at(*last_updated_at_ms);
+                }
             } else if let Some(marker) = PatchMarker::of(event) {
                 state.patches.note_recorded(marker.id);
             }
@@ -206,6 +226,7 @@ impl Execution {
         }
         self.fresh = inbox;
         self.record_asked();
+        self.deliver_held_signals();
         self.finish(inbox_end)
     }
 
@@ -375,7 +396,9 @@ impl Start {
 /// Whether a recorded event is the first of a turn: turns begin with messages and have one
 /// timestamp.
 fn begins_turn(event: &Event, previous: Option<&Event>) -> bool {
-    let is_message = |event: &Event| Role::of(&event.kind).is_message();
+    let is_message = |event: &Event| {
+        Role::of(&event.kind).is_message() || is_given_change(event) || is_of_edit(event)
+    };
     let continues =
         previous.is_some_and(|last| is_message(last) && last.timestamp_ms == event.timestamp_ms);
     is_message(event) && !continues

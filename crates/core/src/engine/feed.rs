@@ -5,10 +5,13 @@ use std::task::Waker;
 use tracing::warn;
 
 use super::execution::Execution;
+use super::mending::is_mending;
 use super::roles::Schedule;
 use crate::context::drops::DropKind;
+use crate::model::cancel_request::CANCEL_REQUESTED;
 use crate::model::patch::is_marker_name;
-use crate::model::{CompletionResult, Event, EventKind};
+use crate::model::stored_attribute::{is_attribute_key, is_start_attribute};
+use crate::model::{CancelRequest, CompletionResult, Event, EventKind};
 
 /// The reason in the event that records a dropped future.
 pub(super) const DROPPED_FUTURE: &str = "dropped_future";
@@ -16,13 +19,18 @@ pub(super) const DROPPED_FUTURE: &str = "dropped_future";
 impl Execution {
     /// Polls the code if an earlier event moved it, then applies this one.
     pub(super) fn feed(&mut self, event: &Event) {
-        self.settle();
+        // The code runs once the attributes behind its start are known.
+        if !is_mending(event) && !event.is_start() && !is_start_attribute(event) {
+            self.settle();
+        }
         if self.end.is_none() {
             self.apply(event);
         } else if let EventKind::QueueEventDelivered { name, data } = &event.kind {
             // The code has returned, but if it also continued as new, the successor reads this.
             self.message(name, data);
         }
+        self.note_mending(event);
+        self.note_cancel_request(event);
         // Also after the code has returned: schedules in flight must be cancelled at the end.
         self.ledger.record(event);
         self.note_lifecycle(event);
@@ -38,6 +46,13 @@ impl Execution {
 
     fn apply(&mut self, event: &Event) {
         match &event.kind {
+            EventKind::CustomStatusUpdated { .. }
+            | EventKind::KeyValueSet { .. }
+            | EventKind::KeyValueCleared { .. }
+                if event.source_event_id.is_some() =>
+            {
+                self.apply_given(&event.kind);
+            }
             EventKind::ActivityScheduled { .. }
             | EventKind::TimerCreated { .. }
             | EventKind::ExternalSubscribed { .. }
@@ -65,6 +80,11 @@ impl Execution {
 
             // Replay has read all markers before its first event.
             EventKind::ExternalEvent { name, .. } if is_marker_name(name) => {}
+            EventKind::ExternalEvent { name, .. } if name == CANCEL_REQUESTED => {
+                if let Some(request) = CancelRequest::of(event) {
+                    self.show_cancel_request(request);
+                }
+            }
             EventKind::ExternalEvent { name, data } => self.signal(name, data),
             #[cfg(feature = "replay-version-test")]
             EventKind::ExternalSubscribed2 { .. } => self.match_asked(event),
@@ -92,6 +112,21 @@ impl Execution {
             | EventKind::OrchestrationCompleted { .. }
             | EventKind::OrchestrationFailed { .. }
             | EventKind::OrchestrationContinuedAsNew { .. } => {}
+        }
+    }
+
+    /// Applies a change that the code did not ask for.
+    fn apply_given(&mut self, kind: &EventKind) {
+        let mut state = self.ctx.shared.state();
+        if let EventKind::KeyValueSet { key, value, last_updated_at_ms } = kind {
+            match is_attribute_key(key) {
+                true => state.kv.set_attribute(key.clone(), Some(value.clone())),
+                false => state.kv.put(key.clone(), value.clone(), *last_updated_at_ms),
+            }
+        } else if let EventKind::KeyValueCleared { key } = kind {
+            state.kv.remove(key);
+        } else if let EventKind::CustomStatusUpdated { status } = kind {
+            state.custom_status.clone_from(status);
         }
     }
 

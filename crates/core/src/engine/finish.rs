@@ -86,7 +86,8 @@ impl Execution {
     /// the wake-up may never come, because an execution that leaves the memory drops its timers.
     fn awaits_nothing_durable(&self) -> bool {
         let wake_driven = self.ctx.shared.state().rules.wake_driven;
-        wake_driven && self.ledger.is_settled() && self.waker.is_held_elsewhere()
+        let awaits_request = self.ctx.shared.state().cancellation.is_awaited();
+        wake_driven && self.ledger.is_settled() && !awaits_request && self.waker.is_held_elsewhere()
     }
 
     fn failure(&mut self) -> Option<ErrorDetails> {
@@ -167,6 +168,8 @@ impl Execution {
         };
         let mut turn = self.end_with(ending, inbox_end, Outbox::default());
         turn.orchestrator_items.push(successor);
+        // The next execution is asked, too; its deadline is the same.
+        turn.orchestrator_items.extend(self.carried_request());
         turn
     }
 

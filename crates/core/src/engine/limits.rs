@@ -5,6 +5,8 @@ use crate::limits::{
     MAX_CUSTOM_STATUS_BYTES, MAX_ID_BYTES, MAX_KV_KEY_BYTES, MAX_KV_KEYS, MAX_KV_VALUE_BYTES,
     MAX_PATCH_ID_BYTES, MAX_TAG_NAME_BYTES,
 };
+use crate::model::attribute::{refuse_attribute, refuse_count};
+use crate::model::stored_attribute::decode_attribute;
 use crate::model::{EventKind, PatchMarker};
 
 impl Execution {
@@ -15,6 +17,7 @@ impl Execution {
             .or_else(|| self.name_too_long())
             .or_else(|| self.value_too_large())
             .or_else(|| self.too_many_keys())
+            .or_else(|| self.attribute_refused())
     }
 
     fn status_too_large(&self) -> Option<String> {
@@ -78,6 +81,20 @@ impl Execution {
                 )
             })
         })
+    }
+
+    fn attribute_refused(&self) -> Option<String> {
+        let mut sets_one = false;
+        for event in &self.fresh {
+            let EventKind::KeyValueSet { key, value, .. } = &event.kind else { continue };
+            if let Some((name, value)) = decode_attribute(key, value) {
+                sets_one = true;
+                if let Some(refusal) = refuse_attribute(&name, &value) {
+                    return Some(refusal);
+                }
+            }
+        }
+        sets_one.then(|| refuse_count(self.ctx.get_attributes().len())).flatten()
     }
 
     /// Counts all live keys of the instance, whenever they were set. An instance that an older

@@ -14,6 +14,7 @@
 
 mod actions;
 mod cancel;
+mod cancel_request;
 mod execution;
 mod feed;
 mod finish;
@@ -22,6 +23,7 @@ mod json;
 mod ledger;
 mod limits;
 mod matching;
+mod mending;
 mod record;
 mod roles;
 mod stage;

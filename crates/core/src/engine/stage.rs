@@ -1,6 +1,6 @@
 //! Messages become events.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::time::Duration;
 
 use tracing::{debug, warn};
@@ -9,9 +9,12 @@ use super::execution::{End, Execution};
 use super::roles::Schedule;
 use super::turn::AnsweredCall;
 use super::waker::FOREIGN_WAKE_SIGNAL;
+use crate::model::cancel_request::{CANCEL_REQUESTED, SentCancelRequest};
+use crate::model::edit::{EDIT_MESSAGE, EDITED, InstanceEdit, is_of_edit};
 use crate::model::event::build_version;
 use crate::model::patch::is_marker_name;
-use crate::model::{ErrorDetails, Event, EventKind, WorkItem, cancel_reason};
+use crate::model::stored_attribute::{ATTRIBUTES_MESSAGE, attribute_key};
+use crate::model::{ErrorDetails, Event, EventKind, INITIAL_EVENT_ID, WorkItem, cancel_reason};
 
 /// An answer to a schedule.
 struct Answer {
@@ -37,6 +40,13 @@ impl Execution {
                         self.fault_foreign_wake();
                     }
                 }
+                WorkItem::ExternalRaised { ref name, ref data, .. } if name == CANCEL_REQUESTED => {
+                    match SentCancelRequest::of_signal(name, data) {
+                        Some(_) if cancelled => {}
+                        Some(sent) => self.stage_cancel_request(&sent.request),
+                        None => self.warn_dropped(&message, "is no request"),
+                    }
+                }
                 WorkItem::ExternalRaised { ref name, .. } if is_marker_name(name) => {
                     self.warn_dropped(&message, "has a reserved name");
                 }
@@ -51,15 +61,26 @@ impl Execution {
                         self.push(None, EventKind::ExternalEvent2 { name, topic, data });
                     }
                 }
+                WorkItem::QueueMessage { name, data, .. } if name == ATTRIBUTES_MESSAGE => {
+                    self.stage_attributes(&data);
+                }
+                WorkItem::QueueMessage { ref name, ref data, .. } if name == EDIT_MESSAGE => {
+                    match self.accepted_edit(data) {
+                        Ok(edit) => self.stage_edit(edit),
+                        Err(refusal) => self.warn_dropped(&message, &refusal),
+                    }
+                }
                 WorkItem::QueueMessage { name, data, .. } => {
                     self.push(None, EventKind::QueueEventDelivered { name, data });
                 }
                 WorkItem::CancelInstance { reason, .. } => {
-                    if !std::mem::replace(&mut cancelled, true) {
-                        let reason = cancel_reason::split(&reason).0.to_owned();
-                        self.push(None, EventKind::OrchestrationCancelRequested { reason });
-                    }
+                    let reason = cancel_reason::split(&reason).0.to_owned();
+                    self.stage_cancellation(reason, &mut cancelled);
                 }
+                WorkItem::TimerFired { .. } => match self.deadline_of_request(&message) {
+                    Some(reason) => self.stage_cancellation(reason, &mut cancelled),
+                    None => self.stage_answer(message, &mut answered),
+                },
                 WorkItem::StartOrchestration { .. }
                 | WorkItem::ContinueAsNew { .. }
                 | WorkItem::ActivityExecute { .. } => {
@@ -67,17 +88,65 @@ impl Execution {
                 }
                 WorkItem::ActivityCompleted { .. }
                 | WorkItem::ActivityFailed { .. }
-                | WorkItem::TimerFired { .. }
                 | WorkItem::SubOrchCompleted { .. }
                 | WorkItem::SubOrchFailed { .. } => self.stage_answer(message, &mut answered),
             }
         }
     }
 
+    /// The first cancellation counts.
+    fn stage_cancellation(&mut self, reason: String, cancelled: &mut bool) {
+        if !std::mem::replace(cancelled, true) {
+            self.push(None, EventKind::OrchestrationCancelRequested { reason });
+        }
+    }
+
+    /// The attributes of a start become events of its first turn. They name the start as their
+    /// source, because the code did not ask for them.
+    fn stage_attributes(&mut self, data: &str) {
+        let Ok(attributes) = serde_json::from_str::<BTreeMap<String, String>>(data) else { return };
+        for (name, value) in attributes {
+            let (key, last_updated_at_ms) = (attribute_key(&name), self.now_ms);
+            let kind = EventKind::KeyValueSet { key, value, last_updated_at_ms };
+            self.push(Some(INITIAL_EVENT_ID), kind);
+        }
+    }
+
+    /// An edit that keeps the limits of the instance, which a client has checked at another time.
+    fn accepted_edit(&self, data: &str) -> Result<InstanceEdit, String> {
+        let edit: InstanceEdit =
+            serde_json::from_str(data).map_err(|error| format!("is no edit: {error}"))?;
+        // Earlier edits of the same turn count.
+        let mut keys: BTreeSet<&str> = BTreeSet::new();
+        let state = self.ctx.shared.state();
+        keys.extend(state.kv.keys().map(String::as_str));
+        for event in &self.fresh {
+            if let EventKind::KeyValueSet { key, .. } = &event.kind
+                && is_of_edit(event)
+            {
+                keys.insert(key);
+            }
+        }
+        match edit.refusal(|key| keys.contains(key), keys.len()) {
+            Some(refusal) => Err(refusal),
+            None => Ok(edit),
+        }
+    }
+
+    fn stage_edit(&mut self, edit: InstanceEdit) {
+        let kind = EventKind::ExternalEvent { name: EDITED.to_owned(), data: edit.to_data() };
+        let marker = self.push(None, kind);
+        for change in edit.changes(self.now_ms) {
+            self.push(Some(marker), change);
+        }
+    }
+
     fn stage_answer(&mut self, message: WorkItem, answered: &mut HashSet<u64>) {
         let described = message.variant_name();
         let Some(answer) = Answer::of(message) else { return };
-        if answer.execution_id != self.execution_id() {
+        if answer.execution_id != self.execution_id()
+            && !self.lineage.covers(answer.execution_id, answer.id)
+        {
             return self.log_foreign_answer(described, &answer);
         }
         let Some(entry) = self.ledger.get(answer.id) else {

@@ -11,6 +11,7 @@ use super::execution::{End, Execution};
 use super::roles::Role;
 use super::turn::Setup;
 use crate::context::state::CallSite;
+use crate::model::edit::is_given_change;
 use crate::model::{Action, AppErrorKind, ErrorDetails, Event, EventKind, PatchState};
 
 /// The code agrees with its history.
@@ -25,6 +26,8 @@ pub struct Agreement {
     pub returns_early: bool,
     /// The patches that the code called for or that history contains.
     pub patches: BTreeMap<String, PatchState>,
+    /// Where the code calls activities or children whose futures it drops at once.
+    pub dropped_calls: Vec<&'static Location<'static>>,
 }
 
 /// The code does not agree with its history.
@@ -72,7 +75,8 @@ impl Execution {
         };
         execution.ctx.shared.state().call_sites = Some(std::collections::HashMap::new());
         let agreement = execution.compare(history)?;
-        Ok(Agreement { patches: execution.patches(), ..agreement })
+        let dropped_calls = std::mem::take(&mut execution.ctx.shared.state().dropped_calls);
+        Ok(Agreement { patches: execution.patches(), dropped_calls, ..agreement })
     }
 
     fn compare(&mut self, history: &[Event]) -> Result<Agreement, Disagreement> {
@@ -91,6 +95,7 @@ impl Execution {
             match &returned {
                 None => self.feed(event),
                 // What the code asked for before it returned is still recorded behind it.
+                Some(_) if is_given_change(event) => {}
                 Some(_) if Role::of(&event.kind).is_request() => self.match_asked(event),
                 Some(_) => {}
             }
@@ -127,7 +132,7 @@ impl Execution {
             return Err(Disagreement::of_text(text));
         }
         let calls_ahead = self.ctx.shared.state().emitted.len();
-        Ok(Agreement { is_finished: false, calls_ahead, returns_early, patches: BTreeMap::new() })
+        Ok(Agreement { is_finished: false, calls_ahead, returns_early, ..Agreement::finished() })
     }
 
     fn compare_end(&self, returned: Option<End>, last: &Event) -> Result<Agreement, Disagreement> {
@@ -196,7 +201,8 @@ const LIMIT_TEXT: &str = "exceeds limit";
 impl Agreement {
     const fn finished() -> Self {
         let patches = BTreeMap::new();
-        Self { is_finished: true, calls_ahead: 0, returns_early: false, patches }
+        let dropped_calls = Vec::new();
+        Self { is_finished: true, calls_ahead: 0, returns_early: false, patches, dropped_calls }
     }
 }
 

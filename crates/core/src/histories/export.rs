@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::format::HistoriesError;
-use super::recorded::{RecordedHistory, apply_changes};
+use super::keys::Keys;
+use super::recorded::RecordedHistory;
+use super::undecodable::UndecodableHistory;
 use super::writer::HistoryWriter;
-use crate::model::{ExecutionStatus, INITIAL_EXECUTION_ID, KvEntry};
-use crate::providers::{Provider, ProviderAdmin, ProviderError, TurnState};
+use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID, KvEntry};
+use crate::providers::{Provider, ProviderAdmin, ProviderErrorKind, TurnState};
 
 /// Which executions of a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,10 +22,12 @@ pub enum HistorySelection {
 }
 
 /// Writes the histories of a store, one execution after the other, and returns their number. It
-/// reads only, and the store may be in use.
+/// reads only, and the store may be in use. An event that this build cannot decode is written as it
+/// is stored.
 ///
 /// # Errors
-/// When the store cannot be read or has a history that cannot be decoded, or the output fails.
+/// When the store cannot be read, or has an event that cannot be decoded and does not return such
+/// events, or the output fails.
 pub async fn export_histories<W: Write>(
     store: &dyn Provider,
     selection: HistorySelection,
@@ -35,9 +39,8 @@ pub async fn export_histories<W: Write>(
         for execution_id in executions(store, &instance, selection).await? {
             match read_execution(store, &instance, execution_id, &mut earlier).await? {
                 Ok(history) => writer.write(&history)?,
-                Err(message) => {
-                    return Err(HistoriesError::Undecodable { instance, execution_id, message });
-                }
+                Err(history) if history.events.is_empty() => return Err(history.into_error()),
+                Err(history) => writer.write_undecodable(&history)?,
             }
             written += 1;
         }
@@ -76,54 +79,91 @@ fn management(store: &dyn Provider) -> Result<&dyn ProviderAdmin, HistoriesError
     store.as_management_capability().ok_or(HistoriesError::NoManagement)
 }
 
-/// The keys that the executions read so far left behind.
+/// The keys of the executions read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Earlier {
-    kv: BTreeMap<String, KvEntry>,
+    keys: Keys,
     last: Option<u64>,
 }
 
-/// Reads one execution; an inner error says why its history cannot be decoded.
+impl Earlier {
+    /// Notes an execution that started with these keys.
+    fn note<'a>(
+        &mut self,
+        execution_id: u64,
+        kv: &BTreeMap<String, KvEntry>,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) {
+        self.keys.note(kv.clone(), events);
+        self.last = Some(execution_id);
+    }
+
+    /// The keys that an execution with these events started with.
+    async fn keys<'a>(
+        &self,
+        store: &dyn Provider,
+        (instance, execution_id): (&str, u64),
+        events: impl DoubleEndedIterator<Item = &'a Event>,
+    ) -> Result<BTreeMap<String, KvEntry>, HistoriesError> {
+        match self.last.map_or(INITIAL_EXECUTION_ID, |last| last + 1) == execution_id {
+            true => Ok(self.keys.next(events)),
+            false => Ok(fold_earlier(store, instance, execution_id).await?.next(events)),
+        }
+    }
+}
+
+/// Reads one execution; the inner error is a history that cannot be decoded.
 pub(crate) async fn read_execution(
     store: &dyn Provider,
     instance: &str,
     execution_id: u64,
     earlier: &mut Earlier,
-) -> Result<Result<RecordedHistory, String>, HistoriesError> {
+) -> Result<Result<RecordedHistory, UndecodableHistory>, HistoriesError> {
     let state: TurnState = store.read_turn_state(instance, execution_id).await?;
     if let Some(error) = state.history_error {
-        return Ok(Err(error));
+        let admin = management(store)?;
+        let mut history = UndecodableHistory::read(admin, (instance, execution_id), error).await?;
+        history.kv = earlier.keys(store, (instance, execution_id), history.decoded()).await?;
+        earlier.note(execution_id, &history.kv, history.decoded());
+        return Ok(Err(history));
     }
     let mut history = RecordedHistory::new(instance, execution_id, state.history);
-    let follows = earlier.last.map_or(INITIAL_EXECUTION_ID, |last| last + 1) == execution_id;
     history.kv = match state.kv_snapshot {
         // The keys of a running execution are apart from those that it started with.
         Some(snapshot) if !history.is_finished() => snapshot.into_iter().collect(),
-        Some(_) | None if follows => earlier.kv.clone(),
-        Some(_) | None => fold_earlier(store, instance, execution_id).await?,
+        Some(_) | None => {
+            earlier.keys(store, (instance, execution_id), history.events.iter()).await?
+        }
     };
-    earlier.kv.clone_from(&history.kv);
-    apply_changes(&mut earlier.kv, &history.events);
-    earlier.last = Some(execution_id);
+    earlier.note(execution_id, &history.kv, &history.events);
     Ok(Ok(history))
 }
 
-/// Computes the keys from the earlier executions that the store still has.
+/// Computes the keys from the earlier executions that the store still has. What an event changed
+/// that cannot be decoded is unknown.
 async fn fold_earlier(
     store: &dyn Provider,
     instance: &str,
     execution_id: u64,
-) -> Result<BTreeMap<String, KvEntry>, HistoriesError> {
-    let mut kv = BTreeMap::new();
+) -> Result<Keys, HistoriesError> {
+    let mut keys = Keys::default();
     if execution_id == INITIAL_EXECUTION_ID {
-        return Ok(kv);
+        return Ok(keys);
     }
-    for earlier in management(store)?.list_executions(instance).await? {
-        if earlier < execution_id {
-            let events: Result<_, ProviderError> =
-                store.read_with_execution(instance, earlier).await;
-            apply_changes(&mut kv, &events?);
+    let admin = management(store)?;
+    for earlier in admin.list_executions(instance).await? {
+        if earlier >= execution_id {
+            continue;
+        }
+        match store.read_with_execution(instance, earlier).await {
+            Ok(events) => keys.note(keys.next(events.iter()), &events),
+            Err(error) if error.kind == ProviderErrorKind::Undecodable => {
+                let history = UndecodableHistory::read(admin, (instance, earlier), error.message);
+                let history = history.await?;
+                keys.note(keys.next(history.decoded()), history.decoded());
+            }
+            Err(error) => return Err(error.into()),
         }
     }
-    Ok(kv)
+    Ok(keys)
 }

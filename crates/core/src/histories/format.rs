@@ -8,8 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::model::KvEntry;
 use crate::providers::ProviderError;
 
-/// The version of the format that this build writes. It reads all versions up to this one.
-pub const HISTORIES_FORMAT: u32 = 1;
+/// The newest version of the format, which files of whole instances have. This build reads all
+/// versions up to this one.
+pub const HISTORIES_FORMAT: u32 = 2;
+
+/// The version of files that have histories alone.
+pub(super) const HISTORIES_ALONE: u32 = 1;
 
 /// The first line of a file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,14 +29,28 @@ pub(super) struct ExecutionLine {
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct ExecutionFacts {
-    pub(super) instance: String,
-    pub(super) execution_id: u64,
+pub(crate) struct ExecutionFacts {
+    pub(crate) instance: String,
+    pub(crate) execution_id: u64,
     /// The keys that earlier executions left behind.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) kv: BTreeMap<String, KvEntry>,
+    pub(crate) kv: BTreeMap<String, KvEntry>,
     /// How many lines of events follow, so that a truncated file is noticed.
-    pub(super) events: usize,
+    pub(crate) events: usize,
+}
+
+/// The line of an event whose stored text is damaged: any other event is its own line.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct DamagedLine {
+    pub(super) damaged_event: DamagedEvent,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct DamagedEvent {
+    pub(crate) event_id: u64,
+    /// What the store has in place of JSON.
+    pub(crate) text: String,
+    pub(crate) error: String,
 }
 
 /// Why histories could not be written or read.
@@ -68,7 +86,8 @@ pub enum HistoriesError {
         /// Its format.
         found: u32,
     },
-    /// A history of a store has an event that this build does not know, or that is damaged.
+    /// A history of a store has an event that this build does not know, or that is damaged, and
+    /// the store does not return such events.
     #[error("execution {execution_id} of '{instance}' cannot be decoded: {message}")]
     Undecodable {
         /// The instance.
@@ -87,7 +106,7 @@ pub enum HistoriesError {
 }
 
 impl HistoriesError {
-    pub(super) fn io(place: &str, source: io::Error) -> Self {
+    pub(crate) fn io(place: &str, source: io::Error) -> Self {
         Self::Io { place: place.to_owned(), source }
     }
 }

@@ -2,9 +2,17 @@
 
 use std::io::BufRead;
 
-use super::format::{ExecutionFacts, ExecutionLine, FileLine, HISTORIES_FORMAT, HistoriesError};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::format::{
+    DamagedEvent, DamagedLine, ExecutionFacts, ExecutionLine, FileLine, HISTORIES_ALONE,
+    HISTORIES_FORMAT, HistoriesError,
+};
 use super::recorded::RecordedHistory;
+use super::undecodable::describe;
 use crate::model::Event;
+use crate::providers::RawEvent;
 
 /// Reads histories from JSON lines. It holds the lines of one execution in memory.
 #[derive(Debug)]
@@ -13,6 +21,8 @@ pub struct HistoryReader<R> {
     input: R,
     /// The number of the last line.
     line: usize,
+    /// The file has whole instances.
+    has_instances: bool,
 }
 
 /// The lines of one execution, before they are decoded.
@@ -31,16 +41,24 @@ impl<R: BufRead> HistoryReader<R> {
     /// # Errors
     /// When the input fails, or is not a file of histories that this build can read.
     pub fn new(place: impl Into<String>, input: R) -> Result<Self, HistoriesError> {
-        let mut reader = Self { place: place.into(), input, line: 0 };
+        let mut reader = Self { place: place.into(), input, line: 0, has_instances: false };
         let Some(text) = reader.next_line()? else {
             return Err(reader.wrong("the file is empty".to_owned()));
         };
         let first: FileLine = serde_json::from_str(&text)
             .map_err(|error| reader.wrong(format!("not a file of histories: {error}")))?;
+        reader.check(&first)?;
+        Ok(reader)
+    }
+
+    fn check(&mut self, first: &FileLine) -> Result<(), HistoriesError> {
         match first.duroxide_histories {
-            0 => Err(reader.wrong("format 0 does not exist".to_owned())),
-            1..=HISTORIES_FORMAT => Ok(reader),
-            found => Err(HistoriesError::NewerFormat { place: reader.place, found }),
+            0 => Err(self.wrong("format 0 does not exist".to_owned())),
+            found @ 1..=HISTORIES_FORMAT => {
+                self.has_instances = found > HISTORIES_ALONE;
+                Ok(())
+            }
+            found => Err(HistoriesError::NewerFormat { place: self.place.clone(), found }),
         }
     }
 
@@ -49,9 +67,21 @@ impl<R: BufRead> HistoryReader<R> {
     /// # Errors
     /// When the input fails, or ends within an execution.
     pub fn next_raw(&mut self) -> Result<Option<RawHistory>, HistoriesError> {
-        let Some(text) = self.next_line()? else { return Ok(None) };
-        let ExecutionLine { execution: facts } = serde_json::from_str(&text)
-            .map_err(|error| self.wrong(format!("not the beginning of an execution: {error}")))?;
+        let facts = loop {
+            let Some(text) = self.next_line()? else { return Ok(None) };
+            if self.has_instances && NoHistory::is(&text) {
+                continue;
+            }
+            // Files may be joined, as an archive does.
+            if let Ok(first) = serde_json::from_str::<FileLine>(&text) {
+                self.check(&first)?;
+                continue;
+            }
+            let line: ExecutionLine = serde_json::from_str(&text).map_err(|error| {
+                self.wrong(format!("not the beginning of an execution: {error}"))
+            })?;
+            break line.execution;
+        };
         let line = self.line + 1;
         let mut events = Vec::new();
         while events.len() < facts.events {
@@ -89,6 +119,26 @@ impl<R: BufRead> HistoryReader<R> {
     }
 }
 
+/// The keys of lines that describe an instance and are not part of its histories.
+#[derive(Deserialize)]
+struct NoHistory {
+    instance: Option<IgnoredAny>,
+    key: Option<IgnoredAny>,
+    message_id: Option<IgnoredAny>,
+    activity: Option<IgnoredAny>,
+    message: Option<IgnoredAny>,
+    instance_end: Option<IgnoredAny>,
+}
+
+impl NoHistory {
+    fn is(text: &str) -> bool {
+        serde_json::from_str(text).is_ok_and(|keys: Self| {
+            let Self { instance, key, message_id, activity, message, instance_end } = keys;
+            [instance, key, message_id, activity, message, instance_end].iter().any(Option::is_some)
+        })
+    }
+}
+
 impl RawHistory {
     /// The instance.
     pub fn instance_id(&self) -> &str {
@@ -108,11 +158,12 @@ impl RawHistory {
         let Self { place, facts, line, events } = self;
         let mut decoded = Vec::with_capacity(events.len());
         for (index, text) in events.iter().enumerate() {
-            let event: Event = serde_json::from_str(text).map_err(|error| {
-                let message = format!("event {} cannot be decoded: {error}", index + 1);
-                HistoriesError::Line { place: place.clone(), line: line + index, message }
-            })?;
-            decoded.push(event);
+            let event = serde_json::from_str::<Event>(text);
+            decoded.push(event.map_err(|error| HistoriesError::Line {
+                place: place.clone(),
+                line: line + index,
+                message: undecodable(index as u64 + 1, text, &error),
+            })?);
         }
         let history = RecordedHistory::new(&facts.instance, facts.execution_id, decoded);
         Ok(history.with_kv(facts.kv.clone()))
@@ -122,4 +173,13 @@ impl RawHistory {
     pub fn start(&self) -> Option<Event> {
         serde_json::from_str(self.events.first()?).ok()
     }
+}
+
+/// Which event of a history a line is, and why it cannot be decoded.
+fn undecodable(place: u64, text: &str, error: &serde_json::Error) -> String {
+    if let Ok(DamagedLine { damaged_event }) = serde_json::from_str(text) {
+        let DamagedEvent { event_id, text, error } = damaged_event;
+        return describe(&RawEvent::new(event_id, text, error));
+    }
+    describe(&RawEvent::new(place, text.to_owned(), error.to_string()))
 }

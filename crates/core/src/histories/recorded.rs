@@ -38,7 +38,10 @@ impl RecordedHistory {
 }
 
 /// Applies the changes of a finished execution to the keys that the next one starts with.
-pub(super) fn apply_changes(kv: &mut BTreeMap<String, KvEntry>, events: &[Event]) {
+pub(crate) fn apply_changes<'a>(
+    kv: &mut BTreeMap<String, KvEntry>,
+    events: impl IntoIterator<Item = &'a Event>,
+) {
     for event in events {
         if let EventKind::KeyValueSet { key, value, last_updated_at_ms } = &event.kind {
             let (value, last_updated_at_ms) = (value.clone(), *last_updated_at_ms);

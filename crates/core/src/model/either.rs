@@ -1,6 +1,23 @@
 //! Which of two or three futures came first.
 
 /// The winner of a race of two.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use duroxide::OrchestrationContext;
+/// use duroxide::model::Either2;
+///
+/// async fn fastest(ctx: OrchestrationContext, item: String) -> Result<String, String> {
+///     let one = ctx.schedule_activity("AskOne", item.clone());
+///     let other = ctx.schedule_activity("AskOther", item);
+///     match ctx.select2(one, other).await {
+///         Either2::First(price) | Either2::Second(price) => price,
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Either2<A, B> {
     /// The first argument won.
@@ -40,6 +57,24 @@ impl<T> Either2<T, T> {
 }
 
 /// The winner of a race of three.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use duroxide::OrchestrationContext;
+/// use duroxide::model::Either3;
+///
+/// async fn decision(ctx: OrchestrationContext, _order: String) -> Result<String, String> {
+///     let (yes, no) = (ctx.schedule_wait("approved"), ctx.schedule_wait("rejected"));
+///     match ctx.select3(yes, no, ctx.cancelled()).await {
+///         Either3::First(by) => Ok(format!("approved by {by}")),
+///         Either3::Second(by) => Err(format!("rejected by {by}")),
+///         Either3::Third(request) => Err(request.reason),
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Either3<A, B, C> {
     /// The first argument won.

@@ -196,7 +196,7 @@ impl ErrorDetails {
 }
 
 /// Begins the resource of work that no live node could run; other failures name none.
-const STRANDED: &str = "no live node can run ";
+pub(crate) const STRANDED: &str = "no live node can run ";
 
 /// Ends the reason in front of a poisoned message, if one is known. JSON contains no line breaks.
 const POISON_REASON_END: &str = "\nmessage: ";

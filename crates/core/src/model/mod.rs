@@ -3,24 +3,33 @@
 #[cfg(feature = "replay-version-test")]
 pub(crate) mod acting_version;
 pub mod action;
+pub mod attribute;
 pub(crate) mod cancel_reason;
+pub mod cancel_request;
 pub mod codec;
+pub mod edit;
 pub mod either;
 pub mod error;
 pub mod event;
 pub mod event_kind;
 pub mod ids;
 pub mod kv;
+pub mod mended;
 pub mod patch;
 pub(crate) mod pins;
 pub mod retry;
 pub(crate) mod start;
 pub mod stats;
 pub mod status;
+pub(crate) mod stored_attribute;
 pub(crate) mod syscall;
+pub(crate) mod utc;
 pub mod work_item;
 
 pub use action::{Action, CompletionResult, LogLevel, ScheduleKind};
+pub use attribute::{AttributeValue, Attributes};
+pub use cancel_request::CancelRequest;
+pub use edit::InstanceEdit;
 pub use either::{Either2, Either3};
 pub(crate) use error::poison_with_reason;
 pub use error::{AppErrorKind, ConfigErrorKind, ErrorDetails, PoisonMessageType};
@@ -31,6 +40,7 @@ pub use ids::{
     is_auto_generated_sub_orch_id, routing_key,
 };
 pub use kv::KvEntry;
+pub use mended::MendMarker;
 pub use patch::{PatchMarker, PatchState};
 pub use retry::{BackoffStrategy, RetryPolicy};
 pub use stats::SystemStats;

@@ -6,6 +6,8 @@
 //! started. Replay does not match markers with calls: it only looks whether there is one. So code
 //! that no longer asks for a patch replays the histories that contain it.
 
+use super::edit::EDITED;
+use super::mended::{HELD_SIGNAL, MENDED};
 use super::{Event, EventKind, syscall};
 
 /// Name of the signal that records a call of `patched`.
@@ -76,5 +78,6 @@ pub enum PatchState {
 /// Whether a signal has a name that only markers have. Compares the reserved prefix first: nearly
 /// every signal has another name.
 pub(crate) fn is_marker_name(name: &str) -> bool {
-    name.starts_with(syscall::PREFIX) && (name == PATCHED || name == DEPRECATED)
+    name.starts_with(syscall::PREFIX)
+        && [PATCHED, DEPRECATED, MENDED, HELD_SIGNAL, EDITED].contains(&name)
 }

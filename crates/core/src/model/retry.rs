@@ -3,6 +3,21 @@
 use std::time::Duration;
 
 /// How long to wait between attempts.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use std::time::Duration;
+///
+/// use duroxide::model::BackoffStrategy;
+///
+/// let (base, max) = (Duration::from_secs(1), Duration::from_secs(5));
+/// let doubling = BackoffStrategy::Exponential { base, multiplier: 2.0, max };
+/// let pauses = [1, 2, 3, 4].map(|attempt| doubling.delay_for_attempt(attempt).as_secs());
+/// assert_eq!(pauses, [1, 2, 4, 5]);
+/// ```
 #[derive(Debug, Clone)]
 pub enum BackoffStrategy {
     /// Not at all.
@@ -67,7 +82,24 @@ fn exponential(base: Duration, multiplier: f64, attempt: u32) -> Duration {
 }
 
 /// A retry policy for one activity.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use std::time::Duration;
+///
+/// use duroxide::OrchestrationContext;
+/// use duroxide::model::RetryPolicy;
+///
+/// async fn order(ctx: OrchestrationContext, order: String) -> Result<String, String> {
+///     let policy = RetryPolicy::new(5).with_timeout(Duration::from_secs(30));
+///     ctx.schedule_activity_with_retry("Charge", order, policy).await
+/// }
+/// ```
 #[derive(Debug, Clone)]
+#[must_use = "a policy does nothing until a call has it"]
 pub struct RetryPolicy {
     /// Attempts in all, at least 1.
     pub max_attempts: u32,

@@ -5,6 +5,25 @@ use std::fmt;
 use super::ErrorDetails;
 
 /// What a client sees of an instance.
+///
+/// # Examples
+///
+/// ```
+/// # use duroxide_core as duroxide;
+///
+/// use duroxide::model::OrchestrationStatus;
+///
+/// fn describe(status: &OrchestrationStatus) -> String {
+///     match status {
+///         OrchestrationStatus::NotFound => "unknown".to_owned(),
+///         OrchestrationStatus::Running { .. } => "running".to_owned(),
+///         OrchestrationStatus::Completed { output, .. } => output.clone(),
+///         OrchestrationStatus::Failed { details, .. } => details.display_message(),
+///     }
+/// }
+///
+/// assert_eq!(describe(&OrchestrationStatus::NotFound), "unknown");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrchestrationStatus {
     /// No such instance, or its start was not processed yet.

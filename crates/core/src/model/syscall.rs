@@ -3,6 +3,10 @@
 /// Prefix of their names. User activities cannot take it.
 pub(crate) const PREFIX: &str = "__duroxide_syscall:";
 
+/// Prefix of the names of orchestrations that belong to the runtime. Acts on many instances leave
+/// them alone.
+pub(crate) const BUILTIN_CODE: &str = "duroxide.";
+
 /// Makes a random UUID.
 pub(crate) const NEW_GUID: &str = "__duroxide_syscall:new_guid";
 

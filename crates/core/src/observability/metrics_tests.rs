@@ -10,6 +10,18 @@ fn recorded(record: impl FnOnce(&MetricsProvider)) -> (Seen, MetricsSnapshot) {
     (seen, provider.snapshot())
 }
 
+/// The alert about poison looks for an increase, which a counter that first appears does not show.
+#[test]
+fn counters_with_an_alert_appear_with_zero() {
+    let seen = Seen::default();
+    metrics::with_local_recorder(&seen, || {
+        MetricsProvider::new(&ObservabilityConfig::default()).unwrap()
+    });
+    for name in ["duroxide_orchestration_poison_total{}", "duroxide_activity_poison_total{}"] {
+        assert!(seen.value(name).abs() < f64::EPSILON, "{name}");
+    }
+}
+
 #[test]
 fn an_execution_is_counted_once_with_its_labels() {
     let (seen, snapshot) = recorded(|metrics| {

@@ -10,6 +10,7 @@ mod metrics;
 #[cfg(test)]
 pub(crate) mod seen;
 mod snapshot;
+mod traces;
 
 pub use config::{LogFormat, ObservabilityConfig};
 pub use handle::ObservabilityHandle;
@@ -17,3 +18,4 @@ pub use handle::ObservabilityHandle;
 pub use logging::init_logging;
 pub use metrics::MetricsProvider;
 pub use snapshot::MetricsSnapshot;
+pub use traces::TRACE_TARGET;

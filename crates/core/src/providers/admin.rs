@@ -6,14 +6,17 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
+pub use super::management_provider::ManagementProvider;
 use super::{
-    DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceFilter, InstanceInfo, InstanceTree,
-    LiveWorker, ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult,
-    QueueDepths, StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
+    CountedInstances, DeleteInstanceResult, ExecutionInfo, HeldInstance, InstanceCopy,
+    InstanceCopyQuery, InstanceCountQuery, InstanceFilter, InstanceInfo, InstancePage,
+    InstanceQuery, InstanceQueues, InstanceQueuesQuery, InstanceTree, LiveWorker, NewExecution,
+    ParkedMessage, ProviderError, ProviderErrorKind, PruneOptions, PruneResult, QueueDepths,
+    StoreGauges, StoredEvent, StoredEventsQuery, StrandedTurnQuery, StrandedTurns,
     SuspendedInstance, Suspension, SystemMetrics, WaitingStart, WaitingStartQuery, WaitingWork,
     WaitingWorkQuery,
 };
-use crate::model::{Event, ExecutionStatus, INITIAL_EXECUTION_ID};
+use crate::model::{Event, ExecutionStatus};
 
 /// What operators need: listing, inspection, deletion and pruning.
 #[async_trait]
@@ -114,6 +117,9 @@ pub trait ProviderAdmin: Any + Send + Sync {
     }
 
     /// Deletes a root instance with its whole tree.
+    ///
+    /// Of several calls for one instance at the same time, one succeeds. For the others it does not
+    /// exist.
     async fn delete_instance(
         &self,
         instance_id: &str,
@@ -133,7 +139,16 @@ pub trait ProviderAdmin: Any + Send + Sync {
             .with_kind(ProviderErrorKind::NotRoot));
         }
         let tree = self.get_instance_tree(instance_id).await?;
-        self.delete_instances_atomic(&tree.all_ids, force).await
+        let deleted = self.delete_instances_atomic(&tree.all_ids, force).await?;
+        if deleted.instances_deleted == 0 {
+            // Another deletion was first.
+            return Err(ProviderError::permanent(
+                "delete_instance",
+                format!("Instance {instance_id} not found"),
+            )
+            .with_kind(ProviderErrorKind::NotFound));
+        }
+        Ok(deleted)
     }
 
     /// Deletes finished root instances with their trees; running ones are left alone.
@@ -243,6 +258,15 @@ pub trait ProviderAdmin: Any + Send + Sync {
         Err(not_supported("hold_instance"))
     }
 
+    #[doc = include_str!("contract/store_execution.md")]
+    async fn store_execution(&self, execution: NewExecution) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.store_execution(execution).await;
+        }
+        let _unknown = execution;
+        Err(not_supported("store_execution"))
+    }
+
     /// Removes the messages that wait for an instance that has completed or failed; returns how
     /// many. A child start of a parent stays: a node notifies the parent that its call failed. The
     /// default leaves all of them to the nodes.
@@ -333,65 +357,113 @@ pub trait ProviderAdmin: Any + Send + Sync {
         let _unknown = query;
         Err(not_supported("list_stranded_turns"))
     }
+
+    /// What the queues hold of one instance; `None` if the provider does not report it.
+    ///
+    /// Leases and limits that are over are left out. It reads the rows of the instance only, and
+    /// may read one queue after the other.
+    async fn read_instance_queues(
+        &self,
+        query: InstanceQueuesQuery,
+    ) -> Result<Option<InstanceQueues>, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.read_instance_queues(query).await;
+        }
+        let _unreported = query;
+        Ok(None)
+    }
+
+    #[doc = include_str!("contract/read_instance_copy.md")]
+    async fn read_instance_copy(
+        &self,
+        query: InstanceCopyQuery,
+    ) -> Result<InstanceCopy, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.read_instance_copy(query).await;
+        }
+        let _unknown = query;
+        Err(not_supported("read_instance_copy"))
+    }
+
+    #[doc = include_str!("contract/import_instance.md")]
+    async fn import_instance(&self, instance: InstanceCopy) -> Result<(), ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.import_instance(instance).await;
+        }
+        let _unknown = instance;
+        Err(not_supported("import_instance"))
+    }
+
+    /// Of the [stranded turns](Self::list_stranded_turns), those of instances for which a visible
+    /// cancellation waits, each instance once.
+    ///
+    /// - Such a turn waits since the first of the cancellations is visible.
+    /// - An instance that is not stored counts only if a cancellation is behind its start: earlier
+    ///   ones were meant for another.
+    /// - Nodes call it at an interval: it reads no instance without a cancellation, and a limited
+    ///   number of the others at a time.
+    ///
+    /// The default lists none: their cancellations wait for a node that can run them.
+    async fn list_cancelled_turns(
+        &self,
+        query: StrandedTurnQuery,
+    ) -> Result<StrandedTurns, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.list_cancelled_turns(query).await;
+        }
+        let _none = query;
+        Ok(StrandedTurns::default())
+    }
+
+    /// Running instances counted by the orchestration that they run and its version. One between
+    /// two executions counts with what the earlier one ran.
+    ///
+    /// The default reads every running instance.
+    async fn get_running_handler_version_spread(
+        &self,
+    ) -> Result<HandlerVersionSpread, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.get_running_handler_version_spread().await;
+        }
+        let mut spread = HandlerVersionSpread::new();
+        for instance in self.list_instances_by_status(ExecutionStatus::Running.as_str()).await? {
+            let info = match self.get_instance_info(&instance).await {
+                // Deleted meanwhile.
+                Err(error) if error.kind == ProviderErrorKind::NotFound => continue,
+                info => info?,
+            };
+            let versions = spread.entry(info.orchestration_name).or_default();
+            *versions.entry(info.orchestration_version).or_insert(0) += 1;
+        }
+        Ok(spread)
+    }
+
+    #[doc = include_str!("contract/query_instances.md")]
+    async fn query_instances(&self, query: InstanceQuery) -> Result<InstancePage, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.query_instances(query).await;
+        }
+        let _by_listing = query;
+        Err(not_supported("query_instances"))
+    }
+
+    /// How many instances a filter selects; those that [`query_instances`](Self::query_instances)
+    /// returns. It may stop before the limit when it has examined enough, with a cursor.
+    async fn count_instances(
+        &self,
+        query: InstanceCountQuery,
+    ) -> Result<CountedInstances, ProviderError> {
+        if let Some(inner) = self.inner_admin() {
+            return inner.count_instances(query).await;
+        }
+        let _by_listing = query;
+        Err(not_supported("count_instances"))
+    }
 }
 
-/// An older management trait that nothing calls; kept so that code implementing it compiles.
-#[async_trait]
-pub trait ManagementProvider: Send + Sync {
-    /// All instances.
-    async fn list_instances(&self) -> Result<Vec<String>, ProviderError> {
-        Ok(Vec::new())
-    }
+/// Numbers of instances by the name of their orchestration, and then by its version.
+pub type HandlerVersionSpread = BTreeMap<String, BTreeMap<String, u64>>;
 
-    /// Instances with this status.
-    async fn list_instances_by_status(&self, _status: &str) -> Result<Vec<String>, ProviderError> {
-        Ok(Vec::new())
-    }
-
-    /// Executions of an instance.
-    async fn list_executions(&self, _instance: &str) -> Result<Vec<u64>, ProviderError> {
-        Ok(vec![INITIAL_EXECUTION_ID])
-    }
-
-    /// History of one execution.
-    async fn read_execution(
-        &self,
-        _instance: &str,
-        _execution_id: u64,
-    ) -> Result<Vec<Event>, ProviderError> {
-        Err(not_supported("read_execution"))
-    }
-
-    /// Number of the latest execution.
-    async fn latest_execution_id(&self, _instance: &str) -> Result<u64, ProviderError> {
-        Ok(INITIAL_EXECUTION_ID)
-    }
-
-    /// One instance.
-    async fn get_instance_info(&self, _instance: &str) -> Result<InstanceInfo, ProviderError> {
-        Err(not_supported("get_instance_info"))
-    }
-
-    /// One execution.
-    async fn get_execution_info(
-        &self,
-        _instance: &str,
-        _execution_id: u64,
-    ) -> Result<ExecutionInfo, ProviderError> {
-        Err(not_supported("get_execution_info"))
-    }
-
-    /// Totals over the store.
-    async fn get_system_metrics(&self) -> Result<SystemMetrics, ProviderError> {
-        Ok(SystemMetrics::default())
-    }
-
-    /// Messages waiting in the queues.
-    async fn get_queue_depths(&self) -> Result<QueueDepths, ProviderError> {
-        Ok(QueueDepths::default())
-    }
-}
-
-fn not_supported(operation: &str) -> ProviderError {
+pub(super) fn not_supported(operation: &str) -> ProviderError {
     ProviderError::permanent(operation, "not supported by this provider")
 }

@@ -50,10 +50,30 @@ pub enum ProviderCapability {
     /// the calls of operators.
     Suspension,
     /// A turn takes a bounded number of messages and of bytes; the others wait for the next turn.
+    /// A start and a cancellation do not wait.
     BoundedTurns,
     /// An operator's call can hold an instance and commit a turn of it:
-    /// [`ProviderAdmin::hold_instance`](super::ProviderAdmin::hold_instance).
+    /// [`ProviderAdmin::hold_instance`](super::ProviderAdmin::hold_instance). A provider that also
+    /// lists stranded turns lists those of
+    /// [cancelled instances](super::ProviderAdmin::list_cancelled_turns).
     Holding,
+    /// The management side reports what the queues hold of one instance:
+    /// [`ProviderAdmin::read_instance_queues`](super::ProviderAdmin::read_instance_queues).
+    InstanceQueues,
+    /// The management side answers queries over instances by itself:
+    /// [`ProviderAdmin::query_instances`](super::ProviderAdmin::query_instances). For other
+    /// providers the client [lists](super::query_by_listing) all instances.
+    Queries,
+    /// An operator's call can store an execution:
+    /// [`ProviderAdmin::store_execution`](super::ProviderAdmin::store_execution).
+    Reopening,
+    /// [`ClientMessage::attributes`](super::ClientMessage::attributes) of a start reach its first
+    /// turn.
+    StartAttributes,
+    /// Instances can be carried between stores:
+    /// [`ProviderAdmin::read_instance_copy`](super::ProviderAdmin::read_instance_copy) and
+    /// [`ProviderAdmin::import_instance`](super::ProviderAdmin::import_instance).
+    Transfer,
 }
 
 impl ProviderCapability {
@@ -76,6 +96,11 @@ impl ProviderCapability {
         Self::Suspension,
         Self::BoundedTurns,
         Self::Holding,
+        Self::InstanceQueues,
+        Self::Queries,
+        Self::Reopening,
+        Self::StartAttributes,
+        Self::Transfer,
     ];
 
     /// The word for it in reports and in `provider_conformance_tests!(…, without = [word])`.
@@ -98,6 +123,11 @@ impl ProviderCapability {
             Self::Suspension => "suspension",
             Self::BoundedTurns => "bounded_turns",
             Self::Holding => "holding",
+            Self::InstanceQueues => "instance_queues",
+            Self::Queries => "queries",
+            Self::Reopening => "reopening",
+            Self::StartAttributes => "start_attributes",
+            Self::Transfer => "transfer",
         }
     }
 

@@ -20,6 +20,11 @@ pub struct HeldInstance {
     pub start: Option<WorkItem>,
     /// Its activities in the worker queue, of all executions.
     pub activities: Vec<ScheduledActivityIdentifier>,
+    /// The reasons of visible cancellations that wait for it, oldest first, as
+    /// [`WorkItem::CancelInstance`] has them. Of an instance that is not stored, those behind its
+    /// start: earlier ones were meant for another. A provider may leave out all but the first
+    /// [`HELD_CANCELLATIONS_MAX`](super::HELD_CANCELLATIONS_MAX).
+    pub cancellations: Vec<String>,
 }
 
 impl HeldInstance {
@@ -32,6 +37,7 @@ impl HeldInstance {
             last_event_id: 0,
             start: None,
             activities: Vec::new(),
+            cancellations: Vec::new(),
         }
     }
 
@@ -60,6 +66,13 @@ impl HeldInstance {
     #[must_use]
     pub fn with_activities(mut self, activities: Vec<ScheduledActivityIdentifier>) -> Self {
         self.activities = activities;
+        self
+    }
+
+    /// The reasons of the cancellations that wait.
+    #[must_use]
+    pub fn with_cancellations(mut self, cancellations: Vec<String>) -> Self {
+        self.cancellations = cancellations;
         self
     }
 }

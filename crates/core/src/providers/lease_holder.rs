@@ -40,6 +40,11 @@ impl LeaseHolders {
         self.live().iter().any(|holder| holder.holds_any())
     }
 
+    /// Whether there is a live holder, which may hold a lease at any moment.
+    pub fn is_any_live(&self) -> bool {
+        self.lock().iter().any(|holder| holder.strong_count() > 0)
+    }
+
     fn live(&self) -> Vec<Arc<dyn LeaseHolder>> {
         self.lock().iter().filter_map(Weak::upgrade).collect()
     }

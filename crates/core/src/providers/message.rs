@@ -1,8 +1,10 @@
 //! Messages that clients send to instances.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::model::{INITIAL_EXECUTION_ID, WorkItem};
+use crate::model::stored_attribute::encode_attributes;
+use crate::model::{Attributes, INITIAL_EXECUTION_ID, WorkItem};
 
 /// How long a store remembers the ids of messages, at least.
 pub const MESSAGE_ID_WINDOW: Duration = Duration::from_secs(60 * 60);
@@ -31,6 +33,8 @@ pub struct ClientMessage {
     pub id: Option<String>,
     /// Whether the instance must exist, or its start be queued.
     pub existing_only: bool,
+    /// The attributes of a start by their names, in their stored form.
+    pub attributes: BTreeMap<String, String>,
 }
 
 /// What became of a message.
@@ -50,7 +54,7 @@ pub enum Delivery {
 impl ClientMessage {
     /// Any message, without conditions.
     pub fn new(item: WorkItem) -> Self {
-        Self { item, id: None, existing_only: false }
+        Self { item, id: None, existing_only: false, attributes: BTreeMap::new() }
     }
 
     /// The start of a root instance; the node that runs it chooses the version.
@@ -98,14 +102,22 @@ impl ClientMessage {
     }
 
     /// Names the message, so that the call may be repeated.
-    #[must_use]
+    #[must_use = "returns the changed message"]
     pub fn with_id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
+    /// Gives the instance that it starts search attributes. The store keeps them if it has
+    /// [`StartAttributes`](super::ProviderCapability::StartAttributes).
+    #[must_use = "returns the changed message"]
+    pub fn with_attributes(mut self, attributes: &Attributes) -> Self {
+        self.attributes = encode_attributes(attributes);
+        self
+    }
+
     /// Delivers it only to an instance that exists or whose start is queued.
-    #[must_use]
+    #[must_use = "returns the changed message"]
     pub fn to_existing(mut self) -> Self {
         self.existing_only = true;
         self

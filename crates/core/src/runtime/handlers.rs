@@ -17,6 +17,7 @@ pub(crate) struct Handlers {
     /// The clock of the built-in activities.
     clock: Arc<dyn Clock>,
     builtin_orchestrations: OrchestrationRegistry,
+    builtin_activities: ActivityRegistry,
     orchestrations: OrchestrationRegistry,
     activities: ActivityRegistry,
     ignored_inputs: Arc<IgnoredInputs>,
@@ -34,7 +35,25 @@ impl Handlers {
             activities: activities.list_inputs_ignored_on_replay().clone(),
             orchestrations: orchestrations.list_inputs_ignored_on_replay().clone(),
         });
-        Self { clock, builtin_orchestrations, orchestrations, activities, ignored_inputs }
+        let builtin_activities = ActivityRegistry::default();
+        Self {
+            clock,
+            builtin_orchestrations,
+            builtin_activities,
+            orchestrations,
+            activities,
+            ignored_inputs,
+        }
+    }
+
+    /// Adds code of the runtime that only some nodes run.
+    pub(crate) fn with_builtin(
+        mut self,
+        (activities, orchestrations): (ActivityRegistry, OrchestrationRegistry),
+    ) -> Self {
+        self.builtin_activities = activities;
+        self.builtin_orchestrations = orchestrations;
+        self
     }
 
     /// Whose inputs are not compared on replay.
@@ -46,11 +65,14 @@ impl Handlers {
     pub(crate) fn activity(&self, name: &str) -> Option<Arc<dyn ActivityHandler>> {
         builtin::activity(name, &self.clock)
             .or_else(|| self.activities.resolve_handler(name).map(|(_version, handler)| handler))
+            .or_else(|| Some(self.builtin_activities.resolve_handler(name)?.1))
     }
 
-    /// The names of the user's activities.
+    /// The names of the user's activities, and of those that only some nodes run.
     pub(crate) fn activity_names(&self) -> Vec<String> {
-        self.activities.list_names()
+        let mut names = self.activities.list_names();
+        names.extend(self.builtin_activities.list_names());
+        names
     }
 
     /// All activities, those of the runtime included.
@@ -134,6 +156,7 @@ mod tests {
         let handlers = Handlers {
             clock: FakeProvider::watching().clock(),
             builtin_orchestrations: registry(&["shared"], "1.0.0"),
+            builtin_activities: ActivityRegistry::default(),
             orchestrations: registry(&["shared", "own"], "2.0.0"),
             activities: ActivityRegistry::default(),
             ignored_inputs: Arc::default(),

@@ -6,10 +6,13 @@ mod activity_handler;
 mod announcing;
 mod background;
 mod builtin;
+pub mod bulk;
+mod cancelled;
 pub mod check;
 mod contradictions;
 mod descriptor;
 pub(crate) mod dispatchers;
+mod ended;
 mod fast_path;
 mod gauges;
 mod handlers;
@@ -22,6 +25,7 @@ mod options;
 mod poison_text;
 mod progress;
 pub mod registry;
+mod retention;
 #[expect(clippy::module_inception, reason = "the type that the module is named for")]
 mod runtime;
 mod slots;
@@ -33,6 +37,8 @@ mod sweeper;
 mod tasks;
 #[cfg(feature = "test-hooks")]
 pub mod test_hooks;
+#[cfg(feature = "testing")]
+mod tested_attempt;
 mod turns;
 mod unregistered_backoff;
 
@@ -53,4 +59,6 @@ pub use registry::{
     VersionPolicy,
 };
 pub use runtime::Runtime;
+#[cfg(feature = "testing")]
+pub use tested_attempt::TestedAttempt;
 pub use unregistered_backoff::{UnregisteredBackoffConfig, UnregisteredWork};

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::check::StartupCheck;
 use super::{MismatchPolicy, ObservabilityConfig, UnregisteredBackoffConfig, UnregisteredWork};
+use crate::client::RetentionPolicy;
 use crate::limits::{
     ACTIVITIES_PER_CORE, CONCURRENT_ACTIVITIES, CONCURRENT_TURNS, LEASE_RENEWAL_INTERVAL_MIN,
     TURNS_PER_CORE, WARM_BYTES_MAX, WARM_INSTANCES_MAX,
@@ -99,6 +100,15 @@ pub struct RuntimeOptions {
     pub mismatch_policy: Option<MismatchPolicy>,
     /// The same for single orchestrations, by their names.
     pub mismatch_policies: BTreeMap<String, MismatchPolicy>,
+    /// A debug switch for tests and staging. After each turn, the node replays the whole execution
+    /// cold and fails it if the code decides otherwise, uses timers, I/O or tasks of the executor,
+    /// blocks its thread, or drops a call at once. Nothing stays in memory between turns, so that
+    /// each turn costs as much as the history is long. The first such turn of a process installs
+    /// a panic hook that calls the present one.
+    pub replay_every_turn: bool,
+    /// What the nodes of the cluster delete in the background, and when. One node at a time does
+    /// it, of those that have a policy; it applies its own.
+    pub retention: Option<RetentionPolicy>,
 }
 
 /// Bounds of the executions that stay in memory between turns. Results never depend on them.
@@ -149,6 +159,8 @@ impl Default for RuntimeOptions {
             startup_check: StartupCheck::default(),
             mismatch_policy: None,
             mismatch_policies: BTreeMap::new(),
+            replay_every_turn: false,
+            retention: None,
         }
     }
 }
@@ -188,6 +200,7 @@ setters! {
     with_worker_tag_filter => worker_tag_filter: TagFilter,
     with_warm_cache => warm_cache: WarmCacheOptions,
     with_startup_check => startup_check: StartupCheck,
+    with_replay_every_turn => replay_every_turn: bool,
 }
 
 impl RuntimeOptions {
@@ -246,6 +259,13 @@ impl RuntimeOptions {
         policy: MismatchPolicy,
     ) -> Self {
         self.mismatch_policies.insert(orchestration.into(), policy);
+        self
+    }
+
+    /// Sets the field `retention`.
+    #[must_use = "returns the changed options"]
+    pub fn with_retention(mut self, policy: RetentionPolicy) -> Self {
+        self.retention = Some(policy);
         self
     }
 

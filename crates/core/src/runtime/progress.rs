@@ -35,6 +35,12 @@ pub enum ProgressError {
     Store(ProviderError),
 }
 
+impl From<ProgressError> for String {
+    fn from(error: ProgressError) -> Self {
+        error.to_string()
+    }
+}
+
 /// The reports of one attempt. At most one write is pending; a report that waits for it is replaced
 /// by a later one, so that a fast loop does not flood the store.
 pub(crate) struct ProgressReporter {

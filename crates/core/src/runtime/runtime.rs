@@ -18,7 +18,7 @@ use super::tasks::Tasks;
 use super::turns::Turns;
 use super::{
     ActivityRegistry, OrchestrationDescriptor, OrchestrationRegistry, RuntimeOptions, announcing,
-    dispatchers, gauges, suspended,
+    dispatchers, gauges, retention, suspended,
 };
 use crate::limits::{SHUTDOWN_CHECKPOINT_MAX, SHUTDOWN_GRACE_DEFAULT, SHUTDOWN_RELEASE_MAX};
 use crate::model::event::build_version;
@@ -59,8 +59,9 @@ impl Runtime {
     /// Starts a node.
     ///
     /// # Panics
-    /// When the options contradict each other; [`RuntimeOptions::validate`] says how. When the
-    /// start-up check refuses, if the options ask for one that does;
+    /// When the options contradict each other; [`RuntimeOptions::validate`] says how. When
+    /// functions are missing that registered orchestrations call, or the start-up check refuses,
+    /// if the options ask for one that does;
     /// [`try_start_with_options`](Self::try_start_with_options) returns that instead.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
@@ -79,7 +80,8 @@ impl Runtime {
     /// Starts a node, unless its start-up check refuses.
     ///
     /// # Errors
-    /// The report of the check.
+    /// Functions that registered orchestrations call and that are missing, or the report of the
+    /// check.
     ///
     /// # Panics
     /// When the options contradict each other; [`RuntimeOptions::validate`] says how.
@@ -98,11 +100,13 @@ impl Runtime {
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
         orchestration_registry: OrchestrationRegistry,
-        options: RuntimeOptions,
+        mut options: RuntimeOptions,
     ) -> Arc<Self> {
         if let Err(contradiction) = options.validate() {
             panic!("{contradiction}");
         }
+        // Each replay starts from the whole history.
+        options.warm_cache.enabled &= !options.replay_every_turn;
         let observability = match ObservabilityHandle::init(&options.observability) {
             Ok(handle) => handle,
             Err(error) => panic!("observability: {error}"),
@@ -117,7 +121,10 @@ impl Runtime {
         let leases = Leases::new(Arc::clone(&provider), Arc::clone(&background));
         provider.add_lease_holder(leases.holder());
         let reports = reports_of(provider.as_ref());
-        let handlers = Handlers::new(clock, orchestration_registry, activity_registry);
+        let mut handlers = Handlers::new(clock, orchestration_registry, activity_registry);
+        if let Some(policy) = &options.retention {
+            handlers = handlers.with_builtin(retention::registries(policy));
+        }
         let node = Arc::new(Node {
             leases,
             background,
@@ -142,6 +149,7 @@ impl Runtime {
         dispatchers::worker::start_sweeping(&activities, &fast_path);
         announcing::start(&fast_path);
         suspended::start(&node);
+        retention::start(&node);
         Arc::new(Self { node, turns, fast_path })
     }
 

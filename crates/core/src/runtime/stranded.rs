@@ -1,4 +1,5 @@
 //! Warns of work that no live node can run, such as a start with a mistyped name, and counts it.
+//! Ends what is cancelled of it.
 //!
 //! No node fetches such work, so nothing else would mention it.
 
@@ -9,11 +10,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep};
 use tracing::{debug, warn};
 
+use super::cancelled::CancelledTurns;
 use super::fast_path::FastPath;
 use super::live_nodes;
 use super::node::Node;
 use super::sweeper::Sweeper;
-use crate::client::{Found, Place, StrandedItem, StrandedReason, StrandedWork, scan};
+use crate::client::{Found, LiveNodes, Place, StrandedItem, StrandedReason, StrandedWork, scan};
 use crate::limits::{
     BACKGROUND_INTERVAL_MIN, STRANDED_CHECK_INTERVAL, STRANDED_CHECK_MAX,
     STRANDED_CHECKS_PER_LIMIT, STRANDED_COUNTED_MAX, STRANDED_WARNING_INTERVAL,
@@ -33,7 +35,7 @@ pub(super) fn start(fast_path: &Arc<FastPath>, announced: Arc<Notify>) {
 
 async fn keep(fast_path: Arc<FastPath>, announced: Arc<Notify>) {
     let node = &fast_path.turns().node;
-    let mut pass = Pass::new(sweeper(node));
+    let mut pass = Pass::new(sweeper(node), cancelled_turns(node));
     let interval = match node.options.stranded_work_limit {
         Some(limit) => STRANDED_CHECK_INTERVAL.min(limit / STRANDED_CHECKS_PER_LIMIT),
         None => STRANDED_CHECK_INTERVAL,
@@ -74,24 +76,31 @@ fn sweeper(node: &Node) -> Option<Sweeper> {
     None
 }
 
+/// What ends cancelled instances, if the store lists and holds them.
+fn cancelled_turns(node: &Node) -> Option<CancelledTurns> {
+    let holds = node.provider.capabilities().has(ProviderCapability::Holding);
+    holds.then(CancelledTurns::default)
+}
+
 /// One pass through both queues, which may take several checks.
 struct Pass {
     place: Place,
     counts: Counts,
     warnings: Warnings,
     sweeper: Option<Sweeper>,
+    cancelled: Option<CancelledTurns>,
 }
 
 impl Pass {
-    fn new(sweeper: Option<Sweeper>) -> Self {
+    fn new(sweeper: Option<Sweeper>, cancelled: Option<CancelledTurns>) -> Self {
         let (counts, warnings) = (Counts::default(), Warnings::default());
-        Self { place: Place::START, counts, warnings, sweeper }
+        Self { place: Place::START, counts, warnings, sweeper, cancelled }
     }
 
     /// Examines a limited part of the queues.
     async fn proceed(&mut self, fast_path: &Arc<FastPath>) -> Result<(), ProviderError> {
         let node = &fast_path.turns().node;
-        let found = match self.search(node).await {
+        let (nodes, found) = match self.search(node).await {
             Ok(Some(found)) => found,
             unsearched => {
                 if let Some(sweeper) = &mut self.sweeper {
@@ -119,14 +128,20 @@ impl Pass {
             Some(next) => self.place = next,
             None => self.end(node),
         }
-        self.sweep(fast_path).await
+        let swept = self.sweep(fast_path).await;
+        if let Some(cancelled) = &mut self.cancelled {
+            Box::pin(cancelled.end_some(fast_path, &nodes)).await?;
+        }
+        swept
     }
 
-    /// The next part of the queues. `None` if this node does not know which nodes are live.
-    async fn search(&self, node: &Node) -> Result<Option<Found>, ProviderError> {
+    /// The live nodes and the next part of the queues. `None` if this node does not know which
+    /// nodes are live.
+    async fn search(&self, node: &Node) -> Result<Option<(LiveNodes, Found)>, ProviderError> {
         let Some(admin) = node.provider.as_management_capability() else { return Ok(None) };
         let Some(nodes) = live_nodes::read(node).await? else { return Ok(None) };
-        scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await.map(Some)
+        let found = scan(admin, &nodes, self.place.clone(), STRANDED_CHECK_MAX).await?;
+        Ok(Some((nodes, found)))
     }
 
     /// Publishes what the pass has found, and begins the next one.

@@ -36,6 +36,8 @@ files!(
     limits,
     waking,
     patches,
+    mending,
+    cancellation,
 );
 
 fn run_file(wanted: &str) {
@@ -136,6 +138,13 @@ const RULES: &[&str] = &[
     "patch-first-call",
     "patch-marker",
     "patch-deprecated",
+    "mend-answers",
+    "mend-signals",
+    "edit-recorded",
+    "ask-recorded",
+    "ask-deadline",
+    "ask-children",
+    "ask-continued",
 ];
 
 /// Rules that a case cannot show; the functions that prove them.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use super::cpu_time::cpu_time;
 use super::harness::{Harness, counted};
 
 const SHORT: u64 = 100;
@@ -47,11 +48,7 @@ fn run_steps(harness: &mut Harness, count: u64) {
 }
 
 fn time_of_steps(harness: &mut Harness) -> Duration {
-    let best = (0..4).map(|_try| {
-        let start = Instant::now();
-        run_steps(harness, MEASURED / 4);
-        start.elapsed()
-    });
+    let best = (0..4).map(|_try| cpu_time(|| run_steps(harness, MEASURED / 4)).0);
     best.min().unwrap_or_default()
 }
 
@@ -92,10 +89,9 @@ fn a_cold_replay_costs_in_proportion_to_its_history() {
     let end_of_few = harness.history.len() / TIMES as usize;
     let replay = |end: usize| {
         let best = (0..3).map(|_try| {
-            let start = Instant::now();
-            let opened = harness.open(&harness.history[..end]);
+            let (cost, opened) = cpu_time(|| harness.open(&harness.history[..end]));
             assert!(opened.is_ok());
-            start.elapsed()
+            cost
         });
         best.min().unwrap_or_default()
     };

@@ -6,6 +6,7 @@
 mod answered_calls;
 mod case;
 mod cases;
+mod cpu_time;
 mod flat;
 mod harness;
 mod notation;

@@ -1,5 +1,6 @@
 //! Random programs in a random world: an execution decides the same, warm, replayed or evicted.
 
+mod mending;
 mod program;
 mod subject;
 mod world;

@@ -131,9 +131,11 @@ fn message(message: &WorkItem) -> String {
             format!("notify {parent} {}", failure(details))
         }
         WorkItem::ContinueAsNew { .. } => successor(message),
+        WorkItem::ExternalRaised { instance, name, data } => {
+            format!("signal {instance} {name} {data}")
+        }
         WorkItem::ActivityCompleted { .. }
         | WorkItem::ActivityFailed { .. }
-        | WorkItem::ExternalRaised { .. }
         | WorkItem::QueueMessage { .. } => format!("unexpected {message:?}"),
         #[cfg(feature = "replay-version-test")]
         WorkItem::ExternalRaised2 { .. } => format!("unexpected {message:?}"),

@@ -1,7 +1,9 @@
 //! Sample orchestrations: ordinary code, looked up by name.
 
+mod arms;
 mod basics;
 mod calls;
+mod cancellation;
 mod events;
 mod patches;
 mod state;
@@ -39,7 +41,16 @@ use samples;
 
 /// Finds the sample with this name.
 pub(crate) fn find(name: &str) -> Arc<dyn OrchestrationHandler> {
-    let files = [basics::ALL, calls::ALL, events::ALL, patches::ALL, state::ALL, waking::ALL];
+    let files = [
+        arms::ALL,
+        basics::ALL,
+        calls::ALL,
+        cancellation::ALL,
+        events::ALL,
+        patches::ALL,
+        state::ALL,
+        waking::ALL,
+    ];
     let found = files.concat().into_iter().find(|(sample, _)| *sample == name);
     let (_, code) = found.unwrap_or_else(|| panic!("there is no sample {name:?}"));
     Arc::new(FnOrchestration(code))

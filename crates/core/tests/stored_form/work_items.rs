@@ -1,6 +1,12 @@
 //! Stored form of work items.
 
-use duroxide_core::model::WorkItem;
+use std::collections::BTreeMap;
+
+use duroxide_core::model::{AttributeValue, Attributes, WorkItem};
+use duroxide_core::providers::ClientMessage;
+use duroxide_core::providers::kit::{
+    ATTRIBUTE_KEYS_FROM, EncodedMessage, decode_attribute, decode_messages,
+};
 
 use crate::errors::any_failure;
 use crate::golden::{WORK_ITEMS, assert_golden, rows};
@@ -165,4 +171,40 @@ fn the_variant_name_used_before_0_1_19_is_refused() {
     let text = r#"{"ExternalRaisedPersistent":{"instance":"i","name":"q","data":"d"}}"#;
     let error = serde_json::from_str::<WorkItem>(text).unwrap_err().to_string();
     assert!(error.contains("ExternalRaisedPersistent"), "{error}");
+}
+
+#[test]
+fn a_start_with_attributes_has_one_more_key_that_other_readers_ignore() {
+    let attributes = Attributes::from([
+        ("customer".to_owned(), AttributeValue::Integer(42)),
+        ("due".to_owned(), AttributeValue::Time(1_700_000_000_000)),
+        ("paid".to_owned(), AttributeValue::Bool(false)),
+        ("region".to_owned(), AttributeValue::from("eu")),
+        ("weight".to_owned(), AttributeValue::Float(-1.5)),
+    ]);
+    let (_, start) = starts().remove(0);
+    let message = ClientMessage::new(start.clone()).with_attributes(&attributes);
+    let text = EncodedMessage::encode_client_message(&message).unwrap().text;
+    let expected = concat!(
+        r#"{"StartOrchestration":{"instance":"i","orchestration":"O","input":"x","#,
+        r#""version":null,"parent_instance":null,"parent_id":null,"execution_id":1,"#,
+        r#""attributes":{"customer":"i800000000000002a","due":"m0000018bcfe56800","#,
+        r#""paid":"b0","region":"teu","weight":"f4007ffffffffffff"}}}"#,
+    );
+    assert_eq!(text, expected);
+    assert_eq!(serde_json::from_str::<WorkItem>(&text).unwrap(), start);
+    let read = decode_messages("i", &[(1, text)]);
+    let [first, WorkItem::QueueMessage { instance, name, data }] = read.as_slice() else {
+        panic!("{read:?}")
+    };
+    assert_eq!((first, instance.as_str(), name.as_str()), (&start, "i", "__duroxide_attributes"));
+    let stored: BTreeMap<String, String> = serde_json::from_str(data).unwrap();
+    let decoded = stored.iter().map(|(name, value)| {
+        decode_attribute(&format!("{ATTRIBUTE_KEYS_FROM}{name}"), value).unwrap()
+    });
+    assert_eq!(decoded.collect::<Attributes>(), attributes);
+    // Inputs that look like attributes are none.
+    let ends_alike = ClientMessage::start("i", "O", "}}}");
+    let text = EncodedMessage::encode_client_message(&ends_alike).unwrap().text;
+    assert_eq!(decode_messages("i", &[(1, text)]), [ends_alike.item]);
 }

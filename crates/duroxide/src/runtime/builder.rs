@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::check::StartupRefusal;
-use super::registry::RegistryError;
+use super::registry::{IntoState, Register, Registries, RegistryError};
 use super::{ActivityRegistry, OrchestrationRegistry, Runtime, RuntimeOptions};
 use crate::providers::Provider;
 
@@ -67,6 +67,7 @@ pub struct RuntimeBuilder {
     provider: Option<Arc<dyn Provider>>,
     activities: ActivityRegistry,
     orchestrations: OrchestrationRegistry,
+    registered: Registries,
     options: RuntimeOptions,
 }
 
@@ -110,6 +111,50 @@ impl RuntimeBuilder {
         self
     }
 
+    /// Registers an activity or an orchestration by its function, which has `#[activity]` or
+    /// `#[orchestration]`. It adds to the registries that are set.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use duroxide::prelude::*;
+    ///
+    /// #[activity]
+    /// async fn charge(_ctx: ActivityContext, order: u64) -> Result<String, String> {
+    ///     Ok(format!("order {order} is paid"))
+    /// }
+    ///
+    /// #[orchestration]
+    /// async fn buy(ctx: OrchestrationContext, order: u64) -> Result<String, String> {
+    ///     Ok(ctx.call(charge, order).await?)
+    /// }
+    ///
+    /// let store = Arc::new(SqliteProvider::new_in_memory().await?);
+    /// // A forgotten registration is an error here, not after the first order.
+    /// let builder = DuroxideRuntime::builder().with_provider(store.clone()).register(buy);
+    /// let error = builder.build().await.unwrap_err().to_string();
+    /// assert!(error.contains("orchestration 'buy' calls activity 'charge'"), "{error}");
+    ///
+    /// let builder = DuroxideRuntime::builder().with_provider(store).register(buy);
+    /// let runtime = builder.register(charge).build().await?;
+    /// # runtime.shutdown(Some(0)).await;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn register<F: Register<M>, M>(mut self, function: F) -> Self {
+        self.registered = function.register_in(self.registered);
+        self
+    }
+
+    /// Registers the activities of a state, such as a database pool: a value or an `Arc` of a type
+    /// that has an `impl` block with `#[activity]`.
+    pub fn register_state(mut self, state: impl IntoState) -> Self {
+        self.registered.activities = self.registered.activities.register_state(state);
+        self
+    }
+
     /// Sets the options.
     pub fn with_options(mut self, options: RuntimeOptions) -> Self {
         self.options = options;
@@ -135,10 +180,11 @@ impl RuntimeBuilder {
     pub async fn build(self) -> Result<Arc<Runtime>, RuntimeBuildError> {
         let provider = self.provider.ok_or(RuntimeBuildError::NoProvider)?;
         self.options.check().map_err(RuntimeBuildError::Options)?;
-        self.activities.validate().map_err(RuntimeBuildError::Activities)?;
-        self.orchestrations.validate().map_err(RuntimeBuildError::Orchestrations)?;
+        let activities = self.activities.extended(self.registered.activities);
+        let orchestrations = self.orchestrations.extended(self.registered.orchestrations);
+        activities.validate().map_err(RuntimeBuildError::Activities)?;
+        orchestrations.validate().map_err(RuntimeBuildError::Orchestrations)?;
         let options = self.options;
-        let (activities, orchestrations) = (self.activities, self.orchestrations);
         Ok(Runtime::try_start_with_options(provider, activities, orchestrations, options).await?)
     }
 }

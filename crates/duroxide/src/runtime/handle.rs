@@ -73,7 +73,8 @@ impl Runtime {
     ///
     /// # Panics
     /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.
-    /// When the start-up check refuses, if the options ask for one that does.
+    /// When functions are missing that registered orchestrations call. When the start-up check
+    /// refuses, if the options ask for one that does.
     pub async fn start_with_options(
         history_store: Arc<dyn Provider>,
         activity_registry: ActivityRegistry,
@@ -92,7 +93,8 @@ impl Runtime {
     /// Starts a node, unless its start-up check refuses.
     ///
     /// # Errors
-    /// The report of the check.
+    /// Functions that registered orchestrations call and that are missing, or the report of the
+    /// check.
     ///
     /// # Panics
     /// When the options contradict each other; [`RuntimeOptions::validate`] returns the reason.

@@ -167,6 +167,33 @@ async fn a_suspended_instance_can_be_cancelled() {
     node.stop().await;
 }
 
+/// A turn takes some of the messages that wait. Replay failed before the turn came to the
+/// cancellation behind them, again and again.
+#[tokio::test]
+async fn a_suspended_instance_with_thousands_of_messages_can_be_cancelled() {
+    const WAITING: usize = 3_000;
+    let store = memory().await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), good(), activities()).await;
+    for instance in ["by replay", "by an operator"] {
+        node.start_instance(instance, "Code", "").await;
+        node.wait_for_event(instance, "ExternalSubscribed").await;
+    }
+    node.client.suspend_instance("by an operator", "maintenance").await.unwrap();
+    node.stop().await;
+    let node = Node::on(&store, DEFAULT_MODE.options(), bad(), activities()).await;
+    node.client.raise_event("by replay", "First", "1").await.unwrap();
+    assert_eq!(suspended(&node, "by replay").await.origin, SuspensionOrigin::Replay);
+    for instance in ["by replay", "by an operator"] {
+        for number in 0..WAITING {
+            node.client.enqueue_event(instance, "Queue", number.to_string()).await.unwrap();
+        }
+        node.client.cancel_instance(instance, "given up").await.unwrap();
+        assert_eq!(node.failure_text(instance).await, "canceled: given up");
+        assert_eq!(node.client.get_suspension(instance).await.unwrap(), None);
+    }
+    node.stop().await;
+}
+
 #[tokio::test]
 async fn an_operator_suspends_and_resumes_an_instance() {
     let (store, clock) = memory_with_clock().await;

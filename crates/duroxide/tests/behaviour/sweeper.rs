@@ -10,11 +10,11 @@ use duroxide::providers::{
     SemverRange, TurnFetch, WorkerAnnouncement,
 };
 use duroxide::runtime::RuntimeOptions;
-use duroxide::{OrchestrationContext, current_build_version};
+use duroxide::{ActivityContext, OrchestrationContext, current_build_version};
 use semver::Version;
 
 use crate::support::{
-    DEFAULT_MODE, Node, activities, count, memory_with_clock, orchestrations, within,
+    DEFAULT_MODE, Node, activities, count, kinds, memory_with_clock, orchestrations, within,
 };
 
 const LIMIT: Duration = Duration::from_millis(800);
@@ -123,6 +123,47 @@ async fn stranded_work_fails_after_the_limit_and_its_parent_gets_the_failure() {
     let others = other.stop_and_count().await;
     let failed = counts.orch_configuration_errors + others.orch_configuration_errors;
     assert_eq!(failed, 5, "the child, too");
+}
+
+async fn leads(ctx: OrchestrationContext, _: String) -> Result<String, String> {
+    let child = ctx.schedule_sub_orchestration_with_id("Order", "child", "");
+    let activity = ctx.schedule_activity("Slow", "");
+    let (child, activity) = ctx.join2(child, activity).await;
+    child.and(activity)
+}
+
+/// The children and activities of an instance that failed ran on, for no one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_children_and_activities_of_an_instance_end_with_it() {
+    let (store, clock) = memory_with_clock().await;
+    let slow = |ctx: ActivityContext, _: String| async move {
+        ctx.cancelled().await;
+        Ok(String::new())
+    };
+    let registry = orchestrations().register("Leader", leads).register("Order", waits);
+    let activities_of = || activities().register("Slow", slow);
+    let older = Node::on(&store, DEFAULT_MODE.options(), registry, activities_of()).await;
+    older.start_instance("leader", "Leader", "").await;
+    older.wait_for_event("child", "ExternalSubscribed").await;
+    older.stop().await;
+
+    let registry = orchestrations().register("Order", waits);
+    let node = Node::on(&store, sweeping(), registry, activities_of()).await;
+    node.client.raise_event("leader", "anything", "").await.unwrap();
+    let text = as_time_passes(&clock, stranded_failure(&node, "leader")).await;
+    assert!(text.starts_with("no live node can run orchestration `Leader 1.0.0`"), "{text}");
+    let reason = "canceled: parent failed: no live node could run it";
+    assert_eq!(node.failure_text("child").await, reason);
+    let history = node.history("leader").await;
+    assert_eq!(
+        kinds(&history)[3..],
+        ["OrchestrationFailed", "ActivityCancelRequested"],
+        "no one asked for a cancellation"
+    );
+    node.wait_until_drained().await;
+    let depths = node.client.get_queue_depths().await.unwrap();
+    assert_eq!(depths.worker_queue, 0, "the activity is cancelled");
+    node.stop().await;
 }
 
 /// Announces a node that could run the code as soon as the sweeper has leased a turn.

@@ -106,11 +106,20 @@ async fn the_list_follows_workers_that_start_and_stop() {
     lacking.stop().await;
     until_unserved(client, &[("Plain", no_worker), ("Resize", no_worker)]).await;
 
-    // The abandoned activity is still hidden and waits, but a worker serves it now.
+    // This worker may lease the activity before it announces itself.
     let gpu = serving(TagFilter::tags(["gpu"]));
     let gpu = Node::on(&store, gpu, calling(), handlers(&["Resize"])).await;
     until_unserved(client, &[("Plain", no_worker)]).await;
-    let live = client.list_live_workers().await.unwrap();
+    let live = within(async {
+        loop {
+            let live = client.list_live_workers().await.unwrap();
+            if !live.is_empty() {
+                return live;
+            }
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
     assert_eq!(live.len(), 1);
     assert_eq!(
         (&live[0].tag_filter, &live[0].activities[..]),

@@ -390,7 +390,7 @@ async fn a_wide_range_drains_executions_that_no_other_node_claims() {
     let registry = || orchestrations().register("Wait", waits);
     let options = RuntimeOptions { max_attempts: 1, ..DEFAULT_MODE.options() };
     let usual = Node::on(&store, options.clone(), registry(), activities()).await;
-    usual.client.cancel_instance("future", "stuck").await.unwrap();
+    usual.client.raise_event("future", "Go", "on").await.unwrap();
     assert_eq!(usual.client.get_queue_depths().await.unwrap().orchestrator_queue, 1);
     usual.stop().await;
     let wide = RuntimeOptions { supported_replay_versions: range("0.0.0", "99.99.99"), ..options };

@@ -42,3 +42,22 @@ fn approving_without_an_open_order_says_how_to_start_one() {
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("begin one with"), "{text}");
 }
+
+/// A mistyped path must not cost the user a file of another program.
+#[test]
+fn a_reset_leaves_files_alone_that_are_no_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let letter = folder.path().join("letter.txt");
+    std::fs::write(&letter, "dear reader").unwrap();
+    let foreign = folder.path().join("foreign.db");
+    let tables = rusqlite::Connection::open(&foreign).unwrap();
+    tables.execute_batch("CREATE TABLE letters (text TEXT)").unwrap();
+    drop(tables);
+    for file in [letter, foreign] {
+        let before = std::fs::read(&file).unwrap();
+        let (code, text) = refused(&["reset", "--store", file.to_str().unwrap()]);
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("is not removed"), "{text}");
+        assert_eq!(std::fs::read(&file).unwrap(), before);
+    }
+}

@@ -16,3 +16,4 @@ mod speed;
 mod starting;
 mod stores;
 mod support;
+mod typed;

@@ -7,12 +7,13 @@ use crate::cluster::Cluster;
 on_every_store!(activities_and_turns_far_longer_than_their_lease_run_once,);
 
 /// The duration of the work, in leases.
-const LEASES: u32 = 10;
+const LEASES: u32 = 4;
 
 async fn activities_and_turns_far_longer_than_their_lease_run_once(cluster: Cluster) {
     let mut options = cluster.options();
-    options.work_lease = Duration::from_millis(400);
-    options.turn_lease = Duration::from_millis(400);
+    // Long enough for a busy machine to renew them in time.
+    options.work_lease = Duration::from_secs(3);
+    options.turn_lease = Duration::from_secs(3);
     let nodes = [cluster.node(&options), cluster.node(&options)];
     cluster.start("activity", "Held", "").await;
     cluster.start("turn", "LongTurn", "").await;

@@ -21,6 +21,7 @@ mod paused;
 mod routing;
 mod sessions;
 mod spreading;
+mod stranded_cancels;
 #[cfg(feature = "sqlite")]
 mod taken_over;
 mod terminating;

@@ -15,6 +15,8 @@ use crate::journal::Journal;
 use crate::node_process::{self, Node};
 use crate::stores::Store;
 
+/// Delay that a busy machine may add to a lease.
+pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 /// A write that takes longer is blocked by another process.
 const BLOCKED_AFTER: Duration = Duration::from_millis(400);
 
@@ -67,6 +69,7 @@ async fn run(options: Options) {
         runtime_options,
     )
     .await;
+    journal.write("up", "node");
     node_process::until_stopped().await;
     runtime.shutdown(None).await;
 }
@@ -79,9 +82,9 @@ impl Cluster {
             folder: self.folder.path().to_str().unwrap().to_owned(),
             turns: 4,
             activities: 4,
-            turn_lease: Duration::from_secs(1),
-            work_lease: Duration::from_secs(1),
-            session_lease: Duration::from_secs(1),
+            turn_lease: Duration::from_secs(2),
+            work_lease: Duration::from_secs(2),
+            session_lease: Duration::from_secs(2),
             attempts_max: 10,
             node_id: None,
             tags: None,

@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant};
 
 use crate::cluster::Cluster;
+use crate::node::MARGIN;
 
 on_every_store!(a_session_stays_on_its_node_and_moves_when_the_node_is_killed,);
 
-/// Delay that a busy machine may add to a lease.
-const MARGIN: Duration = Duration::from_millis(1_500);
-
 async fn a_session_stays_on_its_node_and_moves_when_the_node_is_killed(cluster: Cluster) {
     let mut options = cluster.options();
+    // Long enough for a busy machine to renew it in time: one session must not move.
+    options.session_lease = Duration::from_secs(5);
     options.node_id = Some("first".to_owned());
     let first = cluster.node(&options);
     for instance in ["stays", "moves"] {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::cluster::Cluster;
-use crate::journal::{POLL_INTERVAL, TIMEOUT};
+use crate::journal::{Entry, POLL_INTERVAL, TIMEOUT};
 
 on_every_store!(
     activities_spread_over_the_nodes,
@@ -72,7 +72,8 @@ async fn the_other_nodes_run_the_work_of_a_killed_node(cluster: Cluster) {
         let by: u32 = cluster.output(instance).await.parse().unwrap();
         assert!(survivors.contains(&by), "{instance} ran on {by}");
     }
-    for entry in cluster.journal.read().iter().filter(|entry| entry.process == killed_id) {
+    let of_killed = |entry: &&Entry| entry.process == killed_id && entry.what == "started";
+    for entry in cluster.journal.read().iter().filter(of_killed) {
         let start = cluster.journal.all("started", &entry.instance);
         assert!(start.iter().any(|again| survivors.contains(&again.process)), "{start:?}");
     }

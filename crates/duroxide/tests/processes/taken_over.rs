@@ -12,7 +12,7 @@ use crate::stores::Store;
 const LEASE: Duration = Duration::from_secs(120);
 
 /// The check for dead processes comes once a second; a busy machine may add to that.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 async fn cluster() -> (Cluster, Options) {
     assert!(TIMEOUT < LEASE);

@@ -69,7 +69,7 @@ async fn breed(ctx: OrchestrationContext, _: String) -> Result<String, String> {
     }
 }
 
-fn code() -> OrchestrationRegistry {
+pub(crate) fn code() -> OrchestrationRegistry {
     OrchestrationRegistry::builder()
         .register("Branch", branch)
         .register("Wait", wait)
@@ -89,18 +89,18 @@ fn activities() -> ActivityRegistry {
 }
 
 impl Cluster {
-    async fn runtime(&self, code: OrchestrationRegistry) -> Arc<Runtime> {
+    pub(crate) async fn runtime(&self, code: OrchestrationRegistry) -> Arc<Runtime> {
         let options = RuntimeOptions::default();
         let store = Arc::clone(&self.provider);
         Runtime::start_with_options(store, activities(), code, options).await
     }
 
     /// A node that has none of this code.
-    async fn stranger(&self) -> Arc<Runtime> {
+    pub(crate) async fn stranger(&self) -> Arc<Runtime> {
         self.runtime(OrchestrationRegistry::builder().register("Other", wait).build()).await
     }
 
-    async fn failure(&self, instance: &str) -> String {
+    pub(crate) async fn failure(&self, instance: &str) -> String {
         match self.client.wait_for_orchestration(instance, TIMEOUT).await {
             Ok(OrchestrationStatus::Failed { details, .. }) => details.display_message(),
             other => panic!("{instance} did not fail: {other:?}"),
@@ -108,7 +108,11 @@ impl Cluster {
     }
 
     /// Waits for something that no notification tells of.
-    async fn until<F: Future<Output = bool>>(&self, what: &str, is_true: impl Fn() -> F) {
+    pub(crate) async fn until<F: Future<Output = bool>>(
+        &self,
+        what: &str,
+        is_true: impl Fn() -> F,
+    ) {
         let polled = async {
             while !is_true().await {
                 tokio::time::sleep(POLL_INTERVAL).await;
@@ -118,22 +122,22 @@ impl Cluster {
         polled.unwrap_or_else(|_elapsed| panic!("never true: {what}"));
     }
 
-    async fn running(&self) -> Vec<String> {
+    pub(crate) async fn running(&self) -> Vec<String> {
         self.client.list_instances_by_status("Running").await.unwrap()
     }
 
-    async fn messages(&self) -> usize {
+    pub(crate) async fn messages(&self) -> usize {
         self.client.get_queue_depths().await.unwrap().orchestrator_queue
     }
 
-    async fn until_size(&self, root: &str, size: usize) {
+    pub(crate) async fn until_size(&self, root: &str, size: usize) {
         self.until("the tree has grown", || async {
             self.client.get_instance_tree(root).await.unwrap().size() == size
         })
         .await;
     }
 
-    async fn activities_waiting(&self) -> usize {
+    pub(crate) async fn activities_waiting(&self) -> usize {
         self.client.get_queue_depths().await.unwrap().worker_queue
     }
 }
@@ -191,7 +195,7 @@ async fn a_tree_that_no_node_has_the_code_of_ends(cluster: Cluster) {
 }
 
 /// Commits the first turn of an instance as a node of this version does.
-async fn pin(cluster: &Cluster, instance: &str, version: &str) {
+pub(crate) async fn pin(cluster: &Cluster, instance: &str, version: &str) {
     cluster.start(instance, "Wait", "").await;
     let request = TurnFetch::new(1, Duration::from_secs(30));
     let turn = cluster.provider.fetch_orchestration_items(request).await.unwrap().remove(0);
@@ -266,6 +270,7 @@ async fn a_termination_may_be_repeated(cluster: Cluster) {
         "OrchestrationStarted",
         "ExternalSubscribed",
         "OrchestrationCancelRequested",
+        "ExternalSubscribedCancelled",
         "OrchestrationFailed",
     ];
     assert_eq!(cluster.kinds("a").await, expected);

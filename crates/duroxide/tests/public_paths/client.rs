@@ -4,11 +4,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide::client::{Client, ClientError, UnservedWork};
-use duroxide::providers::{ActivityProgress, LiveWorker, Provider, ProviderError};
+use duroxide::client::{
+    BulkAct, BulkOutcomes, BulkPlan, BulkProgress, BulkRequest, Client, ClientError, EditPlan,
+    MendOptions, MendPlan, MendPoint, RetentionPlan, RetentionPolicy, RetentionReport,
+    RetentionRule, StartRequest, UnservedWork, Why,
+};
+use duroxide::providers::{
+    ActivityProgress, InstanceCount, InstanceOrder, InstancePage, InstanceQuery, LiveWorker,
+    Provider, ProviderError,
+};
+use duroxide::query::{Filter, InstanceRow};
 use duroxide::{
-    DeleteInstanceResult, Event, ExecutionInfo, InstanceFilter, InstanceInfo, InstanceTree,
-    OrchestrationStatus, PruneOptions, PruneResult, QueueDepths, SystemMetrics, SystemStats,
+    AttributeValue, DeleteInstanceResult, Event, ExecutionInfo, InstanceEdit, InstanceFilter,
+    InstanceInfo, InstanceTree, OrchestrationStatus, PruneOptions, PruneResult, QueueDepths,
+    SystemMetrics, SystemStats,
 };
 
 use crate::{is, is_send};
@@ -25,12 +34,45 @@ async fn starts(client: &Client) {
     );
 }
 
+async fn mends(client: &Client) {
+    let options = MendOptions::default().with_reason("why").with_detached(false);
+    is::<Answer<MendPlan>>(client.plan_retry("id", &options).await);
+    is::<Answer<MendPlan>>(client.retry_instance("id", &options).await);
+    is::<Answer<MendPlan>>(client.plan_reset("id", MendPoint::Event(1), &options).await);
+    is::<Answer<MendPlan>>(client.reset_instance("id", MendPoint::First, &options).await);
+    is::<Answer<MendPlan>>(client.plan_fork("id", "new", MendPoint::LastFailed, &options).await);
+    is::<Answer<MendPlan>>(client.fork_instance("id", "new", MendPoint::First, &options).await);
+    let edit = InstanceEdit::default().with_key("k", "v").with_key_removed("l").by("who", "why");
+    let edit = edit.with_custom_status("s").with_custom_status_removed();
+    is::<Answer<EditPlan>>(client.plan_edit("id", &edit).await);
+    is::<Answer<EditPlan>>(client.edit_instance("id", &edit).await);
+}
+
+async fn acts_on_many(client: &Client) {
+    let request = BulkRequest::matching(BulkAct::Cancel, Filter::all())
+        .by("who", "why")
+        .with_rate_per_second(5)
+        .with_id("act");
+    is::<Option<Filter>>(request.effective_filter());
+    is::<Answer<BulkPlan>>(client.plan_bulk(&request).await);
+    is::<Answer<String>>(client.start_bulk(&request).await);
+    is::<Answer<BulkProgress>>(client.get_bulk("act").await);
+    is::<Answer<BulkProgress>>(client.wait_for_bulk("act", LIMIT).await);
+    is::<Answer<Vec<BulkProgress>>>(client.list_bulk_acts(1).await);
+    is::<Answer<BulkOutcomes>>(client.read_bulk_outcomes("act", 0).await);
+    let rule: Result<RetentionRule, String> = "name:A* status:failed keep:1d last:2".parse();
+    let policy = RetentionPolicy::new(rule).with_interval(LIMIT);
+    is::<Answer<RetentionPlan>>(client.plan_retention(&policy).await);
+    is::<Answer<RetentionReport>>(client.apply_retention(&policy, 1).await);
+}
+
 async fn signals(client: &Client) {
     is::<Answer<()>>(client.raise_event("id", "event", "data").await);
     is::<Answer<()>>(client.raise_event_typed::<u64>("id", "event", &1).await);
     is::<Answer<()>>(client.enqueue_event("id", "queue", String::from("data")).await);
     is::<Answer<()>>(client.enqueue_event_typed::<u64>("id", "queue", &1).await);
     is::<Answer<()>>(client.cancel_instance("id", "reason").await);
+    is::<Answer<()>>(client.request_cancellation("id", "reason", LIMIT).await);
 }
 
 #[expect(deprecated, reason = "the old spelling stays until 1.0")]
@@ -57,6 +99,17 @@ async fn key_values(client: &Client) {
     is::<Answer<u64>>(client.wait_for_kv_value_typed::<u64>("id", "key", LIMIT).await);
 }
 
+async fn queries(client: &Client) {
+    let filter: Filter = Filter::parse("status:failed").unwrap_or_default();
+    is::<Answer<InstanceCount>>(client.count_instances(&filter).await);
+    is::<Answer<InstanceCount>>(client.count_instances_up_to(&filter, 5).await);
+    let query = InstanceQuery::new(filter).sorted_by(InstanceOrder::Id).with_limit(5);
+    is::<Answer<InstancePage>>(client.query_instances(query).await);
+    is::<Answer<Option<InstanceRow>>>(client.get_instance_row("id").await);
+    let start = StartRequest::new("id", "O").with_attribute("name", AttributeValue::Bool(true));
+    is::<Answer<()>>(client.start_with(start).await);
+}
+
 async fn inspection(client: &Client) {
     is::<bool>(client.has_management_capability());
     is::<Answer<Option<SystemStats>>>(client.get_orchestration_stats("id").await);
@@ -72,6 +125,7 @@ async fn inspection(client: &Client) {
     is::<Answer<Vec<ActivityProgress>>>(client.get_activity_progress("id").await);
     is::<Answer<Vec<ActivityProgress>>>(client.wait_for_activity_progress("id", &[], LIMIT).await);
     is::<Answer<Vec<LiveWorker>>>(client.list_live_workers().await);
+    is::<Answer<Why>>(client.why("id").await);
     is::<Answer<Vec<UnservedWork>>>(client.list_unserved_work(100_u32).await);
 }
 
@@ -100,10 +154,13 @@ fn errors(error: ClientError) {
 async fn everything(store: Arc<dyn Provider>) {
     let client = Client::new(store);
     is_send(starts(&client)).await;
+    is_send(mends(&client)).await;
+    is_send(acts_on_many(&client)).await;
     is_send(signals(&client)).await;
     is_send(old_spelling(&client)).await;
     is_send(waits(&client)).await;
     is_send(key_values(&client)).await;
+    is_send(queries(&client)).await;
     is_send(inspection(&client)).await;
     is_send(retention(&client)).await;
 }

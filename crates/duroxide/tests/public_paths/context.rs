@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
 use duroxide::{
-    ActivityOptions, DurableFuture, Either2, Either3, OrchestrationContext, RetryPolicy,
-    SystemStats,
+    ActivityOptions, DurableFuture, Either2, Either3, Elapsed, OrchestrationContext, RetryPolicy,
+    Saga, SystemStats, UndoFailure,
 };
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +139,27 @@ async fn compositions(ctx: &OrchestrationContext) {
     is::<Vec<Result<usize, String>>>(ctx.join(blocks).await);
 }
 
+async fn combinators(ctx: &OrchestrationContext) -> Outcome {
+    let activity = || ctx.schedule_activity("A", "in");
+    let joined = duroxide::join!(activity(), async { activity().await.is_ok() });
+    is::<(Outcome, bool)>(joined);
+    let selected = duroxide::select! {
+        text = activity() => text?,
+        () = ctx.schedule_timer(Duration::ZERO) => { String::new() }
+    };
+    is::<String>(selected);
+    let limit = Duration::from_secs(1);
+    is::<Result<Outcome, Elapsed>>(ctx.timeout(limit, activity()).await);
+    ctx.timeout(limit, activity()).await??;
+    let start = |item: u64| ctx.schedule_activity("A", item.to_string());
+    is::<Vec<Outcome>>(ctx.map_concurrent([1_u64, 2], 20, start).await);
+    let mut saga: Saga = ctx.saga();
+    let undo = ctx.clone();
+    saga.on_error("step", move || async move { undo.schedule_activity("Undo", "in").await });
+    is::<Vec<UndoFailure>>(ctx.saga().undo_all().await);
+    saga.finish(activity().await).await
+}
+
 async fn continuations(ctx: &OrchestrationContext, order: &Order) -> Outcome {
     is::<Outcome>(ctx.continue_as_new("in").await);
     is::<Outcome>(ctx.continue_as_new_typed::<Order>(order).await);
@@ -184,6 +205,7 @@ async fn everything(ctx: OrchestrationContext, order: Order) -> Outcome {
     is_send(old_spellings(&ctx)).await;
     children(&ctx, &order);
     is_send(compositions(&ctx)).await;
+    is::<Outcome>(is_send(combinators(&ctx)).await);
     is_send(system_calls(&ctx)).await;
     custom_status(&ctx);
     is_send(key_values(&ctx, &order)).await;

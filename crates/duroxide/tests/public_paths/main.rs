@@ -23,6 +23,11 @@ mod runtime;
 mod sqlite;
 #[cfg(feature = "test-hooks")]
 mod test_hooks;
+#[cfg(feature = "testing")]
+mod testing;
+mod transfer;
+#[cfg(all(feature = "sqlite", feature = "macros"))]
+mod typed;
 
 /// Asserts the type of a value.
 fn is<T>(_value: T) {}

@@ -7,7 +7,8 @@ use duroxide::providers::kit::{
     Changes, EncodedActivity, EncodedEvent, EncodedMessage, EncodedWorker, KvChange, LongPoll,
     MessageKind, RowError, StartedOrchestration, activity_name, count_from_db, decode_activity,
     decode_event, decode_history, decode_messages, decode_start_event, decode_worker,
-    ends_execution, from_db, kv_changes, last_custom_status, message_variant, to_db,
+    ends_execution, from_db, kv_changes, last_custom_status, last_kv_changes, message_variant,
+    to_db,
 };
 use duroxide::providers::{
     ChangeHub, ChangeScope, ChangeWatch, Clock, DeleteInstanceResult, ExecutionMetadata,
@@ -71,6 +72,7 @@ fn deltas(events: &[Event], metadata: &ExecutionMetadata, message: &WorkItem) {
             KvChange::ClearAll => {}
         }
     }
+    is::<Vec<KvChange<String>>>(last_kv_changes(events, str::to_owned));
     is::<Option<Option<&str>>>(last_custom_status(events));
     is::<bool>(ends_execution(metadata));
     is::<Option<StartedOrchestration>>(StartedOrchestration::from_message(message));

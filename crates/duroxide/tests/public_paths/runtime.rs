@@ -90,6 +90,7 @@ fn options(options: RuntimeOptions) {
     is::<usize>(options.max_sessions_per_runtime);
     is::<Option<String>>(options.worker_node_id);
     is::<TagFilter>(options.worker_tag_filter);
+    is::<bool>(options.replay_every_turn);
 }
 
 fn backoff() {

@@ -1,9 +1,10 @@
 //! Rows outside history and queues that cannot be decoded.
 
 use duroxide::OrchestrationStatus;
+use duroxide::transfer::{InstanceWriter, RunningInstances, export_instance};
 
 use crate::logs;
-use crate::test_node::{TempStore, TestNode, options};
+use crate::test_node::{TIMEOUT, TempStore, TestNode, options};
 
 /// Corrupts a waiting child and signals it. Returns the status of its parent.
 async fn parent_after_corruption(child: &str, sql: &str) -> OrchestrationStatus {
@@ -66,4 +67,21 @@ async fn a_corrupt_pin_counts_as_no_pin() {
     .await;
     let OrchestrationStatus::Completed { output, .. } = status else { panic!("{status:?}") };
     assert_eq!(output, "on");
+}
+
+/// A number that sorts behind every other one was read again and again, a hundred thousand times.
+#[tokio::test]
+async fn the_export_of_an_instance_with_a_corrupt_execution_ends() {
+    let files = TempStore::new();
+    let store = files.open().await;
+    let node = TestNode::on(store.clone()).await;
+    node.client.start_orchestration("endless", "Wait", "").await.unwrap();
+    node.wait_until_started("endless").await;
+    files.corrupt_row("UPDATE executions SET execution_id = '1e999' WHERE instance_id = 'endless'");
+    let mut writer = InstanceWriter::new("nowhere", std::io::sink()).unwrap();
+    let export = export_instance(&*store, "endless", RunningInstances::Snapshot, &mut writer);
+    let error = tokio::time::timeout(TIMEOUT, export).await.unwrap().unwrap_err();
+    assert!(error.to_string().contains("does not end"), "{error}");
+    node.assert_works("beside-endless").await;
+    node.stop().await;
 }

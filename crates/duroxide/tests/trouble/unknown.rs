@@ -92,3 +92,21 @@ async fn a_node_warns_of_a_start_that_no_live_node_can_run() {
     .await;
     node.stop().await;
 }
+
+/// Nothing is dropped silently: the log names a signal and a queue message that came too late.
+#[tokio::test]
+async fn messages_for_an_instance_that_has_ended_are_named_in_the_log() {
+    let files = TempStore::new();
+    let node = TestNode::on(files.open().await).await;
+    node.assert_works("ended-before").await;
+    node.client.raise_event("ended-before", "Late", "").await.unwrap();
+    node.client.enqueue_event("ended-before", "late", "").await.unwrap();
+    for kind in ["ExternalRaised", "QueueMessage"] {
+        eventually("the node warns of the messages", || {
+            let reason = "the instance has finished";
+            logs::contain(&["WARN", "ended-before", "discarded messages of clients", kind, reason])
+        })
+        .await;
+    }
+    node.stop().await;
+}

@@ -51,6 +51,10 @@ async fn work_flows_while_a_cluster_is_upgraded_and_one_node_is_rolled_back(clus
     let orders = load.end().await;
 
     assert_eq!(spread(&cluster).await, [("1.5.0", 2), ("2.0.0", 4)]);
+    let handlers = cluster.client.get_running_handler_version_spread().await.unwrap();
+    let count = |name: &str| handlers[name].clone().into_iter().collect::<Vec<_>>();
+    assert_eq!((count("Meter"), count("Rental")), (vec![first(1)], vec![first(5)]));
+    assert_eq!(handlers.len(), 2, "no order runs any more: {handlers:?}");
     let mut effects = effects_of(&orders);
     for instances in [old, new] {
         effects.extend(instances.end(&cluster).await);
@@ -83,6 +87,11 @@ async fn until_it_works(cluster: &Cluster, load: &mut Load, node: &Node) {
         }
     }
     panic!("{} gets no work", node.id());
+}
+
+/// So many instances of version 1.0.0.
+fn first(instances: u64) -> (String, u64) {
+    ("1.0.0".to_owned(), instances)
 }
 
 async fn spread(cluster: &Cluster) -> Vec<(&'static str, u64)> {

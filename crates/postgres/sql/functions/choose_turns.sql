@@ -1,7 +1,9 @@
 -- Chooses instances with ready messages, the oldest first, and holds their advisory locks. It reads
--- only messages under routes that the caller can run, `o_pins`, and none of leased instances.
--- `o_left` are instances that it passed over; `o_due` is when one of them may be leased;
--- `o_unfinished` is true if it stopped before it had read all.
+-- only messages under routes that the caller can run, `o_pins`, and none of leased instances. Those
+-- of suspended instances it takes off the list, so that later fetches do not read them: the end of
+-- a suspension is found by its lease, and lists the first. `o_left` are instances that it passed
+-- over, `p_left` among them; `o_due` is when one of them may be leased; `o_unfinished` is true if it
+-- stopped before it had read all.
 CREATE OR REPLACE FUNCTION {schema}.choose_turns{v}(
     p_now BIGINT, p_wanted INTEGER, p_from BYTEA[], p_to BYTEA[], p_code BYTEA[], p_node BIGINT,
     p_grace BIGINT, p_left TEXT[],
@@ -22,7 +24,7 @@ BEGIN
     o_left := p_left;
     o_unfinished := FALSE;
     IF EXISTS (SELECT 1 FROM {schema}.repinned) THEN
-        PERFORM {schema}.settle_pins{v}();
+        PERFORM {schema}.settle_pins{v}(p_left);
     END IF;
     -- From route to route by one probe of the index each, past those of other code.
     WITH RECURSIVE pins (pin) AS (
@@ -39,23 +41,27 @@ BEGIN
     FOR v_round IN 1..8 LOOP
         v_count := 0;
         FOR v_row IN
-            SELECT c.instance_id, c.visible_at, c.id, c.pin, i.warm_node, i.orchestration_name,
-                i.orchestration_version, e.status, e.duroxide_version_key,
+            SELECT c.instance_id, c.visible_at, c.id, c.pin, c.is_suspended, i.warm_node,
+                i.orchestration_name, i.orchestration_version, e.status, e.duroxide_version_key,
                 -- Of an instance that is not stored.
                 CASE WHEN i.instance_id IS NULL THEN coalesce((
                     SELECT q.code FROM {schema}.orchestrator_queue q
                     WHERE q.instance_id = c.instance_id AND q.kind = {KIND_START} AND NOT q.parked
                     ORDER BY q.id LIMIT 1), '\x0101') END AS start_route
             FROM (
-                SELECT w.instance_id, w.visible_at, w.id, p.pin FROM unnest(o_pins) AS p (pin)
+                SELECT w.instance_id, w.visible_at, w.id, p.pin, w.is_suspended
+                FROM unnest(o_pins) AS p (pin)
                 CROSS JOIN LATERAL (
-                    SELECT q.instance_id, q.visible_at, q.id FROM {schema}.orchestrator_queue q
+                    SELECT q.instance_id, q.visible_at, q.id,
+                        l.instance_id IS NOT NULL AS is_suspended
+                    FROM {schema}.orchestrator_queue q
+                    LEFT JOIN {schema}.instance_locks l ON l.instance_id = q.instance_id
                     WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at <= p_now
                         AND (q.visible_at, q.id) > (v_visible_at, v_id)
                         AND q.instance_id <> ALL (p_left)
-                        AND (
-                            SELECT 1 FROM {schema}.instance_locks l
-                            WHERE l.instance_id = q.instance_id) IS NULL
+                        AND (l.instance_id IS NULL OR cardinality(l.message_ids) = 0 AND (
+                            SELECT i.suspended_since FROM {schema}.instances i
+                            WHERE i.instance_id = q.instance_id) IS NOT NULL)
                     ORDER BY q.visible_at, q.id LIMIT c_read) AS w
                 ORDER BY w.visible_at, w.id LIMIT c_read
             ) AS c
@@ -68,6 +74,18 @@ BEGIN
             v_count := v_count + 1;
             v_visible_at := v_row.visible_at;
             v_id := v_row.id;
+            IF v_row.is_suspended THEN
+                -- While this call holds the lease, the suspension does not end.
+                PERFORM 1 FROM {schema}.instance_locks l
+                WHERE l.instance_id = v_row.instance_id AND cardinality(l.message_ids) = 0
+                FOR UPDATE SKIP LOCKED;
+                IF FOUND THEN
+                    UPDATE {schema}.orchestrator_queue q SET pin = NULL
+                    WHERE q.instance_id = v_row.instance_id AND q.id = v_row.id;
+                    o_unfinished := TRUE;
+                END IF;
+                CONTINUE;
+            END IF;
             CONTINUE WHEN v_row.instance_id = ANY (o_chosen) OR v_row.instance_id = ANY (o_left);
             v_route := CASE WHEN v_row.status = 'Running' THEN
                 {schema}.code_key{v}(v_row.orchestration_name, v_row.orchestration_version)
@@ -86,7 +104,8 @@ BEGIN
             ELSE
                 -- Under the lock the route does not change. The next fetch does not read it.
                 UPDATE {schema}.orchestrator_queue q
-                SET pin = {schema}.turn_route{v}(v_row.instance_id)
+                SET pin = {schema}.turn_route{v}(v_row.instance_id),
+                    far = q.far OR v_row.pin = '\x00'
                 WHERE q.instance_id = v_row.instance_id AND q.id = v_row.id;
                 o_unfinished := TRUE;
             END IF;

@@ -58,6 +58,8 @@ DECLARE
     v_custom_versions BIGINT[];
     v_ended BIGINT;
     v_sessions TEXT[];
+    v_keyed BOOLEAN;
+    v_waiting TEXT[];
     v_lost BIGINT;
 BEGIN
     o_now := v_now;
@@ -300,9 +302,6 @@ BEGIN
             PERFORM {schema}.write_kv{v}(
                 v_now, v_live, t_instance, k_turn, k_op, k_key, k_value, k_at);
         END IF;
-        IF TRUE = ANY (t_ends) OR v_warm_up THEN
-            PERFORM {schema}.merge_kv{v}(v_live, t_instance, t_ends);
-        END IF;
         IF cardinality(w_turn) > 0 OR v_warm_up THEN
             WITH added AS (
                 INSERT INTO {schema}.worker_queue (work_item, created_at, instance_id,
@@ -341,10 +340,23 @@ BEGIN
             o_lost := v_lost > 0;
         END IF;
         IF TRUE = ANY (t_ends) OR v_warm_up THEN
-            -- What waits for an instance that has ended needs no code.
-            PERFORM {schema}.forget_routes{v}(array_agg(t.instance_id))
+            -- Most instances leave neither values nor messages.
+            SELECT bool_or((
+                    SELECT 1 FROM {schema}.kv_delta d WHERE d.instance_id = t.instance_id
+                    LIMIT 1) = 1),
+                array_agg(t.instance_id) FILTER (WHERE (
+                    SELECT 1 FROM {schema}.orchestrator_queue q
+                    WHERE q.instance_id = t.instance_id LIMIT 1) = 1)
+            INTO v_keyed, v_waiting
             FROM unnest(t_instance, t_ends) WITH ORDINALITY AS t (instance_id, ends, turn)
             WHERE t.ends AND (v_all OR t.turn = ANY (v_live));
+            IF v_keyed OR v_warm_up THEN
+                PERFORM {schema}.merge_kv{v}(v_live, t_instance, t_ends);
+            END IF;
+            IF v_waiting IS NOT NULL OR v_warm_up THEN
+                -- What waits for an instance that has ended needs no code.
+                PERFORM {schema}.forget_routes{v}(v_waiting);
+            END IF;
         END IF;
         IF cardinality(m_turn) > 0 OR v_warm_up THEN
             IF v_all THEN

@@ -29,21 +29,28 @@ BEGIN
     IF v_sessions IS NOT NULL THEN
         PERFORM {schema}.touch_sessions{v}(v_now, v_sessions);
     END IF;
-    IF cardinality(o_ended) = cardinality(f_id) THEN
-        IF cardinality(m_work) > 0 THEN
-            INSERT INTO {schema}.orchestrator_queue
-                (instance_id, work_item, visible_at, created_at, kind, pin)
-            SELECT m.instance_id, m.item, v_now, v_now, m.kind,
-                {schema}.message_pin{v}(v_now, m.instance_id)
-            FROM unnest(m_instance, m_item, m_kind) AS m (instance_id, item, kind);
-        END IF;
-    ELSE
+    IF cardinality(m_work) = 1 AND cardinality(o_ended) = cardinality(f_id) THEN
         INSERT INTO {schema}.orchestrator_queue
-            (instance_id, work_item, visible_at, created_at, kind, pin)
-        SELECT m.instance_id, m.item, v_now, v_now, m.kind,
-            {schema}.message_pin{v}(v_now, m.instance_id)
-        FROM unnest(m_work, m_instance, m_item, m_kind) AS m (work, instance_id, item, kind)
-        WHERE m.work = ANY (o_ended);
+            (instance_id, work_item, visible_at, created_at, kind, far, pin)
+        VALUES (m_instance[1], m_item[1], v_now, v_now, m_kind[1], FALSE,
+            {schema}.message_pin{v}(v_now, m_instance[1]));
+    ELSIF cardinality(m_work) > 0 THEN
+        -- Of the messages of an instance, the others stand behind the first: they become visible
+        -- together, so that the commit that consumes the first finds them.
+        INSERT INTO {schema}.orchestrator_queue
+            (instance_id, work_item, visible_at, created_at, kind, far, pin)
+        SELECT m.instance_id, m.item, v_now, v_now, m.kind, FALSE,
+            CASE WHEN m.number = 1 THEN {schema}.message_pin{v}(v_now, m.instance_id) END
+        FROM (
+            SELECT a.instance_id, a.item, a.kind,
+                row_number() OVER (PARTITION BY a.instance_id ORDER BY a.place) AS number
+            FROM unnest(m_work, m_instance, m_item, m_kind) WITH ORDINALITY
+                AS a (work, instance_id, item, kind, place)
+            WHERE cardinality(o_ended) = cardinality(f_id) OR a.work = ANY (o_ended)
+        ) AS m
+        ORDER BY m.instance_id, m.number;
+    END IF;
+    IF cardinality(o_ended) < cardinality(f_id) THEN
         IF TRUE = ANY (f_again) THEN
             SELECT o_ended || coalesce(array_agg(f.place::INTEGER), '{}') INTO o_ended
             FROM unnest(f_id, f_again) WITH ORDINALITY AS f (id, again, place)

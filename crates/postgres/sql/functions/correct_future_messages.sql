@@ -13,7 +13,7 @@ DECLARE
     c_timer CONSTANT TEXT := '__TimerFired_%';
     c_margin CONSTANT BIGINT := 1000;
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
-    -- See `correct_future_leases`.
+    -- See `future`.
     v_future BIGINT := v_now + c_margin;
     v_instances TEXT[];
 BEGIN

@@ -1,11 +1,12 @@
 -- Deletes exactly these instances for all callers, all or none, and removes what a slice allows. A
 -- refusal names the instance that runs, or the parent and the child that the list lacks; with
--- `p_cascade` such children are deleted too. `o_unfinished` means that rows are left to remove; for
--- the others see `remove_deleted`.
+-- `p_cascade` such children are deleted too. `o_gone` says that another deletion of `p_root` was
+-- first, and nothing was done. `o_unfinished` means that rows are left to remove; for the others see
+-- `remove_deleted`.
 CREATE OR REPLACE FUNCTION {schema}.delete_instances{v}(
-    p_now BIGINT, p_ids TEXT[], p_force BOOLEAN, p_cascade BOOLEAN, p_deletion UUID,
-    p_window BIGINT, p_slice BIGINT,
-    OUT o_running TEXT, OUT o_parent TEXT, OUT o_child TEXT,
+    p_now BIGINT, p_ids TEXT[], p_root TEXT, p_force BOOLEAN, p_cascade BOOLEAN,
+    p_deletion UUID, p_window BIGINT, p_slice BIGINT,
+    OUT o_gone BOOLEAN, OUT o_running TEXT, OUT o_parent TEXT, OUT o_child TEXT,
     OUT o_instances BIGINT, OUT o_executions BIGINT, OUT o_events BIGINT, OUT o_messages BIGINT,
     OUT o_freed BOOLEAN, OUT o_unfinished BOOLEAN
 )
@@ -18,13 +19,13 @@ DECLARE
     v_instances BIGINT;
 BEGIN
     PERFORM {schema}.lock_for_deletion{v}(p_ids);
+    o_gone := p_root IS NOT NULL AND NOT EXISTS (
+        SELECT 1 FROM {schema}.instances i WHERE i.instance_id = p_root);
+    IF o_gone THEN
+        RETURN;
+    END IF;
     IF NOT p_force THEN
-        SELECT i.instance_id INTO o_running FROM {schema}.instances i
-        JOIN {schema}.executions e
-            ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-        WHERE i.instance_id = ANY (p_ids)
-            AND {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
-        ORDER BY array_position(p_ids, i.instance_id) LIMIT 1;
+        o_running := {schema}.first_running{v}(p_ids);
     END IF;
     IF NOT p_cascade THEN
         SELECT i.parent_instance_id, i.instance_id INTO o_parent, o_child

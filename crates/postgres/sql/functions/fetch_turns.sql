@@ -2,7 +2,7 @@
 -- The last row has no instance: it carries the server's time, the time of the next poll, whether
 -- the call passed over something that may be free by now, and which messages it set aside. With
 -- `p_turns_max` 0 it warms up: its statements run on no rows, which makes their plans.
--- If nodes of the caller's process hold leases, the caller sets `p_asks`. A call that meets expired
+-- If nodes of the caller's process may hold leases, it sets `p_asks`. A call that meets expired
 -- leases then returns them in the last row and does nothing else. The caller repeats it with those
 -- that its nodes hold, `h_`, which are extended, and with the others, `p_free`, which are claimed.
 -- `p_skip` are instances that it leaves alone. With `p_only` it leases that one, whatever its route.
@@ -153,9 +153,11 @@ BEGIN
                     WHERE h.instance_id = c.instance_id)) AS execution_id,
                 m.attempts, m.starts OR behind.id IS NOT NULL AS starts, m.bytes,
                 CASE WHEN behind.bytes >= p_alone_bytes THEN ARRAY[behind.id]
-                    WHEN behind.id IS NOT NULL THEN m.ids || behind.id ELSE m.ids END AS ids,
+                    WHEN behind.id IS NOT NULL THEN m.ids || behind.id
+                    WHEN cancel.id IS NOT NULL THEN m.ids || cancel.id ELSE m.ids END AS ids,
                 CASE WHEN behind.bytes >= p_alone_bytes THEN ARRAY[behind.work_item]
                     WHEN behind.id IS NOT NULL THEN m.texts || behind.work_item
+                    WHEN cancel.id IS NOT NULL THEN m.texts || cancel.work_item
                     ELSE m.texts END AS texts
             FROM unnest(v_chosen) WITH ORDINALITY AS c (instance_id, place)
             LEFT JOIN {schema}.instances i ON i.instance_id = c.instance_id
@@ -197,6 +199,15 @@ BEGIN
                     AND q.kind = {KIND_START} AND q.visible_at <= v_now AND NOT q.parked
                 ORDER BY q.work_item NOT LIKE '__ContinueAsNew_%', q.id LIMIT 1
             ) AS behind ON TRUE
+            -- A cancellation behind them does not wait for the turns of all that came before it.
+            LEFT JOIN LATERAL (
+                SELECT q.id, q.work_item FROM {schema}.orchestrator_queue q
+                WHERE m.is_cut AND NOT m.starts AND behind.id IS NULL
+                    AND q.instance_id = c.instance_id AND q.id > m.ids[cardinality(m.ids)]
+                    AND left(q.work_item, 17) LIKE '_"CancelInstance"'
+                    AND q.visible_at <= v_now AND NOT q.parked
+                ORDER BY q.id LIMIT 1
+            ) AS cancel ON TRUE
             -- Another node may have leased and even committed the turn since it was chosen.
             WHERE m.ids IS NOT NULL AND NOT EXISTS (
                 SELECT 1 FROM {schema}.instance_locks l WHERE l.instance_id = c.instance_id)

@@ -3,7 +3,7 @@
 -- is sorted. The last row has no slot: it carries the
 -- server's time and the time of the next poll, which is now if it stopped before it had checked
 -- everything. Without slots it warms up: its statements run on no rows, which makes their plans.
--- If nodes of the caller's process hold leases, the caller sets `p_asks`. A call that meets expired
+-- If nodes of the caller's process may hold leases, it sets `p_asks`. A call that meets expired
 -- leases then returns them in the last row and does nothing else. The caller repeats it with those
 -- that its nodes hold, `h_`, which are extended, and with the others, `p_free`, which are claimed.
 -- An activity whose expired lease another fetch has released still has its token: the same holds.

@@ -1,6 +1,7 @@
 -- Which of the instances that a fetch would lease, or those after them, make it fail, and why. Tries
--- each by itself and undoes it, at least `p_tried_max` of them and on until one fails. `o_tried` is
--- the number of those that were tried, in the last row.
+-- each by itself and undoes it, at least `p_tried_max` of them and on until one fails. Then those
+-- whose messages a fetch would sort anew. `o_tried` is the number of those that were tried, in the
+-- last row.
 CREATE OR REPLACE FUNCTION {schema}.find_unfetchable{v}(
     p_now BIGINT, p_tried_max INTEGER, p_from BYTEA[], p_to BYTEA[], p_code BYTEA[],
     p_node BIGINT, p_messages_max BIGINT, p_bytes_max BIGINT, p_alone_bytes BIGINT,
@@ -78,6 +79,23 @@ BEGIN
                 o_instance := v_instance;
                 o_error := SQLERRM || ' [' || SQLSTATE || ']';
                 v_found := TRUE;
+                RETURN NEXT;
+        END;
+    END LOOP;
+    FOR v_instance IN
+        SELECT DISTINCT r.instance_id FROM {schema}.repinned r
+        WHERE r.instance_id <> ALL (p_skip) LIMIT c_read
+    LOOP
+        v_count := v_count + 1;
+        BEGIN
+            PERFORM {schema}.forget_routes{v}(ARRAY[v_instance]);
+            RAISE EXCEPTION USING ERRCODE = 'DX002';
+        EXCEPTION
+            WHEN SQLSTATE 'DX002' THEN
+                NULL;
+            WHEN OTHERS THEN
+                o_instance := v_instance;
+                o_error := SQLERRM || ' [' || SQLSTATE || ']';
                 RETURN NEXT;
         END;
     END LOOP;

@@ -14,13 +14,15 @@ BEGIN
             WHERE q.instance_id = i.instance_id OFFSET c_read_max LIMIT 1) = 1)
     THEN
         UPDATE {schema}.orchestrator_queue q SET pin = '\x'
-        WHERE q.instance_id = ANY (p_instances) AND q.pin <> '\x';
+        WHERE q.instance_id = ANY (p_instances) AND q.pin > '\x00';
         RETURN;
     END IF;
     FOREACH v_instance IN ARRAY p_instances LOOP
         v_ids := ARRAY(
             SELECT m.o_id FROM {schema}.listed_messages{v}(v_instance, c_read_max) AS m);
-        UPDATE {schema}.orchestrator_queue q SET pin = '\x'
+        -- Those far behind stay so: see `message_pin`.
+        UPDATE {schema}.orchestrator_queue q
+        SET pin = CASE WHEN q.far THEN '\x00'::BYTEA ELSE '\x' END
         WHERE q.instance_id = v_instance AND q.id = ANY (v_ids);
     END LOOP;
 END

@@ -2,13 +2,15 @@
 -- place of any other. A suspension that would last longer keeps its time. Unless `o_known`, the
 -- instance is unknown; if its status says that it has ended, nothing changes.
 CREATE OR REPLACE FUNCTION {schema}.hold_instance{v}(
-    p_now BIGINT, p_instance TEXT, p_token UUID, p_lock_for BIGINT,
+    p_now BIGINT, p_instance TEXT, p_token UUID, p_lock_for BIGINT, p_cancellations_max BIGINT,
     OUT o_known BOOLEAN, OUT o_status TEXT, OUT o_execution BIGINT, OUT o_last_event BIGINT,
-    OUT o_start TEXT, OUT o_executions BIGINT[], OUT o_activities BIGINT[]
+    OUT o_start TEXT, OUT o_executions BIGINT[], OUT o_activities BIGINT[],
+    OUT o_cancellations TEXT[]
 )
 LANGUAGE plpgsql AS $body$
 DECLARE
     v_now BIGINT := coalesce(p_now, {schema}.now_ms());
+    v_start BIGINT;
 BEGIN
     -- In the order in which a commit locks them, so that the two cannot deadlock.
     PERFORM 1 FROM {schema}.instance_locks l WHERE l.instance_id = p_instance FOR UPDATE;
@@ -35,7 +37,7 @@ BEGIN
     WHERE h.instance_id = p_instance AND h.execution_id = o_execution;
     IF o_status IS NULL OR o_status = 'ContinuedAsNew' THEN
         -- A continuation comes before any other start.
-        SELECT q.work_item INTO o_start FROM {schema}.orchestrator_queue q
+        SELECT q.work_item, q.id INTO o_start, v_start FROM {schema}.orchestrator_queue q
         WHERE q.instance_id = p_instance AND q.kind = {KIND_START} AND NOT q.parked
             AND (o_status IS NULL OR q.work_item LIKE '__ContinueAsNew_%')
         ORDER BY q.work_item NOT LIKE '__ContinueAsNew_%', q.id LIMIT 1;
@@ -55,5 +57,13 @@ BEGIN
     FROM (
         SELECT q.execution_id, q.activity_id FROM {schema}.worker_queue q
         WHERE q.instance_id = p_instance ORDER BY q.execution_id, q.activity_id) AS a;
+    -- One that came before the start of an instance that is not stored was meant for another.
+    SELECT array_agg(c.work_item ORDER BY c.id) INTO o_cancellations
+    FROM (
+        SELECT q.id, q.work_item FROM {schema}.orchestrator_queue q
+        WHERE q.instance_id = p_instance AND left(q.work_item, 17) LIKE '_"CancelInstance"'
+            AND NOT q.parked AND q.visible_at <= v_now
+            AND (o_status IS NOT NULL OR q.id > v_start)
+        ORDER BY q.id LIMIT p_cancellations_max) AS c;
 END
 $body$;

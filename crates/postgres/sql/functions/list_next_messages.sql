@@ -2,7 +2,7 @@
 CREATE OR REPLACE FUNCTION {schema}.list_next_messages{v}(p_instances TEXT[]) RETURNS VOID
 LANGUAGE plpgsql AS $body$
 BEGIN
-    UPDATE {schema}.orchestrator_queue q SET pin = '\x'
+    UPDATE {schema}.orchestrator_queue q SET pin = '\x00'
     FROM (
         SELECT i.instance_id, n.id FROM unnest(p_instances) AS i (instance_id)
         CROSS JOIN LATERAL (

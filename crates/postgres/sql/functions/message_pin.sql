@@ -1,7 +1,8 @@
 -- The route under which a new message of an instance is listed, or null if it stands behind an
 -- earlier one: of an instance with many messages, a fetch need not read more. The shared lock keeps
 -- that one in the queue until the caller's transaction ends, so that the commit that consumes it
--- finds the new message.
+-- finds the new message. If no earlier one can be locked, the new one is listed far behind the
+-- first, under byte 0: a fetch finds out the route, and `listed_messages` finds the message.
 CREATE OR REPLACE FUNCTION {schema}.message_pin{v}(p_now BIGINT, p_instance TEXT) RETURNS BYTEA
 LANGUAGE plpgsql AS $body$
 DECLARE
@@ -18,6 +19,7 @@ BEGIN
         IF FOUND THEN
             RETURN NULL;
         END IF;
+        RETURN '\x00';
     END IF;
     -- Of an instance that does not run, a fetch finds out the route.
     RETURN coalesce((

@@ -14,18 +14,23 @@ BEGIN
     o_routes := '{}';
     o_code := '{}';
     FOREACH v_route IN ARRAY p_routes LOOP
-        IF EXISTS (
-            SELECT 1 FROM {schema}.worker_queue q
-            WHERE q.locked_until IS NULL AND q.route = v_route AND q.code IS NULL)
-        THEN
+        -- Code that is not known comes first. The order makes the server read the index of code.
+        SELECT q.code INTO v_code FROM {schema}.worker_queue q
+        WHERE q.locked_until IS NULL AND q.route = v_route
+        ORDER BY q.route, q.code NULLS FIRST LIMIT 1;
+        CONTINUE WHEN NOT FOUND;
+        IF v_code IS NULL THEN
             o_wait := least(o_wait, {schema}.settle_code{v}(v_route));
         END IF;
         v_place := 0;
         WHILE v_place < cardinality(p_code) LOOP
-            SELECT q.code INTO v_code FROM {schema}.worker_queue q
-            WHERE q.locked_until IS NULL AND q.route = v_route AND q.code >= p_code[v_place + 1]
-            ORDER BY q.code NULLS FIRST LIMIT 1;
-            EXIT WHEN NOT FOUND;
+            IF v_place > 0 OR v_code IS NULL OR v_code < p_code[1] COLLATE "C" THEN
+                SELECT q.code INTO v_code FROM {schema}.worker_queue q
+                WHERE q.locked_until IS NULL AND q.route = v_route
+                    AND q.code >= p_code[v_place + 1]
+                ORDER BY q.code NULLS FIRST LIMIT 1;
+                EXIT WHEN NOT FOUND;
+            END IF;
             v_place := width_bucket(v_code COLLATE "C", p_code);
             IF p_code[v_place] = v_code THEN
                 o_routes := o_routes || v_route;

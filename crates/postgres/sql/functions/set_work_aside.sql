@@ -32,6 +32,11 @@ BEGIN
         UNION
         (SELECT q.id FROM {schema}.worker_queue q
          WHERE q.locked_until <= v_now ORDER BY q.locked_until LIMIT p_tried_max)
+        UNION
+        (SELECT q.id FROM {schema}.worker_queue q
+         WHERE q.start_by IS NOT NULL AND NOT q.starting AND q.start_by <= v_now
+             AND (q.locked_until IS NULL OR q.locked_until <= v_now)
+         ORDER BY q.start_by LIMIT p_tried_max)
     LOOP
         BEGIN
             PERFORM 1 FROM {schema}.worker_queue q WHERE q.id = v_id FOR UPDATE SKIP LOCKED;
@@ -56,7 +61,10 @@ BEGIN
                 -- What it holds is not read here. Without code, no fetch tries to find it out.
                 UPDATE {schema}.worker_queue q
                 SET visible_at = v_now + p_pause, timed_at = v_now, lane = 2, lock_token = NULL,
-                    locked_until = NULL, code = coalesce(q.code, '')
+                    locked_until = NULL, code = coalesce(q.code, ''),
+                    -- What is overdue is fetched even while it is delayed.
+                    start_by = CASE WHEN q.start_by <= v_now THEN v_now + p_pause
+                        ELSE q.start_by END
                 WHERE q.id = v_failed[v_place]
                 RETURNING q.instance_id, q.activity_id, v_errors[v_place]
                 INTO o_instance, o_activity, o_error;

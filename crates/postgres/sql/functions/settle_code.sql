@@ -10,7 +10,7 @@ BEGIN
     FROM (
         SELECT w.id FROM {schema}.worker_queue w
         WHERE w.locked_until IS NULL AND w.route = p_route AND w.code IS NULL
-        LIMIT c_max FOR UPDATE SKIP LOCKED) AS unknown
+        ORDER BY w.route, w.code NULLS FIRST LIMIT c_max FOR UPDATE SKIP LOCKED) AS unknown
     WHERE q.id = unknown.id;
     GET DIAGNOSTICS v_settled = ROW_COUNT;
     IF v_settled = c_max THEN

@@ -31,8 +31,5 @@ BEGIN
     VALUES (p_instance, p_suspension, c_for_ever, '{}')
     ON CONFLICT (instance_id) DO UPDATE
     SET lock_token = p_suspension, locked_until = c_for_ever, message_ids = '{}', running = FALSE;
-    UPDATE {schema}.orchestrator_queue q SET pin = NULL
-    WHERE q.instance_id = p_instance AND q.pin IS NOT NULL AND q.visible_at <= v_now
-        AND NOT q.parked;
 END
 $body$;

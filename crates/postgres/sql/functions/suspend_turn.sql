@@ -36,10 +36,6 @@ BEGIN
         locked_until = v_now + least(
             greatest((v_now - coalesce(v_since, v_now)) / 2, p_pause_min), p_pause_max)
     WHERE l.instance_id = p_instance;
-    -- The end of the suspension is found by its lease: until then no fetch reads these messages.
-    UPDATE {schema}.orchestrator_queue q SET pin = NULL
-    WHERE q.instance_id = p_instance AND q.pin IS NOT NULL AND q.visible_at <= v_now
-        AND NOT q.parked;
     o_code := {COMMITTED};
 END
 $body$;

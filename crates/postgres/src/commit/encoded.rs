@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use duroxide_core::providers::kit::{
-    EncodedEvent, KvChange, ends_execution, kv_changes, last_custom_status,
+    EncodedEvent, KvChange, ends_execution, last_custom_status, last_kv_changes,
 };
 use duroxide_core::providers::{
     AwaitedEnd, ChangeHub, CommittedTurn, DirectTurn, ExecutionMetadata, HistoryMark, LeasedWork,
@@ -15,7 +15,6 @@ use crate::commit::turn_commit::Committed;
 use crate::error::JobError;
 use crate::fetch::lease_token::{TurnToken, WorkToken};
 use crate::fetch::turn_lock;
-use crate::limits;
 use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::queues::orchestrator_queue::NewMessage;
@@ -114,6 +113,15 @@ impl EncodedCommit {
         Ok(Self { direct: Some(Direct { mark: turn.mark, finished }), ..encoded })
     }
 
+    /// Encodes a commit that runs under this lease.
+    pub(crate) fn encode_under(
+        commit: &TurnCommit,
+        hub: &ChangeHub,
+        token: TurnToken,
+    ) -> Result<Self, JobError> {
+        Self::encode_as(commit, hub, || Ok(token.clone()))
+    }
+
     fn encode_as(
         commit: &TurnCommit,
         hub: &ChangeHub,
@@ -133,7 +141,7 @@ impl EncodedCommit {
             again: false,
             execution_id: to_db(commit.execution_id),
             events,
-            kv: kv_changes(&commit.history_delta, stored).collect(),
+            kv: last_kv_changes(&commit.history_delta, stored),
             custom_status: last_custom_status(&commit.history_delta)
                 .map(|status| status.map(stored)),
             work,
@@ -155,11 +163,18 @@ impl EncodedCommit {
         (1..=last).map(move |place| self.commit_id.filter(|_| place == last))
     }
 
-    /// Whether it takes the server long.
-    pub(crate) fn is_large(&self) -> bool {
-        let rows = [self.events.len(), self.kv.len(), self.work.len(), self.messages.len()];
-        let bytes = || self.events.iter().map(|event| event.text.len()).sum::<usize>();
-        rows.iter().sum::<usize>() >= limits::LARGE_JOB_ROWS || bytes() >= limits::LARGE_JOB_BYTES
+    /// Rows that it adds.
+    pub(crate) fn rows(&self) -> usize {
+        self.events.len() + self.kv.len() + self.work.len() + self.messages.len()
+    }
+
+    /// Bytes of the texts that can be large. A value or a status is in an event as well.
+    pub(crate) fn bytes(&self) -> usize {
+        let events = self.events.iter().map(|event| event.text.len());
+        let work = self.work.iter().map(|work| work.text.len());
+        let messages = self.messages.iter().map(|message| message.text.len());
+        let output = self.metadata.output.as_ref().map_or(0, String::len);
+        events.chain(work).chain(messages).sum::<usize>() + output
     }
 
     /// The outcome of a result code.
@@ -203,7 +218,7 @@ impl EncodedCommit {
 }
 
 /// A random number above zero, so that a reused instance id gets another one.
-fn new_incarnation() -> i64 {
+pub(crate) fn new_incarnation() -> i64 {
     let (random, _) = Uuid::new_v4().as_u64_pair();
     to_db((random >> 1).max(1))
 }

@@ -11,7 +11,6 @@ use crate::commit::columns::Columns;
 use crate::commit::encoded::{EncodedCommit, StoredInstance};
 use crate::connect::session::Session;
 use crate::error::JobError;
-use crate::fast_path::step::COMMIT_STEP;
 use crate::notify::after_commit;
 use crate::notify::change::Changes;
 use crate::schema::call::Argument;
@@ -27,8 +26,8 @@ pub(crate) async fn commit_turns(
     session: &Session,
     commits: &[&EncodedCommit],
 ) -> Result<Vec<Committed>, JobError> {
-    if let Some(step) = store.fast_path.step(commits) {
-        return Ok(vec![step.store(store, session).await?]);
+    if let Some(short) = store.fast_path.short(commits) {
+        return Ok(vec![short.store(store, session).await?]);
     }
     let columns = Columns::of(commits);
     let now = store.now();
@@ -59,7 +58,7 @@ pub(crate) async fn commit_turns(
 
 /// The function that commits these.
 pub(crate) fn function(store: &Store, commits: &[&EncodedCommit]) -> &'static str {
-    if store.fast_path.step(commits).is_some() { COMMIT_STEP } else { COMMIT_TURNS }
+    store.fast_path.short(commits).map_or(COMMIT_TURNS, |short| short.function())
 }
 
 fn outcomes(row: &Row, commits: &[&EncodedCommit]) -> Vec<Committed> {

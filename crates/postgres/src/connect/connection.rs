@@ -35,7 +35,8 @@ pub(crate) struct Connections {
     pub(crate) pool: Pool,
     /// For commits, so that they never wait for reads.
     pub(crate) writers: Pool,
-    /// For jobs that are written by themselves, so that commits never wait for them.
+    /// For jobs that are written by themselves, so that commits never wait for them, and for
+    /// statements in the background.
     pub(crate) single_writers: Pool,
     /// For calls on the store's own thread, which opens them.
     pub(crate) own: Pool,
@@ -98,10 +99,11 @@ impl Manager for Sessions {
 /// The server settings of a connection. Those of the URL override the limits in front of them. The
 /// functions rely on the isolation level: each statement sees what was committed before it.
 fn options(of_url: &str, settings: &Settings) -> String {
+    let access = if settings.read_only { " -c default_transaction_read_only=on" } else { "" };
     format!(
         "-c lock_timeout={} -c idle_in_transaction_session_timeout={} -c tcp_keepalives_idle={} \
          -c tcp_keepalives_interval={} {of_url} -c statement_timeout={} \
-         -c client_min_messages=warning -c default_transaction_isolation=read\\ committed",
+         -c client_min_messages=warning -c default_transaction_isolation=read\\ committed{access}",
         limits::LOCK_WAIT_MAX.as_millis(),
         limits::SILENCE_IN_TRANSACTION_MAX.as_millis(),
         limits::SERVER_KEEPALIVE_IDLE.as_secs(),
@@ -142,6 +144,16 @@ pub(crate) fn suitable(version: i32, encoding: &str) -> Result<(), PostgresError
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_provider_that_only_reads_says_so_on_every_connection() {
+        let read_only = "-c default_transaction_read_only=on";
+        let settings = Settings::default();
+        assert!(!options("", &settings).contains(read_only));
+        let settings = Settings { read_only: true, ..settings };
+        // Behind those of the URL, which therefore cannot switch it off.
+        assert!(options("-c default_transaction_read_only=off", &settings).ends_with(read_only));
+    }
 
     #[test]
     fn the_url_overrides_the_limits_for_silent_nodes() {

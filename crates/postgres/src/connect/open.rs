@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 
 use duroxide_core::providers::LeaseHolders;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OnceCell};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, timeout};
 use tokio_postgres::Row;
@@ -89,7 +89,8 @@ impl PostgresProvider {
         let row = only_row(session.query(SERVER_SQL, &[]).await?)?;
         connection::suitable(row.get("version"), row.get("encoding"))?;
         let schema = choose::choose(session.client_mut(), settings.schema.as_deref()).await?;
-        migrate(&mut session, &schema, settings.migrations).await?;
+        let migrations = if settings.read_only { Migrations::Verify } else { settings.migrations };
+        migrate(&mut session, &schema, migrations).await?;
         let requested = Instant::now();
         let stored = only_row(session.query(&schema.sql(STORED_SQL), &[]).await?)?;
         drop(session);
@@ -98,6 +99,7 @@ impl PostgresProvider {
         let store = Arc::new(Store {
             connections,
             own_thread: OwnThread::default(),
+            own_opened: OnceCell::new(),
             schema,
             settings,
             node: random.cast_signed(),
@@ -111,20 +113,29 @@ impl PostgresProvider {
             database_clock: Arc::new(DatabaseClock::new(requested, from_db(stored.get("now")))),
             latest_now: AtomicI64::new(0),
             clock_set_back: Notify::new(),
+            listening_wanted: Notify::new(),
         });
-        if store.settings.clock.is_none() {
+        let upkeep = store.settings.upkeep && !store.settings.read_only;
+        if upkeep && store.settings.clock.is_none() {
             // It may have been set back while no node ran.
             store.clock_set_back.notify_one();
         }
-        warm_up::warm_up(&store).await;
+        if upkeep {
+            warm_up::warm_up(&store).await;
+            store.listening_wanted.notify_one();
+        }
         let writer = Writer::start(&store);
         let reader = Reader::start(&store);
-        let background = Background(vec![
+        let mut tasks = vec![
             tokio::spawn(listener::listen(Arc::clone(&store))).abort_handle(),
             tokio::spawn(outbox::send(Arc::clone(&store))).abort_handle(),
-            tokio::spawn(set_back::repair(Arc::clone(&store))).abort_handle(),
-            tokio::spawn(deletion_slices::continue_abandoned(Arc::clone(&store))).abort_handle(),
-        ]);
+        ];
+        if upkeep {
+            tasks.push(tokio::spawn(set_back::repair(Arc::clone(&store))).abort_handle());
+            let deletions = deletion_slices::continue_abandoned(Arc::clone(&store));
+            tasks.push(tokio::spawn(deletions).abort_handle());
+        }
+        let background = Background(tasks);
         Ok(Self { store, writer, reader, background })
     }
 
@@ -134,6 +145,10 @@ impl PostgresProvider {
     /// May be called again, and by several callers at once.
     pub async fn close(&self) {
         self.writer.close().await;
+        if !self.store.settings.upkeep {
+            // It may end before its background task runs.
+            outbox::flush(&self.store).await;
+        }
         self.background.stop();
         self.store.connections.close();
         self.store.own_thread.close().await;

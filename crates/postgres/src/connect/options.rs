@@ -25,6 +25,8 @@ pub(crate) struct Settings {
     /// `None` if the program names none.
     pub(crate) schema: Option<String>,
     pub(crate) migrations: Migrations,
+    pub(crate) read_only: bool,
+    pub(crate) upkeep: bool,
     pub(crate) clock: Option<Arc<dyn Clock>>,
     pub(crate) connections: usize,
     pub(crate) writers: usize,
@@ -43,6 +45,8 @@ impl Default for Settings {
         Self {
             schema: None,
             migrations: Migrations::default(),
+            read_only: false,
+            upkeep: true,
             clock: None,
             connections: limits::CONNECTIONS,
             writers: limits::WRITERS,
@@ -99,50 +103,67 @@ impl PostgresProviderBuilder {
     /// The schema that holds the tables, one for each tenant. Any name works: it is quoted.
     ///
     /// Without it the schema is `duroxide`, or `public` if that holds a store of duroxide-pg 0.1.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_schema(mut self, name: &str) -> Self {
         self.settings.schema = Some(name.to_owned());
         self
     }
 
     /// What to do about missing tables and functions.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_migrations(mut self, migrations: Migrations) -> Self {
         self.settings.migrations = migrations;
         self
     }
 
+    /// Uses transactions that only read: nothing is created or migrated, and every change fails.
+    #[must_use = "returns the changed options"]
+    pub fn with_read_only(mut self, read_only: bool) -> Self {
+        self.settings.read_only = read_only;
+        self
+    }
+
+    /// Whether this provider looks after the store: it warms up its connections, listens to other
+    /// nodes from the start, continues deletions of callers that died, and corrects times that are
+    /// in the future. On by default; off for programs that run no turns and no activities and end
+    /// soon, such as commands.
+    #[must_use = "returns the changed options"]
+    pub fn with_upkeep(mut self, enabled: bool) -> Self {
+        self.settings.upkeep = enabled;
+        self
+    }
+
     /// Connections for fetches and reads; at least one. Each writer and the listener have one more,
     /// and renewals of leases up to four, but no more than this.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_connections(mut self, count: usize) -> Self {
         self.settings.connections = count.max(1);
         self
     }
 
     /// Commits under way at once; at least one. Jobs that wait meanwhile share the next one.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_writers(mut self, count: usize) -> Self {
         self.settings.writers = count.max(1);
         self
     }
 
     /// How long a call waits for a free connection before it fails with "pool exhausted".
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_pool_wait(mut self, wait: Duration) -> Self {
         self.settings.pool_wait = wait;
         self
     }
 
     /// The server cancels statements that take longer, and the provider retries them.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_statement_timeout(mut self, timeout: Duration) -> Self {
         self.settings.statement_timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
     /// How often a waiting fetch polls although no notification came.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_safety_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.safety_poll = interval.max(Duration::from_millis(1));
         self
@@ -150,7 +171,7 @@ impl PostgresProviderBuilder {
 
     /// How often a node that has nothing else to send greets the others, at most every 20 seconds.
     /// If it does not receive its own greeting, it replaces its listening connection.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_greeting_interval(mut self, interval: Duration) -> Self {
         self.settings.greeting_interval =
             interval.clamp(Duration::from_millis(1), limits::GREETING_INTERVAL);
@@ -159,7 +180,7 @@ impl PostgresProviderBuilder {
 
     /// How long other nodes leave an instance to the node that committed its last turn and has its
     /// history in memory. Zero lets any node lease it at once.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_warm_grace(mut self, grace: Duration) -> Self {
         self.settings.warm_grace = grace;
         self
@@ -182,7 +203,7 @@ impl PostgresProviderBuilder {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_password_source<F, P, E>(mut self, source: F) -> Self
     where
         F: Fn() -> P + Send + Sync + 'static,
@@ -194,7 +215,7 @@ impl PostgresProviderBuilder {
     }
 
     /// How much TLS protects connections; overrides `sslmode` in the URL.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_ssl_mode(mut self, mode: SslMode) -> Self {
         self.settings.ssl_mode = Some(mode);
         self
@@ -202,7 +223,7 @@ impl PostgresProviderBuilder {
 
     /// Uses this clock for leases and visibility instead of the server's. For tests: all nodes of a
     /// schema must share it.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = Some(clock);
         self
@@ -211,7 +232,7 @@ impl PostgresProviderBuilder {
     /// Whether shortcuts are tried: storing an instance together with its first turn, and
     /// committing a step of a chain by a statement of its own. Off, everything takes the plain
     /// path, with the same results and more round trips. For tests and diagnosis.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_fast_path(mut self, enabled: bool) -> Self {
         self.settings.fast_path = enabled;
         self

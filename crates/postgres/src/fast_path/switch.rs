@@ -6,8 +6,8 @@ use duroxide_core::providers::WorkItem;
 use uuid::Uuid;
 
 use crate::commit::encoded::EncodedCommit;
+use crate::fast_path::short_commit::ShortCommit;
 use crate::fast_path::starts::{Fetching, Late, PendingStart, Starts};
-use crate::fast_path::step::Step;
 use crate::fetch::turns::{RawTurn, TurnRequest};
 use crate::queues::orchestrator_queue::{NewMessage, TurnLease};
 
@@ -77,9 +77,9 @@ impl FastPath {
         self.starts.wait_until_stored(turn).await;
     }
 
-    /// The commits as a step of a chain, if they are one.
-    pub(crate) fn step<'a>(&self, commits: &[&'a EncodedCommit]) -> Option<Step<'a>> {
-        if self.enabled { Step::of(commits) } else { None }
+    /// The commits in a short form, if they have one.
+    pub(crate) fn short<'a>(&self, commits: &[&'a EncodedCommit]) -> Option<ShortCommit<'a>> {
+        if self.enabled { ShortCommit::of(commits) } else { None }
     }
 }
 

@@ -10,7 +10,7 @@ use crate::commit::turn_commit;
 use crate::connect::connection::{Pool, PooledSession};
 use crate::connect::session::Session;
 use crate::error::JobError;
-use crate::fast_path::step;
+use crate::fast_path::short_commit;
 use crate::fetch::held::ExpiredLeases;
 use crate::fetch::turns;
 use crate::limits;
@@ -48,7 +48,7 @@ async fn connections(pool: &Pool, count: usize) -> Vec<PooledSession> {
 
 async fn warm_up_writer(store: &Store, session: &Session) -> Result<(), JobError> {
     turn_commit::commit_turns(store, session, &[]).await?;
-    step::warm_up(store, session).await?;
+    short_commit::warm_up(store, session).await?;
     orchestrator_queue::insert_all(store, session, &[], None).await?;
     worker_queue::finish_all(store, session, &[]).await?;
     Ok(())

@@ -21,14 +21,15 @@ pub(crate) struct ExpiredLeases<K> {
 }
 
 impl<K: FromSqlOwned> ExpiredLeases<K> {
-    /// For a process without leases.
+    /// For a process without nodes.
     pub(crate) fn all_free() -> Self {
         Self { asks: false, free: None, held_keys: Vec::new(), held_tokens: Vec::new() }
     }
 
-    /// For the first call of a fetch.
+    /// For the first call of a fetch. A node that holds nothing now may get a lease before the
+    /// server sees the call, and then be paused.
     pub(crate) fn unknown(holders: &LeaseHolders) -> Self {
-        Self { asks: holders.hold_any(), ..Self::all_free() }
+        Self { asks: holders.is_any_live(), ..Self::all_free() }
     }
 
     /// For the second call, if the first one has returned expired leases. `token` is the text that

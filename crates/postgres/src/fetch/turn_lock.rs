@@ -142,13 +142,13 @@ pub(crate) async fn abandon(
                      timed_at = CASE WHEN $4::BIGINT IS NULL THEN q.timed_at
                          ELSE coalesce($1, {schema}.now_ms()) END,
                      attempt_count = q.attempt_count + $5::INTEGER,
-                     pin = coalesce(q.pin, '\\x')
+                     pin = coalesce(q.pin, '\\x00')
                  FROM released
                  WHERE q.instance_id = $2 AND q.id = ANY (released.message_ids)
                      AND ($4::BIGINT IS NOT NULL OR $5::INTEGER <> 0)
              ), listed AS (
                  -- While those are hidden, the first of the later arrivals is listed.
-                 UPDATE {schema}.orchestrator_queue q SET pin = '\\x'
+                 UPDATE {schema}.orchestrator_queue q SET pin = '\\x00'
                  FROM released
                  WHERE $4::BIGINT IS NOT NULL AND q.instance_id = $2 AND q.id = (
                      SELECT b.id FROM {schema}.orchestrator_queue b

@@ -168,10 +168,10 @@ pub(crate) async fn fetch_overdue(
     }
     let mut wait = Wait::new(store, ChangeScope::StartLimits, fetch.poll_timeout);
     let lock_for = lease_length(fetch.lock_timeout);
+    let work_max = i64::try_from(fetch.work_max).unwrap_or(i64::MAX);
     loop {
         let shared = Arc::clone(store);
-        let poll =
-            async move { worker_queue::fetch_overdue(&shared, fetch.work_max, lock_for).await };
+        let poll = async move { worker_queue::fetch_overdue(&shared, work_max, lock_for).await };
         let batch = undo::undone_if_dropped(store, poll, |store, batch| async move {
             worker_queue::undo(&store, batch).await
         });

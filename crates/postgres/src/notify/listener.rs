@@ -22,8 +22,10 @@ use crate::statements::pause;
 use crate::store::Store;
 use crate::{PostgresError, limits};
 
-/// Listens until the task is aborted. Replaces a broken connection.
+/// Listens from the first time that it is wanted until the task is aborted. Replaces a broken
+/// connection.
 pub(crate) async fn listen(store: Arc<Store>) {
+    store.listening_wanted.notified().await;
     let mut failed = 0;
     loop {
         let started = Instant::now();
@@ -61,6 +63,7 @@ async fn listen_once(store: &Store) -> Result<(), PostgresError> {
             message = messages.next() => match message {
                 Some(Ok(AsyncMessage::Notification(sent))) => {
                     if receive(store, sent.payload()) == Sender::Itself {
+                        store.notifier.outbox.received_own();
                         own_greeting_at = Instant::now();
                     }
                 }

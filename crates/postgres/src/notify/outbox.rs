@@ -8,7 +8,9 @@
 //! The server delivers every notification to every node, so that the deliveries would grow with the
 //! square of the nodes. A node therefore pauses between two notifications for a time that grows
 //! with the number of nodes: each of them receives a bounded number per second, however many there
-//! are. A node that has sent nothing for that long sends at once.
+//! are. A node that has sent nothing for that long sends at once. A node that has just asked which
+//! others exist cannot know; it sends its first changes at once too, and others less and less often
+//! until a response comes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,8 +18,9 @@ use std::time::Duration;
 
 use duroxide_core::providers::TagFilter;
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use crate::error::JobError;
 use crate::limits;
 use crate::notify::change::Changes;
 use crate::notify::payload::{self, Greeting};
@@ -33,6 +36,8 @@ pub(crate) struct Outbox {
     filled: Notify,
     /// Steps of instances arrived, which can wait a little.
     stepped: Notify,
+    /// Held while payloads are on their way, so that a provider that closes waits for them.
+    sending: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -43,8 +48,11 @@ struct Inner {
     received_at: Option<Instant>,
     /// The same for each of them.
     nodes: HashMap<i64, Instant>,
-    /// When this node last asked which others exist.
+    /// When this node last asked which others exist, and how many notifications it has sent since.
     asked_at: Option<Instant>,
+    unanswered: u32,
+    /// When this node received its own question.
+    echoed_at: Option<Instant>,
     /// What fetches of this node wait for.
     interests: HashMap<u64, TagFilter>,
     next_interest: u64,
@@ -55,7 +63,9 @@ impl Inner {
     fn others_may_exist(&self) -> bool {
         let recent = |at: Instant| at.elapsed() <= limits::GREETING_LASTS;
         let waits = |at: Instant| at.elapsed() <= limits::RESPONSES_WITHIN;
-        self.received_at.is_some_and(recent) || self.asked_at.is_none_or(waits)
+        let echoed = |at: Instant| at.elapsed() > limits::RESPONSES_AFTER_ECHO;
+        self.received_at.is_some_and(recent)
+            || self.asked_at.is_none_or(waits) && !self.echoed_at.is_some_and(echoed)
     }
 }
 
@@ -81,6 +91,8 @@ impl Outbox {
         let mut inner = self.lock();
         if greeting == Greeting::WhoIsThere {
             inner.asked_at = Some(Instant::now());
+            inner.unanswered = 0;
+            inner.echoed_at = None;
         }
         inner.greetings.push(greeting);
         drop(inner);
@@ -113,11 +125,22 @@ impl Outbox {
         }
     }
 
+    /// This node has received a notification of its own.
+    pub(crate) fn received_own(&self) {
+        let mut inner = self.lock();
+        if inner.unanswered > 0 && inner.echoed_at.is_none() {
+            inner.echoed_at = Some(Instant::now());
+        }
+    }
+
     /// The pause between two notifications.
     fn spacing(&self) -> Duration {
         let mut inner = self.lock();
         inner.nodes.retain(|_, received_at| received_at.elapsed() <= limits::GREETING_LASTS);
-        let others = u32::try_from(inner.nodes.len()).unwrap_or(u32::MAX);
+        let others = match inner.nodes.len() {
+            0 => inner.unanswered,
+            others => u32::try_from(others).unwrap_or(u32::MAX),
+        };
         limits::NOTIFICATION_SPACING.saturating_mul(others).min(limits::NOTIFICATION_SPACING_MAX)
     }
 
@@ -138,8 +161,11 @@ impl Outbox {
         let mut inner = self.lock();
         let changes = std::mem::take(&mut inner.changes);
         let greetings = std::mem::take(&mut inner.greetings);
-        drop(inner);
-        payload::write(node, &greetings, &changes)
+        let payloads = payload::write(node, &greetings, &changes);
+        if inner.asked_at.is_some() && !payloads.is_empty() {
+            inner.unanswered = (inner.unanswered + 1).min(limits::UNANSWERED_MAX);
+        }
+        payloads
     }
 }
 
@@ -156,6 +182,27 @@ impl Drop for Interest<'_> {
     }
 }
 
+/// Sends what waits, once, for a provider that closes.
+pub(crate) async fn flush(store: &Store) {
+    if timeout(limits::LAST_NOTIFICATION_WAIT, send_now(store)).await.is_err() {
+        tracing::debug!(
+            target: "duroxide::providers::postgres",
+            "could not notify other nodes at the end; their safety polls find the changes"
+        );
+    }
+}
+
+/// Sends what waits; false if there is nothing.
+async fn send_now(store: &Store) -> Result<bool, JobError> {
+    let _sending = store.notifier.outbox.sending.lock().await;
+    let payloads = store.notifier.outbox.drain(store.node);
+    if payloads.is_empty() {
+        return Ok(false);
+    }
+    store.query(NOTIFY_SQL, &[&store.channel, &payloads]).await?;
+    Ok(true)
+}
+
 /// Sends notifications to other nodes, until the task is aborted.
 pub(crate) async fn send(store: Arc<Store>) {
     let outbox = &store.notifier.outbox;
@@ -167,14 +214,12 @@ pub(crate) async fn send(store: Arc<Store>) {
             outbox.greet(Greeting::StillHere);
         }
         sleep_until(sent_at + outbox.spacing()).await;
-        let payloads = outbox.drain(store.node);
-        if payloads.is_empty() {
-            continue;
-        }
-        sent_at = Instant::now();
-        match store.query(NOTIFY_SQL, &[&store.channel, &payloads]).await {
-            Ok(_) => failed = 0,
+        let started = Instant::now();
+        match send_now(&store).await {
+            Ok(false) => {}
+            Ok(true) => (failed, sent_at) = (0, started),
             Err(error) => {
+                sent_at = started;
                 failed += 1;
                 tracing::warn!(
                     target: "duroxide::providers::postgres",
@@ -216,5 +261,55 @@ mod tests {
             outbox.received_from(node, &mut Changes::default());
         }
         assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING_MAX);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_that_received_its_own_question_soon_knows_that_it_is_alone() {
+        let outbox = Outbox::default();
+        let change = || {
+            let mut changes = Changes::default();
+            changes.orchestrator_queue();
+            outbox.add(changes);
+            outbox.drain(1).len()
+        };
+        outbox.greet(Greeting::WhoIsThere);
+        // An earlier notification: the question is not sent yet.
+        outbox.received_own();
+        tokio::time::advance(limits::RESPONSES_AFTER_ECHO + Duration::from_millis(1)).await;
+        assert_eq!(change(), 1);
+        outbox.received_own();
+        assert_eq!(change(), 1);
+        tokio::time::advance(limits::RESPONSES_AFTER_ECHO + Duration::from_millis(1)).await;
+        assert_eq!(change(), 0);
+        // One that responds late may have missed anything.
+        outbox.received_from(2, &mut Changes::default());
+        assert_eq!(outbox.drain(1).len(), 1);
+        assert_eq!(change(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_node_without_responses_notifies_less_and_less_often() {
+        let outbox = Outbox::default();
+        let change = || {
+            let mut changes = Changes::default();
+            changes.orchestrator_queue();
+            outbox.add(changes);
+            outbox.drain(1).len()
+        };
+        // A node that cannot listen gets no response from others.
+        assert_eq!((change(), outbox.spacing()), (1, Duration::ZERO));
+        outbox.greet(Greeting::WhoIsThere);
+        assert_eq!(outbox.spacing(), Duration::ZERO);
+        for sent in 1..=3 {
+            assert_eq!((change(), outbox.spacing()), (1, limits::NOTIFICATION_SPACING * sent));
+        }
+        for _ in 0..limits::UNANSWERED_MAX {
+            assert_eq!(change(), 1);
+        }
+        assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING * limits::UNANSWERED_MAX);
+        outbox.received_from(2, &mut Changes::default());
+        assert_eq!(outbox.spacing(), limits::NOTIFICATION_SPACING);
+        tokio::time::advance(limits::GREETING_LASTS + Duration::from_secs(1)).await;
+        assert_eq!(change(), 0);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) async fn send(
     message: ClientMessage,
 ) -> Result<Delivery, ProviderError> {
     const OPERATION: &str = "send_message";
-    let encoded = NewMessage::encode_message(&message.item).during(OPERATION)?;
+    let encoded = NewMessage::encode_client_message(&message).during(OPERATION)?;
     send_encoded(provider.store(), &encoded, &message).await.during(OPERATION)
 }
 

@@ -1,7 +1,9 @@
 //! The two queues, and sessions, progress and workers beside them.
 
 pub(crate) mod calls;
+pub(crate) mod cancelled_turns;
 pub(crate) mod client_message;
+pub(crate) mod instance_queues;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod sessions;

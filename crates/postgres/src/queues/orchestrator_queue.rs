@@ -1,7 +1,7 @@
 //! Messages for orchestrations: enqueueing.
 
 use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
-use duroxide_core::providers::{NeededCode, WorkItem};
+use duroxide_core::providers::{ClientMessage, NeededCode, WorkItem};
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -42,6 +42,11 @@ impl NewMessage {
     /// Encodes the completion of an activity; refuses any other message.
     pub(crate) fn encode_completion(item: &WorkItem) -> Result<Self, JobError> {
         Ok(Self::of(item, EncodedMessage::encode_completion(item)?))
+    }
+
+    /// Encodes a message of a client; refuses an activity.
+    pub(crate) fn encode_client_message(message: &ClientMessage) -> Result<Self, JobError> {
+        Ok(Self::of(&message.item, EncodedMessage::encode_client_message(message)?))
     }
 
     fn of(item: &WorkItem, message: EncodedMessage<'_>) -> Self {

@@ -74,7 +74,7 @@ struct Corrected {
 
 async fn correct(store: &Store, is_sure: bool) -> Result<Corrected, JobError> {
     let arguments: [Argument<'_>; 1] = [("p_now", &store.now())];
-    let rows = store.call_repeatable("correct_future_leases", &arguments).await?;
+    let rows = store.background().call_repeatable("correct_future_leases", &arguments).await?;
     let leases = rows.first().map_or(0, count);
     let is_left = rows.first().is_some_and(|row| row.get("o_left"));
     let mut messages = correct_messages(store, is_sure).await?;
@@ -88,7 +88,7 @@ async fn correct(store: &Store, is_sure: bool) -> Result<Corrected, JobError> {
 /// Corrects all messages, or those that are quickly found.
 async fn correct_messages(store: &Store, all: bool) -> Result<usize, JobError> {
     let arguments: [Argument<'_>; 2] = [("p_now", &store.now()), ("p_all", &all)];
-    let rows = store.call_repeatable("correct_future_messages", &arguments).await?;
+    let rows = store.background().call_repeatable("correct_future_messages", &arguments).await?;
     Ok(rows.first().map_or(0, count))
 }
 

@@ -152,7 +152,7 @@ fn behind(mut route: Vec<u8>) -> Vec<u8> {
 }
 
 /// What the next turn of an instance needs, as `turn_route` has it.
-fn needs(row: &Row) -> (Option<NeededCode>, Option<Version>) {
+pub(crate) fn needs(row: &Row) -> (Option<NeededCode>, Option<Version>) {
     let mut pin = row.get::<_, Option<&str>>("duroxide_version");
     let requested = || {
         let key = row.get::<_, Option<Vec<u8>>>("code")?;
@@ -198,6 +198,7 @@ macro_rules! with_needs {
         )
     };
 }
+pub(super) use with_needs;
 
 const LATE_SQL: &str = with_needs!(
     "w.instance_id, w.locked_until AS since",

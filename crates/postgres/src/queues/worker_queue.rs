@@ -238,15 +238,18 @@ pub(crate) async fn fetch_work(
 /// Leases activities that no worker started in time, the longest overdue first.
 pub(crate) async fn fetch_overdue(
     store: &Store,
-    work_max: usize,
+    work_max: i64,
     lock_for: i64,
 ) -> Result<WorkBatch, JobError> {
-    let work_max = i64::try_from(work_max).unwrap_or(i64::MAX);
-    let arguments: [Argument<'_>; 3] =
-        [("p_now", &store.now()), ("p_work_max", &work_max), ("p_lock_for", &lock_for)];
-    let requested = Instant::now();
-    let rows = store.call("fetch_overdue_work", &arguments).await?;
-    Ok(read_batch(store, requested, &rows, &[]))
+    loop {
+        let (now, requested) = (store.now(), Instant::now());
+        let given: [Argument<'_>; 3] =
+            [("p_now", &now), ("p_work_max", &work_max), ("p_lock_for", &lock_for)];
+        match store.call("fetch_overdue_work", &given).await {
+            Err(error) if isolation::isolate_work(store, &error).await => {}
+            rows => return Ok(read_batch(store, requested, &rows?, &[])),
+        }
+    }
 }
 
 fn read_batch(

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::{decode_start_event, message_variant};
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, StoreGauges,
-    SystemMetrics, UNPINNED_VERSION,
+    ExecutionInfo, HandlerVersionSpread, InstanceInfo, ParkedMessage, ProviderErrorKind,
+    QueueDepths, StoreGauges, SystemMetrics, UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use tokio_postgres::Row;
@@ -15,7 +15,7 @@ use crate::connect::connection::Params;
 use crate::error::JobError;
 use crate::schema::namespace::quoted;
 use crate::schema::number::{count_from_db, from_db, to_db};
-use crate::schema::stored_text::{from_stored, to_stored};
+use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
 use crate::{PostgresProvider, limits};
 
@@ -80,6 +80,23 @@ pub(crate) async fn tree(store: &Store, root: &str) -> Result<Vec<String>, JobEr
          )
          SELECT instance_id FROM tree ORDER BY cardinality(path), path LIMIT $2";
     strings(store, sql, &[&to_stored(root), &limits::TREE_SIZE_MAX]).await
+}
+
+/// Instances and all their descendants, each before its own. They may be more than a tree can have.
+pub(crate) async fn trees(store: &Store, roots: &[String]) -> Result<Vec<String>, JobError> {
+    // Children are looked up: a limit keeps the server from joining whole tables.
+    let sql = "WITH RECURSIVE tree (instance_id, path) AS (
+             SELECT r.id COLLATE \"C\", ARRAY[]::BIGINT[] FROM unnest($1::TEXT[]) AS r (id)
+             UNION ALL
+             SELECT c.instance_id, tree.path || c.number FROM tree
+             CROSS JOIN LATERAL (
+                 SELECT i.instance_id, i.number FROM {schema}.instances i
+                 WHERE i.parent_instance_id = tree.instance_id LIMIT $2) AS c
+             WHERE c.number <> ALL (tree.path)
+         )
+         SELECT instance_id FROM tree ORDER BY cardinality(path) LIMIT $2";
+    let roots: Vec<String> = roots.iter().map(|root| stored(root)).collect();
+    strings(store, sql, &[&roots, &limits::TREE_SIZE_MAX]).await
 }
 
 /// One instance.
@@ -206,22 +223,61 @@ pub(crate) async fn gauges(store: &Store) -> Result<StoreGauges, JobError> {
     Ok(gauges)
 }
 
+/// Counts the running instances `i`, with their current executions `e`, by these columns. Only what
+/// runs is read, and the queued starts: an instance runs while the start of its next execution is
+/// queued.
+macro_rules! running_by {
+    ($columns:literal, $groups:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            ", count(*) AS instances FROM (
+                 SELECT r.instance_id, r.execution_id FROM {schema}.executions r
+                 WHERE r.status = 'Running'
+                 UNION
+                 SELECT n.instance_id, n.current_execution_id
+                 FROM {schema}.orchestrator_queue q
+                 JOIN {schema}.instances n ON n.instance_id = q.instance_id
+                 JOIN {schema}.executions c ON c.instance_id = n.instance_id
+                     AND c.execution_id = n.current_execution_id
+                 WHERE q.kind = 1 AND left(q.work_item, 16) LIKE '_\"ContinueAsNew\"'
+                     AND c.status = 'ContinuedAsNew') AS r
+             JOIN {schema}.instances i
+                 ON i.instance_id = r.instance_id AND i.current_execution_id = r.execution_id
+             JOIN {schema}.executions e
+                 ON e.instance_id = r.instance_id AND e.execution_id = r.execution_id
+             GROUP BY ",
+            $groups
+        )
+    };
+}
+
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) async fn version_spread(store: &Store) -> Result<BTreeMap<String, u64>, JobError> {
-    let sql = "SELECT coalesce(e.duroxide_version, $1) AS version, count(*) AS instances
-         FROM {schema}.instances i
-         JOIN {schema}.executions e
-             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE {schema}.instance_status{v}(i.instance_id, e.status) = 'Running'
-         GROUP BY e.duroxide_version";
+    let sql = running_by!("coalesce(e.duroxide_version, $1) AS version", "e.duroxide_version");
     let rows = store.query(sql, &[&UNPINNED_VERSION]).await?;
     Ok(rows.iter().map(|row| (row.get("version"), from_db(row.get("instances")))).collect())
 }
 
-/// Messages whose instance does not exist, oldest first.
+/// Running instances by their orchestration and its version.
+pub(crate) async fn handler_spread(store: &Store) -> Result<HandlerVersionSpread, JobError> {
+    let sql = running_by!(
+        "i.orchestration_name, i.orchestration_version",
+        "i.orchestration_name, i.orchestration_version"
+    );
+    let mut spread = HandlerVersionSpread::new();
+    for row in store.query(sql, &[]).await? {
+        let versions = spread.entry(from_stored(row.get("orchestration_name"))).or_default();
+        let version = from_stored(row.get("orchestration_version"));
+        *versions.entry(version).or_insert(0) += from_db(row.get("instances"));
+    }
+    Ok(spread)
+}
+
+/// Messages whose instance does not exist, oldest first. Their index asks for positive numbers.
 pub(crate) async fn parked(store: &Store, limit: u32) -> Result<Vec<ParkedMessage>, JobError> {
     let sql = "SELECT instance_id, work_item, created_at FROM {schema}.orchestrator_queue
-         WHERE parked ORDER BY id LIMIT $1";
+         WHERE parked AND id > 0 ORDER BY id LIMIT $1";
     let rows = store.query(sql, &[&i64::from(limit)]).await?;
     Ok(rows
         .iter()
@@ -269,9 +325,12 @@ pub(crate) async fn stats(store: &Store, instance: &str) -> Result<Option<System
              FROM (
                  SELECT value FROM {schema}.kv_delta
                  WHERE instance_id = $1 AND value IS NOT NULL
+                     AND NOT (key >= '__duroxide_attribute:' AND key < '__duroxide_attribute;')
                  UNION ALL
                  SELECT s.value FROM {schema}.kv_store s
-                 WHERE s.instance_id = $1 AND NOT EXISTS (
+                 WHERE s.instance_id = $1
+                     AND NOT (s.key >= '__duroxide_attribute:' AND s.key < '__duroxide_attribute;')
+                     AND NOT EXISTS (
                      SELECT 1 FROM {schema}.kv_delta d
                      WHERE d.instance_id = $1 AND d.key = s.key)) AS live) AS kv
          WHERE i.instance_id = $1";

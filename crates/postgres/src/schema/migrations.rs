@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 24] = [
+const MIGRATIONS: [Migration; 28] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -52,6 +52,10 @@ const MIGRATIONS: [Migration; 24] = [
     migration!("0022_code_of_activities"),
     migration!("0023_deletions_in_slices"),
     migration!("0024_times_of_leases_and_delays"),
+    migration!("0025_waiting_cancellations"),
+    migration!("0026_far_messages"),
+    migration!("0027_queries_over_instances"),
+    migration!("0028_parked_messages_of_instances"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

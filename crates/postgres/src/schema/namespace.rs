@@ -60,13 +60,19 @@ impl Schema {
 
     /// The call of a function, its arguments in the order of the declaration.
     pub(crate) fn call(&self, function: &'static str) -> Arc<str> {
-        self.text(function, || {
-            let parameters = functions::find(function).map_or(0, |it| it.parameters.len());
-            let places: Vec<String> = (1..=parameters).map(|place| format!("${place}")).collect();
-            let template =
-                format!("SELECT * FROM {SCHEMA}.{function}{VERSION}({})", places.join(", "));
-            self.fill_in(&template)
-        })
+        self.text(function, || self.call_with(function, |place| format!("${place}")))
+    }
+
+    /// The call of a function with nulls.
+    pub(crate) fn call_without_arguments(&self, function: &'static str) -> String {
+        self.call_with(function, |_place| "NULL".to_owned())
+    }
+
+    fn call_with(&self, function: &str, argument: impl Fn(usize) -> String) -> String {
+        let parameters = functions::find(function).map_or(0, |it| it.parameters.len());
+        let arguments: Vec<String> = (1..=parameters).map(argument).collect();
+        let arguments = arguments.join(", ");
+        self.fill_in(&format!("SELECT * FROM {SCHEMA}.{function}{VERSION}({arguments})"))
     }
 
     fn text(&self, key: &'static str, make: impl FnOnce() -> String) -> Arc<str> {

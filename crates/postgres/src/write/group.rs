@@ -22,11 +22,23 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    /// Whether other jobs should not wait for it.
-    pub(crate) fn is_large(&self) -> bool {
+    /// Bytes of its texts, which the connection copies and the server receives.
+    pub(crate) fn bytes(&self) -> usize {
         match self {
-            Self::Commit(commit) => commit.is_large(),
-            Self::Finish(_) | Self::Message(_) | Self::Activity(_) => false,
+            Self::Commit(commit) => commit.bytes(),
+            Self::Finish(finished) => {
+                finished.completion.as_ref().map_or(0, |message| message.text.len())
+            }
+            Self::Message(delayed) => delayed.message.text.len(),
+            Self::Activity(work) => work.text.len(),
+        }
+    }
+
+    /// Rows that the server writes for it.
+    pub(crate) fn rows(&self) -> usize {
+        match self {
+            Self::Commit(commit) => commit.rows(),
+            Self::Finish(_) | Self::Message(_) | Self::Activity(_) => 1,
         }
     }
 

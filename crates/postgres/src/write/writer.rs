@@ -29,7 +29,19 @@ pub(crate) type Answer = Result<Option<CommittedTurn>, JobError>;
 
 pub(crate) struct Job {
     pub(crate) work: Work,
+    bytes: usize,
     reply: oneshot::Sender<Answer>,
+}
+
+impl Job {
+    fn new(work: Work, reply: oneshot::Sender<Answer>) -> Self {
+        Self { bytes: work.bytes(), work, reply }
+    }
+
+    /// Whether other jobs should not wait for it.
+    fn is_large(&self) -> bool {
+        self.bytes >= limits::LARGE_JOB_BYTES || self.work.rows() >= limits::LARGE_JOB_ROWS
+    }
 }
 
 /// Passes jobs to the lanes, which stop when this is dropped.
@@ -73,6 +85,18 @@ impl std::fmt::Debug for Waiting {
 }
 
 impl Waiting {
+    /// The first jobs that may share a transaction, at least one.
+    fn group(&mut self) -> Vec<Job> {
+        let mut bytes = 0;
+        let fits = |job: &&Job| {
+            bytes += job.bytes;
+            bytes <= limits::BYTES_PER_COMMIT_MAX
+        };
+        let count = self.jobs.iter().take(limits::JOBS_PER_COMMIT_MAX).take_while(fits).count();
+        let count = count.max(1).min(self.jobs.len());
+        self.jobs.drain(..count).collect()
+    }
+
     /// When the waiting jobs are worth a transaction; `None` while no job waits.
     fn worth_a_transaction(&self) -> Option<Instant> {
         let now = Instant::now();
@@ -90,7 +114,7 @@ impl Queue {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All waiting jobs, once they are worth a transaction; `None` after the last one.
+    /// The next group of jobs, once they are worth a transaction; `None` after the last one.
     async fn take(&self) -> Option<(Vec<Job>, Writing<'_>)> {
         loop {
             let arrived = self.arrived.notified();
@@ -102,9 +126,7 @@ impl Queue {
                 if worth_at.is_some_and(|at| at <= Instant::now()) {
                     waiting.writing += 1;
                     waiting.started = Some(Instant::now());
-                    let count = waiting.jobs.len().min(limits::JOBS_PER_COMMIT_MAX);
-                    let jobs = waiting.jobs.drain(..count).collect();
-                    return Some((jobs, Writing(self)));
+                    return Some((waiting.group(), Writing(self)));
                 }
                 if waiting.closed && worth_at.is_none() {
                     return None;
@@ -192,8 +214,8 @@ impl Writer {
             if let Work::Commit(commit) = &mut work {
                 commit.again = waiting.uncertain.contains(&commit.token.id);
             }
-            let job = Job { work, reply };
-            if job.work.is_large() {
+            let job = Job::new(work, reply);
+            if job.is_large() {
                 drop(waiting);
                 single::spawn(&self.store, &self.queue, job, None);
             } else {
@@ -310,5 +332,38 @@ pub(crate) fn respond_all(store: &Store, queue: &Queue, jobs: Vec<Job>, outcomes
                 "a storage job failed after its caller went away"
             );
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use duroxide_core::providers::WorkItem;
+
+    use super::*;
+    use crate::queues::orchestrator_queue::{DelayedMessage, NewMessage};
+
+    fn job(bytes: usize) -> Job {
+        let item = WorkItem::QueueMessage {
+            instance: "i".to_owned(),
+            name: "q".to_owned(),
+            data: "x".repeat(bytes),
+        };
+        let message = NewMessage::encode(&item).unwrap().unwrap();
+        Job::new(
+            Work::Message(DelayedMessage { message, delay: 0, lease: None }),
+            oneshot::channel().0,
+        )
+    }
+
+    #[test]
+    fn jobs_share_a_transaction_up_to_a_number_of_bytes() {
+        const MB: usize = 1 << 20;
+        let mut waiting = Waiting::default();
+        waiting.jobs.extend([MB, MB, MB, MB, 3 * MB, 10, 10 * MB, 10].map(job));
+        let mut groups = Vec::new();
+        while !waiting.jobs.is_empty() {
+            groups.push(waiting.group().len());
+        }
+        assert_eq!(groups, [3, 1, 2, 1, 1]);
     }
 }

@@ -13,16 +13,24 @@ mod as_text;
 mod build;
 #[path = "../../../conformance/tests/differential/fixed.rs"]
 mod fixed;
+#[path = "../../../conformance/tests/differential/move_instance.rs"]
+mod move_instance;
 #[path = "../../../conformance/tests/differential/op.rs"]
 mod op;
+#[path = "../../../conformance/tests/differential/random_ops.rs"]
+mod random_ops;
+#[path = "../../../conformance/tests/differential/reopen.rs"]
+mod reopen;
 #[path = "../../../conformance/tests/differential/state.rs"]
 mod state;
+#[path = "../../../conformance/tests/differential/steps.rs"]
+mod steps;
 mod world;
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 
-use crate::op::{Steps, steps, steps_with_corruption};
+use crate::steps::{Steps, steps, steps_with_corruption};
 use crate::world::World;
 
 /// How often the property is tried, unless the environment says otherwise. A step asks the server

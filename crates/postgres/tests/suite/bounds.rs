@@ -1,6 +1,6 @@
 //! How much one turn and one fetch take.
 
-use duroxide_core::providers::{Provider, TurnFetch, WorkItem};
+use duroxide_core::providers::{Provider, TurnFetch, WorkFetch, WorkItem, WorkSlot};
 
 use crate::support::*;
 
@@ -176,4 +176,48 @@ async fn a_long_history_is_left_to_a_caller_who_reads_it() {
         let whole = try_turn(&*node).await.unwrap();
         assert_eq!((whole.item.history.len() as u64, whole.deferred), (events, None));
     }
+}
+
+/// Completes activities of `a` in one transaction.
+async fn complete_together(store: &Store, ids: std::ops::Range<u64>) {
+    let sql = store.sql().await;
+    let complete = sql.function("complete_work").await;
+    let count = ids.end - ids.start;
+    let list = |each: &dyn Fn(u64) -> String| ids.clone().map(each).collect::<Vec<_>>().join(",");
+    let items = list(&|id| format!("'{}'", serde_json::to_string(&completed("a", id)).unwrap()));
+    let rows = list(&|id| id.to_string());
+    sql.run(&format!(
+        "SELECT $.{complete}({BEGIN_MS}, array_agg(q.id ORDER BY q.id),
+             array_agg(q.lock_token ORDER BY q.id), array_fill(FALSE, ARRAY[{count}]),
+             ARRAY(SELECT generate_series(1, {count})), array_fill('a'::TEXT, ARRAY[{count}]),
+             ARRAY[{items}], array_fill(0::SMALLINT, ARRAY[{count}]))
+         FROM $.worker_queue q WHERE q.activity_id IN ({rows})"
+    ))
+    .await;
+}
+
+/// Each result asked whether others stand before it, which took most of the time of a large
+/// fan-out. Those of one transaction follow the first.
+#[tokio::test]
+async fn results_that_arrive_together_are_listed_once_and_all_consumed() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    for id in 10..20 {
+        node.enqueue_for_worker(activity("a", id)).await.unwrap();
+    }
+    let slots = vec![WorkSlot::new(None); 10];
+    assert_eq!(node.fetch_work_items(WorkFetch::new(&slots, LEASE)).await.unwrap().len(), 10);
+    complete_together(&store, 10..15).await;
+    let listed = "SELECT count(*) FROM $.orchestrator_queue WHERE pin IS NOT NULL";
+    assert_eq!(store.count(listed).await, 1);
+    let first = turn(&*node).await;
+    let results: Vec<WorkItem> = (10..15).map(|id| completed("a", id)).collect();
+    assert_eq!(first.item.messages, results);
+    // Others arrive under the lease, and its commit leaves them fetchable.
+    complete_together(&store, 15..20).await;
+    let committed = node.store_turn(commit(&first.lock_token, vec![heard("a", 2)])).await.unwrap();
+    assert!(committed.more_waits);
+    let results: Vec<WorkItem> = (15..20).map(|id| completed("a", id)).collect();
+    assert_eq!(turn(&*node).await.item.messages, results);
 }

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use duroxide_core::client::Client;
-use duroxide_core::providers::{Provider, SessionFetchConfig, TagFilter, TurnFetch, WorkItem};
+use duroxide_core::providers::{
+    ExpectedInstance, ManualClock, NewExecution, Provider, ProviderAdmin, SessionFetchConfig,
+    TagFilter, TurnCommit, TurnFetch, WorkItem,
+};
 use duroxide_core::runtime::{
     ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime,
 };
@@ -245,9 +248,13 @@ async fn a_clock_of_the_program_that_is_set_back_makes_no_lease_longer() {
     store.clock.as_ref().unwrap().set(BEGIN_MS - u64::try_from(HOUR_MS).unwrap());
     assert!(try_turn(&*node).await.is_none(), "the lease is live");
     let sql = store.sql().await;
-    let future = format!("SELECT count(*) FROM $.instance_locks WHERE locked_at >= {BEGIN_MS}");
+    // Leases and messages are corrected by two statements, one after the other.
+    let future = format!(
+        "SELECT (SELECT count(*) FROM $.instance_locks WHERE locked_at >= {BEGIN_MS})
+             + (SELECT count(*) FROM $.orchestrator_queue WHERE visible_at >= {BEGIN_MS})"
+    );
     let corrected = async { while sql.count(&future).await > 0 {} };
-    tokio::time::timeout(PATIENCE, corrected).await.expect("the lease is corrected");
+    tokio::time::timeout(PATIENCE, corrected).await.expect("lease and message are corrected");
     store.advance(LEASE);
     assert_eq!(turn(&*node).await.attempt_count, 2);
 }
@@ -280,4 +287,37 @@ async fn what_is_stored_during_the_search_is_not_from_the_future() {
     assert_eq!(corrected(BEGIN_MS - 100).await, 0);
     // A turn, two activities, a session, the signal and the start.
     assert_eq!(corrected(BEGIN_MS - 60_000).await, 6);
+}
+
+/// After a reset, a timer that had fired and a signal before it arrived in either order: the signal
+/// became visible at the time of the commit, and the timer at its own, which had passed. A fetch
+/// that had read the clock just before the commit saw the timer alone.
+#[tokio::test]
+async fn messages_that_one_commit_sends_are_fetched_together() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    node.enqueue_for_orchestrator(signal("a", "0"), None).await.unwrap();
+    let last = turn(&*node).await;
+    let mut end = commit(&last.lock_token, vec![heard("a", 2)]);
+    end.metadata.status = Some("Failed".to_owned());
+    node.store_turn(end).await.unwrap();
+    store.advance(Duration::from_secs(1));
+    let timer = |id, fire_at_ms| WorkItem::TimerFired {
+        instance: "a".to_owned(),
+        execution_id: 2,
+        id,
+        fire_at_ms,
+    };
+    let sent = vec![signal("a", "1"), timer(2, BEGIN_MS + 500), signal("a", "2"), timer(3, 0)];
+    let second = TurnCommit::new("", 2)
+        .with_history_delta(vec![started("a")])
+        .with_metadata(named())
+        .with_messages("a", sent.clone());
+    let expected = ExpectedInstance::Ended { execution_id: 1, last_event_id: 2 };
+    node.store_execution(NewExecution::new("a", expected, second)).await.unwrap();
+    let behind = Arc::new(ManualClock::new(BEGIN_MS + 999));
+    let early = store.builder().with_clock(behind).open().await.unwrap();
+    assert_eq!(try_turn(&early).await.map(|turn| turn.item.messages), None);
+    assert_eq!(turn(&*node).await.item.messages, sent);
 }

@@ -86,6 +86,35 @@ async fn work_that_another_process_released_stays_with_its_live_holder() {
     }
 }
 
+/// A node that got its only lease while a fetch was on its way to the server.
+struct Late(String);
+
+impl LeaseHolder for Late {
+    fn holds(&self, token: &str) -> bool {
+        self.0 == token
+    }
+
+    fn holds_any(&self) -> bool {
+        false
+    }
+}
+
+/// The fetch had found that its process holds no lease, and claimed what had expired.
+#[tokio::test]
+async fn a_lease_that_is_younger_than_the_fetch_stays_with_its_holder() {
+    let store = Store::new();
+    let node = store.node().await;
+    let fetch = || node.fetch_work_item(LEASE, NOW, None, &TagFilter::DefaultOnly);
+    node.enqueue_for_worker(activity("a", 1)).await.unwrap();
+    let (_, token, _) = fetch().await.unwrap().unwrap();
+    let late = Arc::new(Late(token.clone()));
+    let weak: Weak<Late> = Arc::downgrade(&late);
+    node.add_lease_holder(weak);
+    store.advance(LEASE * 2);
+    assert!(fetch().await.unwrap().is_none());
+    node.ack_work_item(&token, None).await.unwrap();
+}
+
 /// The clock of the server jumped forward, or the program was paused: its node claimed its own
 /// activities again.
 #[tokio::test]

@@ -9,7 +9,12 @@ use duroxide_pg_server::{Server, Setup};
 
 use crate::support::*;
 
-const WATCHED: Duration = Duration::from_secs(8);
+/// Two rounds of all that a node does at an interval.
+const WATCHED: Duration = Duration::from_secs(20);
+/// It polls three queues and searches for stranded work every 10 seconds, and for abandoned
+/// deletions every five.
+const QUERIES_MAX: usize = 30;
+const TRIES_MAX: usize = 3;
 
 fn statements(server: &Server) -> usize {
     server
@@ -20,7 +25,7 @@ fn statements(server: &Server) -> usize {
 }
 
 #[tokio::test]
-async fn an_idle_node_sends_less_than_one_query_a_second() {
+async fn an_idle_node_sends_few_queries() {
     let settings = vec!["log_min_duration_statement=0".to_owned()];
     let server = Server::start(&Setup { settings, ..Setup::default() }).unwrap();
     let store = Store::at(&server.url());
@@ -35,10 +40,13 @@ async fn an_idle_node_sends_less_than_one_query_a_second() {
     while !(server.log().contains(&turns) && server.log().contains(&work)) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    let before = statements(&server);
-    tokio::time::sleep(WATCHED).await;
-    let asked = statements(&server) - before;
-    assert!(u64::try_from(asked).unwrap() < WATCHED.as_secs(), "{asked} queries in {WATCHED:?}");
+    // On a busy machine a part of its start falls into the first of these times.
+    let mut asked = Vec::new();
+    while asked.last().is_none_or(|asked| *asked > QUERIES_MAX) {
+        assert!(asked.len() < TRIES_MAX, "{asked:?} queries in {WATCHED:?} each");
+        let before = statements(&server);
+        tokio::time::sleep(WATCHED).await;
+        asked.push(statements(&server) - before);
+    }
     runtime.shutdown(None).await;
 }

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::direct::{direct, running};
+use crate::polls::Polls;
 use crate::support::*;
 use crate::wake::{acquainted, pair};
 
@@ -18,7 +19,7 @@ const LONG: Duration = Duration::from_secs(3600);
 
 fn fetch(node: &Arc<PostgresProvider>) -> JoinHandle<Vec<FetchedTurn>> {
     let node = Arc::clone(node);
-    let wish = wish(4).with_poll_timeout(Duration::from_secs(5)).with_lock_timeout(LONG);
+    let wish = wish(4).with_poll_timeout(PATIENCE).with_lock_timeout(LONG);
     tokio::spawn(async move { node.fetch_orchestration_items(wish).await.unwrap() })
 }
 
@@ -174,8 +175,9 @@ async fn a_start_is_stored_although_its_caller_goes_away() {
     let store = Store::patient();
     let nodes = two_nodes(&store).await;
     let sql = store.sql().await;
+    let polls = Polls::from_now(&store).await;
     let waiting = fetch(&nodes[0]);
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    polls.until_one_ends().await;
     sql.run("SELECT pg_advisory_lock($.instance_key('a'))").await;
     let starter = Arc::clone(&nodes[0]);
     let sent = tokio::spawn(async move {

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use duroxide_core::providers::{Provider, TagFilter};
+use duroxide_core::providers::{OverdueFetch, Provider, ScheduledActivity, TagFilter};
 
 use crate::support::*;
 
@@ -131,11 +131,75 @@ async fn an_activity_that_makes_a_fetch_fail_is_delayed_and_the_others_run() {
     assert_eq!(work().await, None);
     // What was wrong is repaired.
     sql.run("DROP TRIGGER refuse ON $.worker_queue").await;
-    store.advance(LEASE - Duration::from_secs(1));
+    store.advance(Duration::from_secs(4));
     assert_eq!(work().await, None, "it waits");
     store.advance(Duration::from_secs(20));
     let again = [work().await, work().await, work().await];
     assert!(again.contains(&Some((activity("bad", 1), 1))), "no attempt was counted: {again:?}");
+}
+
+/// Messages that crossed a change of the code are sorted anew by a fetch. The search did not try
+/// that: one instance whose messages could not be written stopped every fetch.
+#[tokio::test]
+async fn an_instance_whose_messages_cannot_be_sorted_is_left_out() {
+    let store = Store::new();
+    let node = store.node().await;
+    for instance in ["a", "bad"] {
+        create(&*node, instance).await;
+    }
+    signal_all(&*node, &["bad"]).await;
+    let held = turn(&*node).await;
+    signal_all(&*node, &["a", "bad"]).await;
+    let sql = store.sql().await;
+    sql.run(
+        "INSERT INTO $.repinned (instance_id, seen) VALUES ('bad', '1'), ('a', '1');
+         CREATE FUNCTION $.refuse() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN RAISE EXCEPTION ''damaged''; END';
+         CREATE TRIGGER refuse BEFORE UPDATE ON $.orchestrator_queue
+             FOR EACH ROW WHEN (new.instance_id = 'bad') EXECUTE FUNCTION $.refuse()",
+    )
+    .await;
+    assert_eq!(served(&*node).await, ["a"]);
+    assert_eq!(sql.count("SELECT count(*) FROM $.repinned").await, 1, "that of the other is done");
+    sql.run("DROP TRIGGER refuse ON $.orchestrator_queue").await;
+    store.advance(Duration::from_secs(2));
+    assert_eq!(served(&*node).await, [""; 0]);
+    assert_eq!(sql.count("SELECT count(*) FROM $.repinned").await, 0);
+    node.store_turn(commit(&held.lock_token, Vec::new())).await.unwrap();
+    assert_eq!(served(&*node).await, ["bad"]);
+}
+
+/// One overdue activity that could not be leased kept all others from being failed in time.
+#[tokio::test]
+async fn an_overdue_activity_that_makes_a_fetch_fail_is_delayed_and_the_others_are_found() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "worked").await;
+    signal_all(&*node, &["worked"]).await;
+    let turn = turn(&*node).await;
+    let limit = Duration::from_secs(1);
+    let limited = |id| ScheduledActivity::new(activity("worked", id)).with_start_limit(limit);
+    let scheduling = commit(&turn.lock_token, Vec::new());
+    node.store_turn(scheduling.with_activities((1..=3).map(limited))).await.unwrap();
+    store.advance(limit * 2);
+    let sql = store.sql().await;
+    sql.run(
+        "CREATE FUNCTION $.refuse() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN RAISE EXCEPTION ''damaged''; END';
+         CREATE TRIGGER refuse BEFORE UPDATE ON $.worker_queue FOR EACH ROW
+             WHEN (new.activity_id = 1 AND new.locked_until IS NOT NULL)
+             EXECUTE FUNCTION $.refuse()",
+    )
+    .await;
+    let overdue = async || {
+        let found = node.fetch_overdue_work(OverdueFetch::new(8, LEASE)).await.unwrap();
+        found.into_iter().map(|work| work.item).collect::<Vec<_>>()
+    };
+    assert_eq!(overdue().await, [activity("worked", 2), activity("worked", 3)]);
+    assert!(overdue().await.is_empty(), "the others are leased, and that one waits");
+    sql.run("DROP TRIGGER refuse ON $.worker_queue").await;
+    store.advance(Duration::from_secs(60));
+    assert!(overdue().await.contains(&activity("worked", 1)));
 }
 
 /// If every instance fails, none of them is the reason: the store is in trouble, and the work goes

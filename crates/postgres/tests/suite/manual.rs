@@ -92,7 +92,7 @@ async fn fill(node: &PostgresProvider) {
         *session_id = Some("session".to_owned());
     }
     node.enqueue_for_worker(in_session).await.unwrap();
-    let owner = SessionFetchConfig { owner_id: "owner".to_owned(), lock_timeout: LEASE };
+    let owner = SessionFetchConfig { owner_id: "owner".to_owned(), lock_timeout: PATIENCE };
     let (mut turns, mut work) = (0, 0);
     let taken = async {
         while turns < 2 || work < 2 {

@@ -123,6 +123,72 @@ async fn a_tree_with_a_running_instance_is_not_deleted_in_part() {
     assert_eq!(deleted.instances_deleted, 601);
 }
 
+/// A long list was checked and then deleted part by part: an instance of a later part could begin
+/// to run in between, and the list was deleted by half.
+#[tokio::test]
+async fn an_instance_of_a_long_list_does_not_begin_to_run_after_the_check() {
+    let store = Store::patient();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    add_finished(&sql, "done-", 600, "NULL").await;
+    sql.run(
+        "CREATE FUNCTION $.linger() RETURNS trigger LANGUAGE plpgsql AS
+             'BEGIN PERFORM pg_advisory_xact_lock(hashtext(''$'')); RETURN new; END';
+         CREATE TRIGGER linger BEFORE INSERT ON $.deletions
+             FOR EACH ROW EXECUTE FUNCTION $.linger();
+         SELECT pg_advisory_lock(hashtext('$'))",
+    )
+    .await;
+    // The last part of the list has an id that is about to be started.
+    let ids: Vec<String> =
+        (1..=600).map(|it| format!("done-{it}")).chain(["late".to_owned()]).collect();
+    let deleting = Arc::clone(&node);
+    let deleted = tokio::spawn(async move { deleting.delete_instances_atomic(&ids, false).await });
+    let waiting = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
+        WHERE NOT l.granted AND a.query LIKE '%$%'";
+    let blocked = async { while sql.count(waiting).await == 0 {} };
+    timeout(PATIENCE, blocked).await.expect("the first part is being deleted");
+    node.enqueue_for_orchestrator(start("late"), None).await.unwrap();
+    if let Some(turn) = try_turn(&*node).await {
+        node.store_turn(commit(&turn.lock_token, vec![started("late")])).await.unwrap();
+    }
+    sql.run("SELECT pg_advisory_unlock(hashtext('$'))").await;
+    let deleted = deleted.await.unwrap().expect("all are deleted, or none");
+    assert_eq!(deleted.instances_deleted, 600);
+    assert_eq!(sql.count("SELECT count(*) FROM $.instance_locks").await, 0);
+}
+
+/// One that runs by the time of the check ends it; the others can be used at once.
+#[tokio::test]
+async fn a_long_list_that_is_refused_leaves_its_instances_free() {
+    let store = Store::live();
+    let node = store.node().await;
+    let sql = store.sql().await;
+    add_finished(&sql, "done-", 600, "NULL").await;
+    create(&*node, "running").await;
+    let first = (1..=600).map(|it| format!("done-{it}"));
+    let ids: Vec<String> = first.chain(["free".to_owned(), "running".to_owned()]).collect();
+    // As the check that follows the reading of the list.
+    let reserve = sql.function("reserve_instances").await;
+    let release = sql.function("release_reserved").await;
+    let listed = ids.iter().map(|id| format!("'{id}'")).collect::<Vec<_>>().join(",");
+    let deletion = "'00000000-0000-0000-0000-000000000007'::UUID";
+    let reserved = "SELECT count(*) FROM $.instance_locks";
+    let call = format!("$.{reserve}(NULL, ARRAY[{listed}], {deletion}, 1000)");
+    assert_eq!(
+        sql.count(&format!("SELECT count(*) FROM {call} AS r WHERE r = 'running'")).await,
+        1
+    );
+    assert_eq!(sql.count(reserved).await, 0, "all or none");
+    let others = listed.replace(",'running'", "");
+    sql.run(&format!("SELECT $.{reserve}(NULL, ARRAY[{others}], {deletion}, 100000)")).await;
+    node.enqueue_for_orchestrator(start("free"), None).await.unwrap();
+    assert!(try_turn(&*node).await.is_none(), "it is reserved");
+    sql.run(&format!("SELECT $.{release}(ARRAY[{others}], {deletion})")).await;
+    assert_eq!(sql.count(reserved).await, 0);
+    assert_eq!(turn(&*node).await.item.instance, "free");
+}
+
 #[tokio::test]
 async fn bulk_deletion_goes_on_past_a_root_that_cannot_be_deleted() {
     let store = Store::live();

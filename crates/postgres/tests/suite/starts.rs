@@ -1,12 +1,16 @@
 //! The first turn of an instance goes straight to a fetch, before anything is stored.
 
 use std::collections::HashSet;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-use duroxide_core::providers::{FetchedTurn, Provider, ProviderAdmin, TurnFetch};
+use duroxide_core::providers::{
+    FetchedTurn, Provider, ProviderAdmin, ProviderErrorKind, TurnFetch,
+};
 
 use crate::deletion::hide;
+use crate::polls::Polls;
 use crate::support::*;
 
 fn patient(turns_max: usize) -> TurnFetch<'static> {
@@ -17,17 +21,26 @@ async fn send(node: &impl Provider, instance: &str) {
     node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
 }
 
+/// Waits until a fetch has polled in vain and waits: on a busy machine a poll takes so long that a
+/// start would become a message before the fetch claims it.
+async fn until_it_waits<T>(store: &Store, fetch: Pin<&mut impl Future<Output = T>>) {
+    let polls = Polls::from_now(store).await;
+    tokio::select! {
+        biased;
+        _turns = fetch => panic!("nothing is there"),
+        () = polls.until_one_ends() => {}
+    }
+}
+
 /// A fetch that has polled and waits, and the turns that it returns once `sent` has started.
 async fn fetch_during(
+    store: &Store,
     node: &impl Provider,
     turns_max: usize,
     sent: impl Future<Output = ()>,
 ) -> Vec<FetchedTurn> {
-    let fetch = node.fetch_orchestration_items(patient(turns_max));
-    tokio::pin!(fetch);
-    // It polls, finds nothing and starts to wait.
-    let polled = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
-    assert!(polled.is_err());
+    let mut fetch = pin!(node.fetch_orchestration_items(patient(turns_max)));
+    until_it_waits(store, fetch.as_mut()).await;
     let (turns, ()) = tokio::join!(fetch, sent);
     turns.unwrap()
 }
@@ -42,7 +55,7 @@ async fn a_start_returns_its_turn_without_a_poll() {
         sql.run(&format!("DROP FUNCTION $.{}", sql.function("fetch_turns").await)).await;
         send(&*node, "a").await;
     };
-    let turns = fetch_during(&*node, 4, sent).await;
+    let turns = fetch_during(&store, &*node, 4, sent).await;
     assert_eq!(turns.len(), 1);
     assert_eq!(turns[0].item.messages, [start("a")]);
     assert_eq!((turns[0].attempt_count, turns[0].item.orchestration_name.as_str()), (1, "Test"));
@@ -63,17 +76,15 @@ async fn start_and<T>(
     answer
 }
 
-/// Like [`start_and`], with a fetch that waits already: on a busy machine a poll takes so long that
-/// the start would become a message before the fetch claims it.
+/// Like [`start_and`], with a fetch that waits already.
 async fn start_waiting_and<T>(
+    store: &Store,
     node: &impl Provider,
     instance: &str,
     then: impl AsyncFnOnce(FetchedTurn) -> T,
 ) -> T {
-    let fetch = node.fetch_orchestration_items(patient(4));
-    tokio::pin!(fetch);
-    let polled = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
-    assert!(polled.is_err());
+    let mut fetch = pin!(node.fetch_orchestration_items(patient(4)));
+    until_it_waits(store, fetch.as_mut()).await;
     let turn = async { then(fetch.await.unwrap().pop().unwrap()).await };
     let (answer, ()) = tokio::join!(turn, send(node, instance));
     answer
@@ -111,7 +122,7 @@ async fn the_commit_of_the_first_turn_stores_the_start() {
 async fn a_start_whose_turn_takes_long_is_stored_under_its_lease() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
-    let turns = fetch_during(&*node, 4, send(&*node, "a")).await;
+    let turns = fetch_during(&store, &*node, 4, send(&*node, "a")).await;
     assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
     assert!(try_turn(&*other).await.is_none(), "it is leased");
     node.renew_orchestration_item_lock(&turns[0].lock_token, LEASE).await.unwrap();
@@ -130,12 +141,15 @@ async fn a_first_turn_waits_until_a_deletion_of_its_id_is_complete() {
     // The deletion is between two slices, and its caller is alive.
     hide(&sql, "a").await;
     sql.run("DELETE FROM $.history; UPDATE $.deletions SET touched_at = 'infinity'").await;
-    start_waiting_and(&*node, "a", async |turn| {
+    start_waiting_and(&store, &*node, "a", async |turn| {
         let refused = node.store_turn(commit(&turn.lock_token, vec![started("a")])).await;
         assert!(refused.is_err(), "{refused:?}");
     })
     .await;
     assert!(try_turn(&*node).await.is_none(), "it waits");
+    let other = deleting.delete_instance("a", true).await.unwrap_err();
+    assert_eq!(other.kind, ProviderErrorKind::NotFound, "another caller deletes it");
+    sql.run("UPDATE $.deletions SET touched_at = 'epoch'").await;
     deleting.delete_instance("a", true).await.unwrap();
     let turn = node.fetch_orchestration_items(patient(1)).await.unwrap().pop().unwrap();
     assert_eq!(turn.item.messages, [start("a")]);
@@ -165,7 +179,7 @@ async fn a_first_turn_can_be_abandoned() {
 async fn a_commit_that_fails_leaves_the_start_a_message() {
     let store = Store::live();
     let node = store.node().await;
-    start_waiting_and(&*node, "a", async |turn| {
+    start_waiting_and(&store, &*node, "a", async |turn| {
         let twice = vec![started("a"), started("a")];
         node.store_turn(commit(&turn.lock_token, twice)).await.unwrap_err();
         // On a busy machine the start was late: then its message is leased to the turn.
@@ -183,10 +197,8 @@ async fn a_commit_that_fails_leaves_the_start_a_message() {
 async fn a_start_whose_caller_went_away_did_not_happen() {
     let store = Store::live();
     let node = store.node().await;
-    let fetch = node.fetch_orchestration_items(patient(4));
-    tokio::pin!(fetch);
-    let polled = tokio::time::timeout(Duration::from_millis(300), &mut fetch).await;
-    assert!(polled.is_err());
+    let mut fetch = pin!(node.fetch_orchestration_items(patient(4)));
+    until_it_waits(&store, fetch.as_mut()).await;
     let turns = tokio::select! {
         biased;
         turns = fetch => turns.unwrap(),
@@ -205,13 +217,13 @@ async fn messages_for_a_new_instance_come_after_its_start() {
         node.enqueue_for_orchestrator(queued(instance, "early"), None).await.unwrap();
         assert!(try_turn(&*node).await.is_none(), "it is set aside");
         let committed = if instance == "soon" {
-            start_waiting_and(&*node, instance, async |turn| {
+            start_waiting_and(&store, &*node, instance, async |turn| {
                 assert_eq!(turn.item.messages, [start(instance)]);
                 node.store_turn(commit(&turn.lock_token, vec![started(instance)])).await.unwrap()
             })
             .await
         } else {
-            let turn = fetch_during(&*node, 4, send(&*node, instance)).await.pop().unwrap();
+            let turn = fetch_during(&store, &*node, 4, send(&*node, instance)).await.pop().unwrap();
             node.store_turn(commit(&turn.lock_token, vec![started(instance)])).await.unwrap()
         };
         assert!(committed.more_waits);
@@ -226,7 +238,7 @@ async fn a_second_start_is_a_message_for_what_exists() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
     create(&*other, "a").await;
-    start_and(&*node, "a", async |turn| {
+    start_waiting_and(&store, &*node, "a", async |turn| {
         assert!(turn.item.history.is_empty(), "no fetch has read it");
         let refused = node.store_turn(commit(&turn.lock_token, vec![started("a")])).await;
         assert!(refused.unwrap_err().message.contains("Invalid lock token"));
@@ -240,7 +252,7 @@ async fn a_second_start_is_a_message_for_what_exists() {
     // The other node has its history in memory and comes first for a moment.
     is_a_message(node.fetch_orchestration_items(patient(1)).await.unwrap().remove(0)).await;
     // Now this node knows that it is not new.
-    is_a_message(fetch_during(&*node, 4, send(&*node, "a")).await.remove(0)).await;
+    is_a_message(fetch_during(&store, &*node, 4, send(&*node, "a")).await.remove(0)).await;
 }
 
 #[tokio::test]
@@ -250,7 +262,7 @@ async fn two_starts_at_once_are_one_turn() {
     let both = async {
         tokio::join!(send(&*node, "a"), send(&*node, "a"));
     };
-    let turns = fetch_during(&*node, 4, both).await;
+    let turns = fetch_during(&store, &*node, 4, both).await;
     assert_eq!(turns.len(), 1);
     let left = try_turn(&*node).await;
     assert!(left.is_none(), "it is leased");
@@ -265,13 +277,8 @@ async fn nodes_that_start_the_same_instances_start_each_once() {
     let nodes = [store.node().await, store.node().await];
     let runs = nodes.clone().map(|node| {
         tokio::spawn(async move {
-            let wish = || wish(8).with_poll_timeout(Duration::from_secs(2));
             loop {
-                let turns = node.fetch_orchestration_items(wish()).await.unwrap();
-                if turns.is_empty() {
-                    return;
-                }
-                for turn in turns {
+                for turn in node.fetch_orchestration_items(patient(8)).await.unwrap() {
                     let events = match turn.item.history.is_empty() {
                         true => vec![started(&turn.item.instance)],
                         false => vec![],
@@ -291,14 +298,18 @@ async fn nodes_that_start_the_same_instances_start_each_once() {
     for start in starts.collect::<Vec<_>>() {
         start.await.unwrap();
     }
+    let left = "SELECT (SELECT count(*) FROM $.orchestrator_queue)
+         + (SELECT count(*) FROM $.instance_locks)";
+    let sql = store.sql().await;
+    let done = async { while sql.count(left).await > 0 {} };
+    tokio::time::timeout(PATIENCE, done).await.expect("every message is consumed");
     for run in runs {
-        run.await.unwrap();
+        assert!(!run.is_finished(), "a node has failed");
+        run.abort();
     }
     let instances = i64::try_from(INSTANCES).unwrap();
     assert_eq!(store.count("SELECT count(*) FROM $.history").await, instances);
     assert_eq!(store.count("SELECT count(*) FROM $.instances").await, instances);
-    assert_eq!(store.count("SELECT count(*) FROM $.orchestrator_queue").await, 0);
-    assert_eq!(store.count("SELECT count(*) FROM $.instance_locks").await, 0);
 }
 
 #[tokio::test]
@@ -308,7 +319,7 @@ async fn surplus_starts_are_left_to_the_next_fetch() {
     let three = async {
         tokio::join!(send(&*node, "a"), send(&*node, "b"), send(&*node, "c"));
     };
-    let first = fetch_during(&*node, 2, three).await;
+    let first = fetch_during(&store, &*node, 2, three).await;
     assert!(!first.is_empty() && first.len() <= 2);
     let mut seen: HashSet<String> = first.into_iter().map(|turn| turn.item.instance).collect();
     while seen.len() < 3 {
@@ -324,8 +335,8 @@ async fn surplus_starts_are_left_to_the_next_fetch() {
 async fn another_node_does_not_lease_a_claimed_start() {
     let store = Store::live();
     let (node, other) = (store.node().await, store.node().await);
-    let waiting = other.fetch_orchestration_item(LEASE, Duration::from_millis(600), None);
-    let taken = fetch_during(&*node, 4, send(&*node, "a"));
+    let waiting = other.fetch_orchestration_item(LEASE, Duration::from_secs(2), None);
+    let taken = fetch_during(&store, &*node, 4, send(&*node, "a"));
     let (waited, taken) = tokio::join!(waiting, taken);
     assert_eq!(taken.len(), 1);
     assert!(waited.unwrap().is_none());

@@ -1,5 +1,6 @@
 //! Servers that go away and come back, lost responses, slow calls.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -221,7 +222,7 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
     let mut expected = tokio::time::timeout(PATIENCE, writer).await.unwrap().unwrap();
     assert!(!expected.is_empty());
     expected.retain(|instance| instance != "after");
-    let mut found = std::collections::HashSet::new();
+    let mut found = HashSet::new();
     loop {
         let turns = until_done(|| node.fetch_orchestration_items(wish(64))).await;
         if turns.is_empty() {
@@ -232,18 +233,33 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
     assert!(expected.iter().all(|instance| found.contains(instance)));
 }
 
+/// A node whose statements time out soon, but not on a busy server.
+async fn hasty_node(store: &Store) -> PostgresProvider {
+    // The statements that create the tables take longer.
+    drop(store.node().await);
+    store.builder().with_statement_timeout(Duration::from_secs(1)).open().await.unwrap()
+}
+
 #[tokio::test]
 async fn a_statement_that_times_out_is_retried() {
     let store = Store::patient();
-    let node =
-        store.builder().with_statement_timeout(Duration::from_millis(200)).open().await.unwrap();
+    let node = hasty_node(&store).await;
     create(&node, "a").await;
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
+    let waits = "SELECT coalesce(max(query_start::TEXT), '') FROM pg_stat_activity
+         WHERE wait_event_type = 'Lock' AND query LIKE '%$%instances%'";
     let release = async {
-        tokio::time::sleep(Duration::from_millis(400)).await;
+        let mut attempts = HashSet::new();
+        while attempts.len() < 2 {
+            // Outside of the transaction, which would see the same sessions again and again.
+            let waiting = store.sql().await.text(waits).await;
+            attempts.extend(Some(waiting).filter(|waiting| !waiting.is_empty()));
+        }
         sql.run("COMMIT").await;
     };
+    let release =
+        async { tokio::time::timeout(PATIENCE, release).await.expect("a second attempt") };
     let (info, ()) = tokio::join!(node.get_instance_info("a"), release);
     assert_eq!(info.unwrap().instance_id, "a");
 }
@@ -251,8 +267,7 @@ async fn a_statement_that_times_out_is_retried() {
 #[tokio::test]
 async fn a_statement_that_always_times_out_is_a_retryable_error() {
     let store = Store::patient();
-    let node =
-        store.builder().with_statement_timeout(Duration::from_millis(50)).open().await.unwrap();
+    let node = hasty_node(&store).await;
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;
     let error = node.get_instance_info("a").await.unwrap_err();
@@ -262,7 +277,7 @@ async fn a_statement_that_always_times_out_is_a_retryable_error() {
 #[tokio::test]
 async fn an_exhausted_pool_is_a_clear_error() {
     let store = Store::patient();
-    let builder = store.builder().with_connections(1).with_pool_wait(Duration::from_millis(20));
+    let builder = store.builder().with_connections(1).with_pool_wait(Duration::from_secs(1));
     let node = Arc::new(builder.open().await.unwrap());
     let sql = store.sql().await;
     sql.run("BEGIN; LOCK TABLE $.instances IN ACCESS EXCLUSIVE MODE").await;

@@ -7,7 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::connect::busy_retry;
-use crate::connect::options::Settings;
+use crate::connect::options::{Migrations, Settings};
 use crate::connect::statement_count;
 use crate::connect::url::{Location, OpenMode};
 use crate::files::private;
@@ -28,10 +28,11 @@ pub(crate) fn open_writer(
         Location::File { path, mode } => open_file(path, *mode, settings)?,
     };
     let path = path_of(location);
-    if is_read_only(location) {
-        migrations::check(&connection, path)?;
-    } else {
-        migrations::run(&mut connection, path)?;
+    match (location, settings.migrations) {
+        // Checked while the file was opened.
+        (Location::File { mode: OpenMode::ReadOnly, .. }, _)
+        | (Location::File { .. }, Migrations::Verify) => {}
+        _ => migrations::run(&mut connection, path)?,
     }
     limit_pages(&connection, settings)
         .and_then(|()| busy_retry::install(&mut connection, settings.busy_timeout))
@@ -70,10 +71,6 @@ pub(crate) fn path_of(location: &Location) -> &Path {
     }
 }
 
-fn is_read_only(location: &Location) -> bool {
-    matches!(location, Location::File { mode: OpenMode::ReadOnly, .. })
-}
-
 fn open_memory() -> Result<Connection, SqliteError> {
     let open = || {
         let connection = Connection::open_in_memory()?;
@@ -104,6 +101,10 @@ fn open_file(path: &Path, mode: OpenMode, settings: &Settings) -> Result<Connect
         refuse_read_only(&connection).map_err(named)?;
     }
     prepare(&connection, settings.busy_timeout).map_err(named)?;
+    if mode == OpenMode::ReadOnly || settings.migrations == Migrations::Verify {
+        // Before anything is written: the file may belong to another program.
+        migrations::check(&connection, path)?;
+    }
     if mode == OpenMode::ReadOnly {
         return Ok(connection);
     }
@@ -139,8 +140,10 @@ fn refuse_impossible(path: &Path, mode: OpenMode) -> Result<(), SqliteError> {
     if path.is_dir() {
         return refuse("it is a folder; name a file in it".to_owned());
     }
-    if path.exists() {
-        return Ok(());
+    match path.try_exists() {
+        Ok(true) => return Ok(()),
+        Ok(false) => {}
+        Err(error) => return refuse(format!("it cannot be reached: {error}")),
     }
     match (mode, path.parent()) {
         (OpenMode::ReadOnly | OpenMode::ReadWrite, _) => refuse(

@@ -2,6 +2,7 @@
 
 pub(crate) mod busy_retry;
 pub(crate) mod connection;
+mod openings;
 pub(crate) mod options;
 pub(crate) mod statement_count;
 pub(crate) mod steady_clock;

@@ -26,9 +26,22 @@ pub enum Synchronous {
     Normal,
 }
 
+/// What opening a database does about missing tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Migrations {
+    /// Creates them, and the file. Any number of processes may do this at once.
+    #[default]
+    Run,
+    /// Fails unless everything is in place, and changes nothing. A missing file is not created.
+    Verify,
+}
+
 /// What a connection is opened with.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
+    pub(crate) migrations: Migrations,
+    pub(crate) read_only: bool,
+    pub(crate) upkeep: bool,
     pub(crate) synchronous: Synchronous,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) readers: usize,
@@ -42,6 +55,9 @@ pub(crate) struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         Self {
+            migrations: Migrations::default(),
+            read_only: false,
+            upkeep: true,
             synchronous: Synchronous::default(),
             clock: Arc::new(SteadyClock::of_machine()),
             readers: limits::READERS,
@@ -77,29 +93,54 @@ impl SqliteProviderBuilder {
     }
 
     /// What a commit survives once its call has returned.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_synchronous(mut self, level: Synchronous) -> Self {
         self.settings.synchronous = level;
         self
     }
 
+    /// What to do about missing tables.
+    #[must_use = "returns the changed options"]
+    pub fn with_migrations(mut self, migrations: Migrations) -> Self {
+        self.settings.migrations = migrations;
+        self
+    }
+
+    /// Opens the file for reading, as `?mode=ro` does: nothing is created or migrated, and every
+    /// change fails. A database in memory is not affected.
+    #[must_use = "returns the changed options"]
+    pub fn with_read_only(mut self, read_only: bool) -> Self {
+        self.settings.read_only = read_only;
+        self
+    }
+
+    /// Whether this provider looks after the store: it shows other processes that it is alive,
+    /// releases the leases of dead ones, continues their deletions, and corrects times that are in
+    /// the future. On by default; off for programs that run no turns and no activities and end
+    /// soon, such as commands.
+    #[must_use = "returns the changed options"]
+    pub fn with_upkeep(mut self, enabled: bool) -> Self {
+        self.settings.upkeep = enabled;
+        self
+    }
+
     /// The clock that decides about leases and visibility. If it is set back, the provider goes on
     /// with a time of its own, so that nothing waits for the time that was lost.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.settings.clock = Arc::new(SteadyClock::over(clock));
         self
     }
 
     /// Number of threads for reads; at least one.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_readers(mut self, count: usize) -> Self {
         self.settings.readers = count.max(1);
         self
     }
 
     /// How long to wait for another process before a call fails with "Database locked".
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_busy_timeout(mut self, timeout: Duration) -> Self {
         self.settings.busy_timeout = timeout;
         self
@@ -107,21 +148,21 @@ impl SqliteProviderBuilder {
 
     /// How often the provider polls for commits of other processes while a caller waits; five times
     /// less often when nothing has happened for a while.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_cross_process_poll_interval(mut self, interval: Duration) -> Self {
         self.settings.cross_process_poll = interval.max(Duration::from_millis(1));
         self
     }
 
     /// The file never grows beyond this many pages; writes then fail as on a full disk.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_pages_max(mut self, pages: u32) -> Self {
         self.settings.pages_max = Some(pages);
         self
     }
 
     /// Counts every statement that runs, to measure what a step costs.
-    #[must_use]
+    #[must_use = "returns the changed options"]
     pub fn with_statement_counter(mut self, counter: Arc<AtomicU64>) -> Self {
         self.settings.statement_counter = Some(counter);
         self
@@ -132,6 +173,7 @@ impl SqliteProviderBuilder {
     /// # Errors
     /// When the file cannot be used; the error says what to do.
     pub async fn open(self) -> Result<SqliteProvider, SqliteError> {
-        SqliteProvider::open(url::parse(&self.url)?, self.settings).await
+        let location = url::parse(&self.url)?.restricted(&self.settings);
+        SqliteProvider::open(location, self.settings).await
     }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::SqliteError;
+use crate::connect::options::{Migrations, Settings};
 
 /// The location of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +30,20 @@ pub(crate) enum OpenMode {
     Create,
 }
 
+impl Location {
+    /// The same database, opened with no more rights than the settings allow.
+    pub(crate) fn restricted(self, settings: &Settings) -> Self {
+        let Self::File { path, mode } = self else { return self };
+        let mode = match (mode, settings.migrations) {
+            (OpenMode::ReadOnly, _) => OpenMode::ReadOnly,
+            _writes if settings.read_only => OpenMode::ReadOnly,
+            (OpenMode::Create, Migrations::Run) => OpenMode::Create,
+            (OpenMode::Create | OpenMode::ReadWrite, _) => OpenMode::ReadWrite,
+        };
+        Self::File { path, mode }
+    }
+}
+
 const MEMORY: &str = ":memory:";
 
 /// Parses `sqlite:path`, `sqlite://path`, a path or `:memory:`, each with an optional `?mode=`.
@@ -38,7 +53,7 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
         Some(rest) => (rest.strip_prefix("//").unwrap_or(rest), true),
         None => (url, false),
     };
-    if !is_url && let Some((scheme, _)) = url.split_once("://") {
+    if !is_url && let Some(scheme) = scheme_of(url) {
         return Err(invalid(format!("scheme '{scheme}' is not 'sqlite'")));
     }
     let (path, query) = rest.split_once('?').unwrap_or((rest, ""));
@@ -76,9 +91,16 @@ pub(crate) fn parse(url: &str) -> Result<Location, SqliteError> {
     Ok(Location::File { path: PathBuf::from(path), mode })
 }
 
+/// The scheme of a URL. What stands before `://` and cannot be one may be a secret, and is hidden.
+fn scheme_of(url: &str) -> Option<&str> {
+    let (scheme, _) = url.split_once("://")?;
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    Some(if scheme.chars().all(fits) { scheme } else { "…" })
+}
+
 /// A URL without what may be secret: everything of another scheme, and the parameters.
 pub(crate) fn printable(url: &str) -> String {
-    if let Some((scheme, _)) = url.split_once("://").filter(|(scheme, _)| *scheme != "sqlite") {
+    if let Some(scheme) = scheme_of(url).filter(|scheme| *scheme != "sqlite") {
         return format!("{scheme}://…");
     }
     match url.split_once('?') {
@@ -140,6 +162,18 @@ mod tests {
     }
 
     #[test]
+    fn settings_only_take_rights_away() {
+        let verify = Settings { migrations: Migrations::Verify, ..Settings::default() };
+        let read_only = Settings { read_only: true, ..Settings::default() };
+        let mode_of = |url: &str, settings: &Settings| parse(url).unwrap().restricted(settings);
+        assert_eq!(mode_of("a.db", &Settings::default()), file("a.db", OpenMode::Create));
+        assert_eq!(mode_of("a.db", &verify), file("a.db", OpenMode::ReadWrite));
+        assert_eq!(mode_of("a.db?mode=ro", &verify), file("a.db", OpenMode::ReadOnly));
+        assert_eq!(mode_of("a.db", &read_only), file("a.db", OpenMode::ReadOnly));
+        assert_eq!(mode_of(":memory:", &read_only), Location::Memory);
+    }
+
+    #[test]
     fn memory_has_four_spellings() {
         for url in
             [":memory:", "sqlite::memory:", "sqlite::memory:?cache=shared", "sqlite:x?mode=memory"]
@@ -154,6 +188,7 @@ mod tests {
             ("", "names no file"),
             ("sqlite:", "names no file"),
             ("postgres://host/db", "scheme 'postgres'"),
+            ("me:secret@host/db, mysql://host", "scheme '…'"),
             ("a.db?mode=fast", "mode 'fast'"),
             ("a.db?cache=big", "cache 'big'"),
             ("a.db?vfs=unix", "unknown parameter 'vfs'"),

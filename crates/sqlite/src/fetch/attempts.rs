@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::JobError;
 use crate::fetch::messages::QueuePart;
-use crate::fetch::turn_lock;
+use crate::fetch::turn_lock::{self, TurnToken};
 use crate::write::writer::Tx;
 
 /// Excuses the last attempt of the messages that an expired lease of the instance held, unless the
@@ -13,34 +13,28 @@ pub(crate) fn excuse_expired(tx: &Tx<'_>, instance: &str) -> Result<(), JobError
     let expired = tx
         .conn
         .prepare_cached(
-            "SELECT lock_token, last_visible_at, last_id, start_id, running
+            "SELECT lock_token, last_visible_at, last_id, start_id, has_start, running
              FROM instance_locks WHERE instance_id = ?1 AND locked_until <= ?2",
         )?
         .query_row(params![instance, tx.now], |row| {
-            let part = QueuePart {
-                last_visible_at: row.get(1)?,
-                last_id: row.get(2)?,
-                start_id: row.get(3)?,
-                has_start: false,
-            };
-            Ok((row.get::<_, String>(0)?, part, row.get::<_, bool>(4)?))
+            Ok((row.get::<_, String>(0)?, QueuePart::read(row, 1)?, row.get::<_, bool>(5)?))
         })
         .optional()?;
-    let Some((token, part, running)) = expired else { return Ok(()) };
+    let Some((mark, part, running)) = expired else { return Ok(()) };
     tx.conn
         .prepare_cached(&format!(
             "UPDATE orchestrator_queue SET excused = {EXCUSED_SQL}
              WHERE instance_id = ?3 AND parked = 0 AND visible_at <= ?4 AND lock_token = ?1
                  AND (visible_at < ?4 OR id <= ?5)"
         ))?
-        .execute(params![token, running, instance, part.last_visible_at, part.last_id])?;
-    if let Some(start) = part.start_id {
+        .execute(params![mark, running, instance, part.last_visible_at, part.last_id])?;
+    if let Some(single) = part.single_id {
         tx.conn
             .prepare_cached(&format!(
                 "UPDATE orchestrator_queue SET excused = {EXCUSED_SQL}
                  WHERE id = ?3 AND lock_token = ?1"
             ))?
-            .execute(params![token, running, start])?;
+            .execute(params![mark, running, single])?;
     }
     Ok(())
 }
@@ -54,10 +48,11 @@ const EXCUSED_SQL: &str = "CASE
 
 /// Marks whether the code of a turn runs; returns how many of its attempts are excused.
 pub(crate) fn mark_running(tx: &mut Tx<'_>, token: &str, running: bool) -> Result<u32, JobError> {
-    let lock = turn_lock::find(tx.conn, token)?.ok_or_else(turn_lock::unknown_token)?;
+    let lock = turn_lock::find(tx.conn, token)?;
+    let TurnToken { mark, instance } = lock.token;
     tx.conn
-        .prepare_cached("UPDATE instance_locks SET running = ?2 WHERE lock_token = ?1")?
-        .execute(params![token, running])?;
+        .prepare_cached("UPDATE instance_locks SET running = ?2 WHERE instance_id = ?1")?
+        .execute(params![instance, running])?;
     let part = lock.part;
     let excused: i64 = tx
         .conn
@@ -68,7 +63,7 @@ pub(crate) fn mark_running(tx: &mut Tx<'_>, token: &str, running: bool) -> Resul
                  AND visible_at <= ?2 AND (visible_at < ?2 OR id <= ?3)))",
         )?
         .query_row(
-            params![lock.instance, part.last_visible_at, part.last_id, token, part.start_id],
+            params![instance, part.last_visible_at, part.last_id, mark, part.single_id],
             |row| row.get(0),
         )?;
     Ok(u32::try_from(excused).unwrap_or(0))

@@ -25,12 +25,16 @@ pub(crate) struct Candidates<'a> {
     routes: Vec<String>,
     /// Instances of earlier rounds: no fetch leases an instance twice.
     seen: HashSet<String>,
+    /// A lease or a suspension has expired.
+    has_expired: bool,
 }
 
 /// What one round found.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
     pub(crate) instances: Vec<String>,
+    /// It took as many messages as it may, some of them perhaps of one instance: more may be ready.
+    pub(crate) is_full: bool,
     /// The round stopped before it had checked every ready message.
     pub(crate) unfinished: bool,
 }
@@ -52,16 +56,25 @@ struct Ready {
 
 impl<'a> Candidates<'a> {
     /// The choice of a caller that can run this.
-    pub(crate) fn new(conn: &Connection, filter: &'a FetchFilter) -> Result<Self, JobError> {
-        let mut candidates = Self { filter, routes: Vec::new(), seen: HashSet::new() };
-        candidates.read_routes(conn)?;
+    pub(crate) fn new(tx: &Tx<'_>, filter: &'a FetchFilter) -> Result<Self, JobError> {
+        let (routes, seen) = (Vec::new(), HashSet::new());
+        let mut candidates = Self { filter, routes, seen, has_expired: false };
+        candidates.read_routes(tx)?;
         Ok(candidates)
     }
 
-    fn read_routes(&mut self, conn: &Connection) -> Result<(), JobError> {
+    /// Whether a lease or a suspension has expired.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.has_expired
+    }
+
+    fn read_routes(&mut self, tx: &Tx<'_>) -> Result<(), JobError> {
+        let conn = tx.conn;
         self.routes.clear();
-        let (mut route, last): (Option<String>, Option<String>) =
-            conn.prepare_cached(ROUTES_SQL)?.query_row([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let (mut route, last, has_expired): (Option<String>, Option<String>, bool) = conn
+            .prepare_cached(ROUTES_SQL)?
+            .query_row([tx.now], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+        self.has_expired = has_expired;
         for _ in 0..limits::ROUTES_MAX {
             let Some(found) = route else { break };
             // Mostly there is only one.
@@ -94,28 +107,27 @@ impl<'a> Candidates<'a> {
     /// Instances that can be locked now: those whose lease has expired come first, then the others
     /// by time of visibility.
     pub(crate) fn next(&mut self, tx: &mut Tx<'_>, wanted: usize) -> Result<Found, JobError> {
-        if wanted == 0 {
-            return Ok(Found::default());
-        }
-        let Expired { mut instances, suspended } = self.expired(tx, wanted)?;
+        let Expired { mut instances, suspended } =
+            if self.has_expired { self.expired(tx, wanted)? } else { Expired::default() };
         // More of them may have expired.
         let mut unfinished = suspended.len() == limits::SUSPENSIONS_ENDED_MAX;
         if !suspended.is_empty() {
             for instance in &suspended {
                 suspension::end(tx, instance)?;
             }
-            self.read_routes(tx.conn)?;
+            self.read_routes(tx)?;
         }
         let mut ready = BinaryHeap::new();
         for route in &self.routes {
             unfinished |= self.ready_on(tx, route, wanted - instances.len(), &mut ready)?;
         }
+        let is_full = instances.len() + ready.len() >= wanted;
         for message in ready.into_sorted_vec() {
             if instances.len() < wanted && self.seen.insert(message.instance.clone()) {
                 instances.push(message.instance);
             }
         }
-        Ok(Found { instances, unfinished })
+        Ok(Found { instances, is_full, unfinished })
     }
 
     /// When a message of these routes becomes visible, or any lease expires.
@@ -220,10 +232,11 @@ fn probe(conn: &Connection, sql: &str, from: &str) -> Result<Option<String>, Job
     Ok(conn.prepare_cached(sql)?.query_row([from], |row| row.get(0)).optional()?)
 }
 
-// The first and the last.
+// The first and the last, and whether leases have to be read.
 const ROUTES_SQL: &str = "SELECT
      (SELECT min(route) FROM orchestrator_queue INDEXED BY idx_orch_ready WHERE route IS NOT NULL),
-     (SELECT max(route) FROM orchestrator_queue INDEXED BY idx_orch_ready WHERE route IS NOT NULL)";
+     (SELECT max(route) FROM orchestrator_queue INDEXED BY idx_orch_ready WHERE route IS NOT NULL),
+     EXISTS (SELECT 1 FROM instance_locks INDEXED BY idx_locks_until WHERE locked_until <= ?1)";
 
 const NEXT_ROUTE_SQL: &str = "SELECT route FROM orchestrator_queue INDEXED BY idx_orch_ready
      WHERE route > ?1 ORDER BY route LIMIT 1";
@@ -231,7 +244,9 @@ const NEXT_ROUTE_SQL: &str = "SELECT route FROM orchestrator_queue INDEXED BY id
 const ROUTE_FROM_SQL: &str = "SELECT route FROM orchestrator_queue INDEXED BY idx_orch_ready
      WHERE route >= ?1 ORDER BY route LIMIT 1";
 
-pub(crate) const READY_SQL: &str = "SELECT q.id, q.visible_at, q.instance_id, EXISTS (
+// A damaged time that is no whole number must not make every fetch fail.
+pub(crate) const READY_SQL: &str =
+    "SELECT q.id, CAST(q.visible_at AS INTEGER), q.instance_id, EXISTS (
          SELECT 1 FROM instance_locks l
          WHERE l.instance_id = q.instance_id AND l.locked_until > ?2)
      FROM orchestrator_queue q INDEXED BY idx_orch_ready
@@ -246,9 +261,9 @@ pub(crate) const EXPIRED_SQL: &str =
      ORDER BY l.locked_until, l.instance_id";
 
 const NEXT_EXPIRY_SQL: &str =
-    "SELECT min(locked_until) FROM instance_locks INDEXED BY idx_locks_until
+    "SELECT CAST(min(locked_until) AS INTEGER) FROM instance_locks INDEXED BY idx_locks_until
      WHERE locked_until > ?1";
 
 const NEXT_VISIBLE_SQL: &str =
-    "SELECT min(visible_at) FROM orchestrator_queue INDEXED BY idx_orch_ready
+    "SELECT CAST(min(visible_at) AS INTEGER) FROM orchestrator_queue INDEXED BY idx_orch_ready
      WHERE route = ?1 AND visible_at > ?2";

@@ -19,17 +19,25 @@ pub(crate) fn renew_turns(
     if !holders.hold_any() {
         return Ok(());
     }
-    let expired: Vec<Option<String>> = tx
-        .conn
-        .prepare_cached(EXPIRED_TURNS_SQL)?
-        .query_map([tx.now], |row| stored_id(row, 0))?
-        .collect::<Result<_, _>>()?;
-    let mut held = expired.iter().flatten().filter(|token| holders.hold(token));
-    held.try_for_each(|token| turn_lock::reclaim(tx, token, lock_for))
+    let mut held = Vec::new();
+    {
+        let mut statement = tx.conn.prepare_cached(EXPIRED_TURNS_SQL)?;
+        let mut rows = statement.query(params![tx.now])?;
+        while let Some(row) = rows.next()? {
+            let (Some(instance), Some(mark)) = (stored_id(row, 0)?, stored_id(row, 1)?) else {
+                continue;
+            };
+            let token = turn_lock::token(&mark, &instance);
+            if holders.hold(&token) {
+                held.push(token);
+            }
+        }
+    }
+    held.iter().try_for_each(|token| turn_lock::reclaim(tx, token, lock_for))
 }
 
-const EXPIRED_TURNS_SQL: &str = "SELECT lock_token FROM instance_locks INDEXED BY idx_locks_until
-     WHERE locked_until <= ?1";
+const EXPIRED_TURNS_SQL: &str = "SELECT instance_id, lock_token
+     FROM instance_locks INDEXED BY idx_locks_until WHERE locked_until <= ?1";
 
 /// Extends the expired leases of activities that this process holds.
 pub(crate) fn renew_work(

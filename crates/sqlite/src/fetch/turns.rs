@@ -16,13 +16,14 @@ use crate::fetch::attempts;
 use crate::fetch::candidates::Candidates;
 use crate::fetch::held;
 use crate::fetch::messages::{self, TurnMessages};
-use crate::fetch::turn_lock::{self, Release};
+use crate::fetch::turn_lock::{self, Release, TurnToken};
+use crate::limits;
 use crate::queues::orchestrator_queue;
 use crate::read::history::{self, HistoryPart, PartSize};
 use crate::read::kv;
 use crate::schema::number::from_db;
+use crate::schema::stored_text::stored_integer;
 use crate::write::writer::Tx;
-use crate::{deletion_slices, limits};
 
 /// What a dispatcher requests.
 pub(crate) struct TurnRequest {
@@ -68,12 +69,14 @@ pub(crate) struct Identity {
     pub(crate) execution_id: u64,
     /// `None` while the instance is not stored.
     incarnation: Option<u64>,
+    /// Neither the instance nor a history is stored.
+    is_new: bool,
 }
 
 impl Identity {
     fn not_stored(started: StartedOrchestration, execution_id: u64) -> Self {
         let StartedOrchestration { name, version, .. } = started;
-        Self { name, version, execution_id, incarnation: None }
+        Self { name, version, execution_id, incarnation: None, is_new: false }
     }
 }
 
@@ -81,18 +84,21 @@ impl Identity {
 pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<TurnBatch, JobError> {
     let turns_max = request.turns_max.min(limits::TURNS_PER_FETCH_MAX);
     let leased_at = Instant::now();
-    held::renew_turns(tx, &request.holders, request.lock_for)?;
     let mut turns = Vec::new();
-    let mut candidates = Candidates::new(tx.conn, &request.filter)?;
+    let mut candidates = Candidates::new(tx, &request.filter)?;
+    if candidates.has_expired() {
+        held::renew_turns(tx, &request.holders, request.lock_for)?;
+    }
     let mut unfinished = true;
     let mut room = Room::default();
     for _ in 0..limits::FETCH_ROUNDS_MAX {
         let wanted = if room.is_left() { turns_max - turns.len() } else { 0 };
-        let found = candidates.next(tx, wanted)?;
-        if found.instances.is_empty() && !found.unfinished {
+        if wanted == 0 {
             unfinished = false;
             break;
         }
+        let found = candidates.next(tx, wanted)?;
+        unfinished = found.unfinished || found.is_full && !found.instances.is_empty();
         for instance in found.instances {
             if !room.is_left() {
                 break;
@@ -100,6 +106,9 @@ pub(crate) fn fetch_turns(tx: &mut Tx<'_>, request: &TurnRequest) -> Result<Turn
             let turn = lease_turn(tx, request, instance)?;
             turn.iter().for_each(|turn| room.occupy(turn, request.defers_histories));
             turns.extend(turn);
+        }
+        if !unfinished {
+            break;
         }
     }
     let next_due = if turns.is_empty() { candidates.next_due(tx)? } else { None };
@@ -152,24 +161,37 @@ fn lease_turn(
     instance: String,
 ) -> Result<Option<RawTurn>, JobError> {
     let mut damage = None;
-    let identity = match identify(tx, &instance) {
+    let known = match identify(tx, &instance) {
         Err(error) if error.is_damage() => {
             damage = Some(error);
-            Some(identity_of_damaged(tx.conn, &instance)?)
+            Known::As(identity_of_damaged(tx.conn, &instance)?)
         }
         identified => identified?,
     };
-    let Some(identity) = identity else { return Ok(None) };
+    // The messages wait until the rows of a deleted instance are gone.
+    if matches!(known, Known::AsDeleted) {
+        return Ok(None);
+    }
     let messages = messages::choose(tx, &instance)?;
+    let identity = match known {
+        Known::As(identity) => Some(identity),
+        Known::AsDeleted | Known::No => messages.first_start().and_then(identity_from_message),
+    };
+    let Some(identity) = identity else {
+        orchestrator_queue::set_aside(tx, &instance)?;
+        return Ok(None);
+    };
     if messages.had_lease {
         attempts::excuse_expired(tx, &instance)?;
     }
-    let lock_token = tx.holder.new_mark();
+    let mark = tx.holder.new_mark();
+    let token = TurnToken { mark: &mark, instance: &instance };
     let until = tx.now.saturating_add(request.lock_for);
-    if !turn_lock::acquire(tx, &instance, &lock_token, until, messages.part)? {
+    if !turn_lock::acquire(tx, token, until, messages.part)? {
         return Ok(None);
     }
-    messages::tag(tx, &instance, &lock_token, &messages)?;
+    messages::tag(tx, token, &messages)?;
+    let lock_token = turn_lock::token(&mark, &instance);
     let mark = request.known.as_ref().and_then(|known| known.mark(&instance));
     let stored = match damage {
         Some(error) => Err(error),
@@ -218,6 +240,9 @@ fn read_stored(
     identity: &Identity,
     mark: Option<HistoryMark>,
 ) -> Result<Stored, JobError> {
+    if identity.is_new {
+        return Ok(Stored::default());
+    }
     let execution_id = identity.execution_id;
     let history_after = held_history(conn, instance, identity, mark)?;
     let part = history::part_after(conn, instance, execution_id, history_after, PartSize::INLINE)?;
@@ -249,9 +274,16 @@ fn held_history(
     Ok(if stored { mark.event_id } else { 0 })
 }
 
-/// Finds out what an instance runs; `None` if it is unknown, in which case its messages have been
-/// dropped or parked.
-fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobError> {
+/// What is stored of an instance.
+enum Known {
+    As(Identity),
+    /// Its rows are being removed.
+    AsDeleted,
+    No,
+}
+
+/// Finds out what an instance runs.
+fn identify(tx: &Tx<'_>, instance: &str) -> Result<Known, JobError> {
     let stored = tx
         .conn
         .prepare_cached(
@@ -264,33 +296,31 @@ fn identify(tx: &mut Tx<'_>, instance: &str) -> Result<Option<Identity>, JobErro
                 version: row.get(1)?,
                 execution_id: from_db(row.get(2)?),
                 incarnation: Some(from_db(row.get(3)?)),
+                is_new: false,
             })
         })
         .optional()?;
-    if stored.is_some() {
-        return Ok(stored);
+    if let Some(identity) = stored {
+        return Ok(Known::As(identity));
     }
-    if deletion_slices::hides(tx.conn, instance, None)? {
-        // The messages wait until the rows of the deleted instance are gone.
-        return Ok(None);
+    let (is_deleted, last_execution): (bool, Option<i64>) = tx
+        .conn
+        .prepare_cached(LEFT_SQL)?
+        .query_row([instance], |row| Ok((row.get(0)?, stored_integer(row, 1)?)))?;
+    match last_execution {
+        _ if is_deleted => Ok(Known::AsDeleted),
+        // History without an instance row comes from seeding.
+        Some(execution_id) => {
+            identity_of_execution(tx.conn, instance, from_db(execution_id)).map(Known::As)
+        }
+        None => Ok(Known::No),
     }
-    if let Some(seeded) = identity_from_history(tx.conn, instance)? {
-        return Ok(Some(seeded));
-    }
-    let start = messages::visible_start(tx.conn, instance, tx.now)?;
-    let started = start.as_deref().and_then(identity_from_message);
-    if started.is_none() {
-        orchestrator_queue::set_aside(tx, instance)?;
-    }
-    Ok(started)
 }
 
-/// History without an instance row comes from seeding.
-fn identity_from_history(conn: &Connection, instance: &str) -> Result<Option<Identity>, JobError> {
-    let execution_id = history::last_execution(conn, instance)?;
-    let Some(execution_id) = execution_id else { return Ok(None) };
-    identity_of_execution(conn, instance, execution_id).map(Some)
-}
+// What is left of an instance that is not stored.
+const LEFT_SQL: &str = "SELECT EXISTS (
+         SELECT 1 FROM deletions WHERE instance_id = ?1 AND execution_id IS NULL),
+     (SELECT max(execution_id) FROM history WHERE instance_id = ?1)";
 
 /// The row of the instance cannot be read; its history may be.
 fn identity_of_damaged(conn: &Connection, instance: &str) -> Result<Identity, JobError> {
@@ -310,5 +340,5 @@ fn identity_of_execution(
 fn identity_from_message(text: &str) -> Option<Identity> {
     let message = serde_json::from_str(text).ok()?;
     let started = StartedOrchestration::from_message(&message)?;
-    Some(Identity::not_stored(started, INITIAL_EXECUTION_ID))
+    Some(Identity { is_new: true, ..Identity::not_stored(started, INITIAL_EXECUTION_ID) })
 }

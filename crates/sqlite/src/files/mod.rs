@@ -4,6 +4,7 @@
 pub(crate) mod backup;
 pub(crate) mod calls;
 pub(crate) mod checkpoint;
+pub(crate) mod integrity;
 pub(crate) mod neighbours;
 pub(crate) mod presence;
 pub(crate) mod private;

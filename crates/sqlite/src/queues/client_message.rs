@@ -18,7 +18,7 @@ pub(crate) async fn send(
     message: ClientMessage,
 ) -> Result<Delivery, ProviderError> {
     const OPERATION: &str = "send_message";
-    let encoded = NewMessage::encode_message(&message.item).during(OPERATION)?;
+    let encoded = NewMessage::encode_client_message(&message).during(OPERATION)?;
     let instance = message.item.target_instance().to_owned();
     let (id, existing_only) = (message.id, message.existing_only);
     let starts = matches!(message.item, WorkItem::StartOrchestration { .. });

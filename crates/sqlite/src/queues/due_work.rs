@@ -2,9 +2,11 @@
 //!
 //! Each is found by an index and moved once, so that later fetches do not read what is not due.
 
+use duroxide_core::providers::LeaseHolders;
 use rusqlite::params;
 
 use crate::error::JobError;
+use crate::fetch::held;
 use crate::limits;
 use crate::write::writer::Tx;
 
@@ -17,8 +19,12 @@ pub(crate) struct Moved {
     pub(crate) unfinished: bool,
 }
 
-/// Moves what is due, up to a limit.
-pub(crate) fn release(tx: &Tx<'_>) -> Result<Moved, JobError> {
+/// Moves what is due, up to a limit, except what these nodes of this process hold.
+pub(crate) fn release(
+    tx: &mut Tx<'_>,
+    holders: &LeaseHolders,
+    lock_for: i64,
+) -> Result<Moved, JobError> {
     let (delayed, leased, sessions, has_sessions): (bool, bool, bool, bool) = tx
         .conn
         .prepare_cached(DUE_SQL)?
@@ -28,6 +34,7 @@ pub(crate) fn release(tx: &Tx<'_>) -> Result<Moved, JobError> {
         unfinished |= execute(tx, DELAYED_SQL)?;
     }
     if leased {
+        held::renew_work(tx, holders, lock_for)?;
         unfinished |= execute(tx, EXPIRED_SQL)?;
     }
     if sessions {

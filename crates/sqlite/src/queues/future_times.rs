@@ -163,8 +163,9 @@ fn correct(tx: &mut Tx<'_>, is_alone: bool) -> Result<(), JobError> {
     for kind in kinds(is_alone) {
         corrected += kind.correct(tx.conn, tx.now)?;
     }
-    // They may come before the listed one now.
+    // They may come before the listed one now, which need not be one that is visible later.
     for instance in instances.iter().flatten() {
+        ready_messages::unlist_all(tx.conn, instance)?;
         ready_messages::list_first(tx, instance)?;
     }
     if corrected > 0 {

@@ -1,9 +1,11 @@
 //! The orchestrator queue, the worker queue and what belongs to queued activities.
 
 pub(crate) mod calls;
+pub(crate) mod cancelled_turns;
 pub(crate) mod client_message;
 pub(crate) mod due_work;
 pub(crate) mod future_times;
+pub(crate) mod instance_queues;
 pub(crate) mod orchestrator_queue;
 pub(crate) mod progress;
 pub(crate) mod ready_messages;

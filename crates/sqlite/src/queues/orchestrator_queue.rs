@@ -1,7 +1,7 @@
 //! Messages for orchestrations: enqueueing, parking and un-parking.
 
-use duroxide_core::providers::kit::EncodedMessage;
-use duroxide_core::providers::{NeededCode, WorkItem};
+use duroxide_core::providers::kit::{EncodedMessage, MessageKind};
+use duroxide_core::providers::{ClientMessage, NeededCode, WorkItem};
 use rusqlite::{Connection, params};
 
 use crate::error::JobError;
@@ -17,8 +17,8 @@ pub(crate) struct NewMessage {
     text: String,
     /// Due time of a timer; other messages are visible at once.
     due: Option<i64>,
-    /// 1 continues an instance, 2 starts one, 0 is any other message.
-    start_rank: u8,
+    /// 1 continues an instance, 2 starts one, -1 cancels one, 0 is any other message.
+    start_rank: i8,
     /// The key of the code that a start requests.
     code: Option<String>,
 }
@@ -39,11 +39,17 @@ impl NewMessage {
         Ok(Self::of(item, EncodedMessage::encode_completion(item)?))
     }
 
+    /// Encodes a message of a client; refuses an activity.
+    pub(crate) fn encode_client_message(message: &ClientMessage) -> Result<Self, JobError> {
+        Ok(Self::of(&message.item, EncodedMessage::encode_client_message(message)?))
+    }
+
     fn of(item: &WorkItem, message: EncodedMessage<'_>) -> Self {
-        let start_rank = match (item.is_start(), matches!(item, WorkItem::ContinueAsNew { .. })) {
-            (true, true) => 1,
-            (true, false) => 2,
-            (false, _) => 0,
+        let start_rank = match message.kind {
+            MessageKind::Start if matches!(item, WorkItem::ContinueAsNew { .. }) => 1,
+            MessageKind::Start => 2,
+            MessageKind::Other if matches!(item, WorkItem::CancelInstance { .. }) => -1,
+            MessageKind::Queue | MessageKind::Other => 0,
         };
         Self {
             instance: message.instance.to_owned(),
@@ -64,6 +70,11 @@ impl NewMessage {
         self.start_rank > 0 && self.is_for(instance)
     }
 
+    /// A timer that is due takes its place among other messages instead of coming before them.
+    pub(crate) fn order_if_due(&mut self, now: i64) {
+        self.due = self.due.filter(|due| *due > now);
+    }
+
     /// When it becomes visible if it is enqueued at `now` without a delay.
     pub(crate) fn visible_at(&self, now: i64) -> i64 {
         self.due.unwrap_or(now)
@@ -78,18 +89,14 @@ pub(crate) fn insert(
     visible_at: i64,
 ) -> Result<(), JobError> {
     let instance = &message.instance;
-    let before = if message.start_rank > 0 && has_messages(tx.conn, instance)? {
-        Some(ready_messages::route_of(tx.conn, instance)?)
-    } else {
-        None
-    };
+    let is_behind = message.start_rank > 0 && has_messages(tx.conn, instance)?;
     let id = add(tx, message, visible_at)?;
-    if let Some(before) = before {
+    if is_behind {
         if unpark(tx.conn, instance)? {
             ready_messages::list_first(tx, instance)?;
         }
         ready_messages::route_new(tx.conn, instance, id)?;
-        ready_messages::reroute(tx.conn, instance, &before)?;
+        ready_messages::reroute(tx.conn, instance)?;
     }
     Ok(())
 }
@@ -169,8 +176,8 @@ fn has_messages(conn: &Connection, instance: &str) -> Result<bool, JobError> {
         .exists([instance])?)
 }
 
-/// Makes the parked messages of an instance fetchable, once the caller has listed the first; false
-/// if there are none.
+/// Makes the parked messages of an instance fetchable, once the caller has listed the first of all;
+/// false if there are none.
 pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<bool, JobError> {
     // A read is much cheaper than an update that changes nothing, and hardly any message is parked.
     let has_parked = conn
@@ -181,6 +188,8 @@ pub(crate) fn unpark(conn: &Connection, instance: &str) -> Result<bool, JobError
             "UPDATE orchestrator_queue SET parked = 0 WHERE instance_id = ?1 AND parked = 1",
         )?
         .execute([instance])?;
+        // They may come before the listed one.
+        ready_messages::unlist_all(conn, instance)?;
     }
     Ok(has_parked)
 }

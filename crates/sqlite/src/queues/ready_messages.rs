@@ -9,7 +9,8 @@
 //! 2. A lease takes the messages of its turn off the list; its end lists the first of the rest.
 //! 3. What changes the route of an instance moves what is listed: a commit that starts, pins or
 //!    ends an execution, and a start that arrives behind other messages. An instance with a
-//!    million messages may continue as new often: such a change does not read them.
+//!    million messages may continue as new often: such a change reads neither them nor what is
+//!    listed of others.
 //! 4. A listed message of a leased instance does no harm: the next fetch takes it off the list.
 
 use rusqlite::{Connection, OptionalExtension, params};
@@ -43,35 +44,37 @@ pub(crate) const FIRST_SQL: &str = "SELECT id, visible_at, route IS NOT NULL
      FROM orchestrator_queue INDEXED BY idx_orch_instance
      WHERE instance_id = ?1 AND parked = 0 ORDER BY visible_at LIMIT 1";
 
-/// Moves what is listed of an instance to its current route, if that is not the one before.
-pub(crate) fn reroute(conn: &Connection, instance: &str, before: &str) -> Result<(), JobError> {
+/// Lists the first message of an instance without a lease, and moves what is listed to its current
+/// route; returns when the first becomes visible. For a change of the route.
+pub(crate) fn list_rerouted(tx: &mut Tx<'_>, instance: &str) -> Result<Option<i64>, JobError> {
+    let first = list_first(tx, instance)?;
+    if first.is_some() {
+        reroute(tx.conn, instance)?;
+    }
+    Ok(first)
+}
+
+/// Moves what is listed of an instance to its current route.
+///
+/// That is the first message, and perhaps some that become visible later: each was the first until
+/// an earlier one came. A message that is visible at once stays behind those before it.
+pub(crate) fn reroute(conn: &Connection, instance: &str) -> Result<(), JobError> {
     let route = route_of(conn, instance)?;
-    if route == before {
-        return Ok(());
-    }
-    let has_many = conn
-        .prepare_cached(
-            "SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
-             WHERE instance_id = ?1 AND parked = 0 LIMIT 1 OFFSET 1000",
-        )?
-        .exists([instance])?;
-    if !has_many {
-        return move_all(conn, instance, &route);
-    }
-    // Hardly any of them is listed: the list of the route is the shorter one.
     conn.prepare_cached(
-        "UPDATE orchestrator_queue SET route = ?2 WHERE id IN (
-             SELECT id FROM orchestrator_queue INDEXED BY idx_orch_ready
-             WHERE route = ?3 AND instance_id = ?1)",
+        "UPDATE orchestrator_queue SET route = ?2
+         WHERE route IS NOT NULL AND route <> ?2 AND id = (
+             SELECT id FROM orchestrator_queue INDEXED BY idx_orch_instance
+             WHERE instance_id = ?1 AND parked = 0 ORDER BY visible_at LIMIT 1)",
     )?
-    .execute(params![instance, route, before])?;
+    .execute(params![instance, route])?;
+    conn.prepare_cached(REROUTE_LATER_SQL)?.execute(params![instance, route])?;
     Ok(())
 }
 
-/// Moves what is listed of an instance to its current route, whatever it was before.
-pub(crate) fn restore_route(conn: &Connection, instance: &str) -> Result<(), JobError> {
-    move_all(conn, instance, &route_of(conn, instance)?)
-}
+pub(crate) const REROUTE_LATER_SQL: &str =
+    "UPDATE orchestrator_queue INDEXED BY idx_orch_later SET route = ?2
+     WHERE instance_id = ?1 AND route IS NOT NULL AND visible_at > created_at
+         AND route <> ?2";
 
 /// Moves what is listed of the messages from `first` on, which this transaction has added.
 pub(crate) fn route_new(conn: &Connection, instance: &str, first: i64) -> Result<(), JobError> {
@@ -86,15 +89,6 @@ pub(crate) fn route_new(conn: &Connection, instance: &str, first: i64) -> Result
     Ok(())
 }
 
-fn move_all(conn: &Connection, instance: &str, route: &str) -> Result<(), JobError> {
-    conn.prepare_cached(
-        "UPDATE orchestrator_queue SET route = ?2
-         WHERE instance_id = ?1 AND parked = 0 AND route IS NOT NULL AND route <> ?2",
-    )?
-    .execute(params![instance, route])?;
-    Ok(())
-}
-
 /// Takes a message off the list.
 pub(crate) fn unlist(conn: &Connection, message: i64) -> Result<(), JobError> {
     conn.prepare_cached("UPDATE orchestrator_queue SET route = NULL WHERE id = ?1")?
@@ -102,19 +96,14 @@ pub(crate) fn unlist(conn: &Connection, message: i64) -> Result<(), JobError> {
     Ok(())
 }
 
-/// The route of an instance, if it has messages that the turn of this token does not hold.
-pub(crate) fn route_behind(
-    conn: &Connection,
-    instance: &str,
-    token: &str,
-) -> Result<Option<String>, JobError> {
-    let waits = conn
-        .prepare_cached(
-            "SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_instance
-             WHERE instance_id = ?1 AND parked = 0 AND lock_token IS NOT ?2 LIMIT 1",
-        )?
-        .exists([instance, token])?;
-    if waits { route_of(conn, instance).map(Some) } else { Ok(None) }
+/// Takes all messages of an instance off the list.
+pub(crate) fn unlist_all(conn: &Connection, instance: &str) -> Result<(), JobError> {
+    conn.prepare_cached(
+        "UPDATE orchestrator_queue SET route = NULL
+         WHERE instance_id = ?1 AND parked = 0 AND route IS NOT NULL",
+    )?
+    .execute([instance])?;
+    Ok(())
 }
 
 /// The pin at the end of a route, and the code key before it.

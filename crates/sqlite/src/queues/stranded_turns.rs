@@ -20,7 +20,7 @@ pub(crate) fn turns(
     now: u64,
     query: &StrandedTurnQuery,
 ) -> Result<StrandedTurns, JobError> {
-    if query.limit == 0 {
+    if query.limit == 0 || query.after.is_none() && !are_possible(conn, to_db(now))? {
         return Ok(StrandedTurns::default());
     }
     let mut page = Page { conn, now: to_db(now), query, turns: Vec::new() };
@@ -37,6 +37,11 @@ pub(crate) fn turns(
     };
     let next = next.map(|place| place.cursor()).transpose()?;
     Ok(StrandedTurns::new(page.turns, next))
+}
+
+/// Whether any turn waits; mostly none does.
+fn are_possible(conn: &Connection, now: i64) -> Result<bool, JobError> {
+    Ok(conn.prepare_cached(POSSIBLE_SQL)?.query_row([now], |row| row.get(0))?)
 }
 
 struct Page<'a> {
@@ -138,13 +143,13 @@ impl Page<'_> {
 
 /// What the turns of a route need.
 #[derive(Clone)]
-struct Needs {
-    code: Option<NeededCode>,
-    pin: Option<Version>,
+pub(super) struct Needs {
+    pub(super) code: Option<NeededCode>,
+    pub(super) pin: Option<Version>,
 }
 
 impl Needs {
-    fn of(route: &str) -> Self {
+    pub(super) fn of(route: &str) -> Self {
         let (code, pin) = ready_messages::parts(route);
         Self { code: NeededCode::from_key(code), pin: Version::parse(pin).ok() }
     }
@@ -152,6 +157,11 @@ impl Needs {
 
 /// Before every message of a route.
 const FIRST_MESSAGE: (i64, i64) = (i64::MIN, i64::MIN);
+
+const POSSIBLE_SQL: &str = "SELECT EXISTS (
+         SELECT 1 FROM instance_locks INDEXED BY idx_locks_until WHERE locked_until <= ?1)
+     OR EXISTS (
+         SELECT 1 FROM orchestrator_queue INDEXED BY idx_orch_ready WHERE route >= '')";
 
 const LATE_SQL: &str = "SELECT l.locked_until, l.instance_id, (
          SELECT i.current_execution_id FROM instances i WHERE i.instance_id = l.instance_id)

@@ -18,13 +18,18 @@ pub(crate) fn tags(
     limit: u32,
 ) -> Result<Vec<Option<String>>, JobError> {
     let limit = limit as usize;
-    let mut tags = expired_tags(conn, now)?;
+    // Mostly nothing waits: one statement says so.
+    let (has_untagged, has_tagged, has_expired): (bool, bool, bool) = conn
+        .prepare_cached(WAITING_SQL)?
+        .query_row([to_db(now)], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut tags = if has_expired { expired_tags(conn, now)? } else { BTreeSet::new() };
     tags.retain(|tag| after.is_none_or(|after| tag.as_deref() > Some(after)));
-    if after.is_none() && conn.prepare_cached(WAITING_UNTAGGED_SQL)?.exists([])? {
+    if after.is_none() && has_untagged {
         tags.insert(None);
     }
     // From tag to tag by one step in the index each, however many activities wait.
     let mut next = match after {
+        _ if !has_tagged => None,
         Some(after) => tag_after(conn, after)?,
         None => first_tag(conn)?,
     };
@@ -69,6 +74,16 @@ fn expired_tags(conn: &Connection, now: u64) -> Result<BTreeSet<Option<String>>,
         .query_map([to_db(now)], |row| row.get(0))?
         .collect::<Result<_, _>>()?)
 }
+
+const WAITING_SQL: &str = "SELECT EXISTS (
+         SELECT 1 FROM worker_queue INDEXED BY idx_worker_ready
+         WHERE locked_until IS NULL AND tag IS NULL),
+     EXISTS (
+         SELECT 1 FROM worker_queue INDEXED BY idx_worker_ready
+         WHERE locked_until IS NULL AND tag >= ''),
+     EXISTS (
+         SELECT 1 FROM worker_queue INDEXED BY idx_worker_lease
+         WHERE locked_until IS NOT NULL AND locked_until <= ?1)";
 
 const WAITING_UNTAGGED_SQL: &str = "SELECT 1 FROM worker_queue INDEXED BY idx_worker_ready
      WHERE locked_until IS NULL AND tag IS NULL LIMIT 1";

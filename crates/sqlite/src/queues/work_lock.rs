@@ -31,7 +31,7 @@ impl<'a> WorkToken<'a> {
 
 /// The token of a row that was marked.
 pub(crate) fn token(mark: &str, id: i64) -> String {
-    format!("{mark}.{id}")
+    [mark, ".", &id.to_string()].concat()
 }
 
 /// Removes an activity under a live lease and enqueues its completion.

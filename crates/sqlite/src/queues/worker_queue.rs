@@ -11,7 +11,6 @@ use duroxide_core::providers::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::JobError;
-use crate::fetch::held;
 use crate::fetch::turn_lock::Release;
 use crate::queues::sessions::{self, NewClaim};
 use crate::queues::work_choice::WorkChoice;
@@ -141,7 +140,7 @@ pub(crate) const LANE_ANY: i64 = 0;
 /// Such a worker may claim it if it runs sessions.
 pub(crate) const LANE_SESSIONS: i64 = 1;
 /// Only the owner of its session may claim it, or no worker before its delay is over.
-const LANE_NONE: i64 = 2;
+pub(crate) const LANE_NONE: i64 = 2;
 
 /// Removes an activity, running or not. A worker that runs it is notified.
 pub(crate) fn cancel(
@@ -207,14 +206,13 @@ pub(crate) struct RawWork {
 /// Leases one activity for each slot, in order, as long as there are any.
 pub(crate) fn fetch_work(tx: &mut Tx<'_>, request: &WorkRequest) -> Result<WorkBatch, JobError> {
     let leased_at = Instant::now();
-    held::renew_work(tx, &request.holders, request.lock_for)?;
-    let mut due = due_work::release(tx)?;
+    let mut due = due_work::release(tx, &request.holders, request.lock_for)?;
     let mut choice = WorkChoice::new(tx, &request.filter, request.slots.len())?;
     let mut work = Vec::new();
     for (slot, wish) in request.slots.iter().enumerate() {
         // A lease of length zero has expired when the next slot is filled.
         if request.lock_for <= 0 && slot > 0 {
-            due = due_work::release(tx)?;
+            due = due_work::release(tx, &request.holders, request.lock_for)?;
             choice = WorkChoice::new(tx, &request.filter, request.slots.len())?;
         }
         let chosen = if due.has_sessions { choice.take(tx, wish)? } else { choice.take_plain() };

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use duroxide_core::model::ExecutionStatus;
 use duroxide_core::providers::kit::message_variant;
 use duroxide_core::providers::{
-    ExecutionInfo, InstanceInfo, ParkedMessage, ProviderErrorKind, QueueDepths, StoreGauges,
-    SystemMetrics, UNPINNED_VERSION,
+    ExecutionInfo, HandlerVersionSpread, InstanceInfo, ParkedMessage, ProviderErrorKind,
+    QueueDepths, StoreGauges, SystemMetrics, UNPINNED_VERSION,
 };
 use duroxide_core::{EventKind, SystemStats};
 use rusqlite::types::ValueRef;
@@ -17,6 +17,7 @@ use crate::limits;
 use crate::read::history;
 use crate::read::status::instance_status;
 use crate::schema::number::{count_from_db, from_db, to_db};
+use crate::schema::stored_text::stored_text;
 
 /// All instances, newest first.
 pub(crate) fn instances(conn: &Connection) -> Result<Vec<String>, JobError> {
@@ -233,19 +234,56 @@ pub(crate) fn gauges(conn: &Connection, now: u64) -> Result<StoreGauges, JobErro
     Ok(gauges)
 }
 
+/// The running instances `i` with their current executions `e`, in SQL. Only what runs is read, and
+/// the queued starts: an instance runs while the start of its next execution is queued.
+macro_rules! running {
+    ($columns:literal) => {
+        concat!(
+            "SELECT ",
+            $columns,
+            " FROM executions e INDEXED BY idx_executions_running
+             JOIN instances i
+                 ON i.instance_id = e.instance_id AND i.current_execution_id = e.execution_id
+             WHERE e.status = 'Running'
+             UNION ALL SELECT ",
+            $columns,
+            " FROM (
+                 SELECT DISTINCT q.instance_id FROM orchestrator_queue q INDEXED BY idx_orch_start
+                 WHERE q.start_rank > 0 AND q.start_rank = 1) AS c
+             JOIN instances i ON i.instance_id = c.instance_id
+             JOIN executions e
+                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
+             WHERE e.status = 'ContinuedAsNew'"
+        )
+    };
+}
+
 /// Running instances by the version that their current execution is pinned to.
 pub(crate) fn version_spread(conn: &Connection) -> Result<BTreeMap<String, u64>, JobError> {
     Ok(conn
         .prepare_cached(concat!(
-            "SELECT coalesce(e.duroxide_version, ?1), count(*) FROM instances i
-             JOIN executions e
-                 ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-             WHERE ",
-            instance_status!(),
-            " = 'Running' GROUP BY e.duroxide_version",
+            "SELECT coalesce(duroxide_version, ?1), count(*) FROM (",
+            running!("e.duroxide_version"),
+            ") GROUP BY duroxide_version",
         ))?
         .query_map([UNPINNED_VERSION], |row| Ok((row.get(0)?, from_db(row.get(1)?))))?
         .collect::<Result<_, _>>()?)
+}
+
+/// Running instances by their orchestration and its version.
+pub(crate) fn handler_spread(conn: &Connection) -> Result<HandlerVersionSpread, JobError> {
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT orchestration_name, orchestration_version, count(*) FROM (",
+        running!("i.orchestration_name, i.orchestration_version"),
+        ") GROUP BY orchestration_name, orchestration_version",
+    ))?;
+    let mut rows = statement.query([])?;
+    let mut spread = HandlerVersionSpread::new();
+    while let Some(row) = rows.next()? {
+        let versions = spread.entry(stored_text(row, 0)?).or_default();
+        *versions.entry(stored_text(row, 1)?).or_insert(0) += from_db(row.get(2)?);
+    }
+    Ok(spread)
 }
 
 /// Messages that are parked for an unknown instance, oldest first.
@@ -304,9 +342,12 @@ pub(crate) fn stats(conn: &Connection, instance: &str) -> Result<Option<SystemSt
         .prepare_cached(
             "SELECT count(*), coalesce(sum(length(value)), 0) FROM (
                  SELECT value FROM kv_delta WHERE instance_id = ?1 AND value IS NOT NULL
+                     AND NOT (key >= '__duroxide_attribute:' AND key < '__duroxide_attribute;')
                  UNION ALL
                  SELECT s.value FROM kv_store s
-                 WHERE s.instance_id = ?1 AND NOT EXISTS (
+                 WHERE s.instance_id = ?1
+                     AND NOT (s.key >= '__duroxide_attribute:' AND s.key < '__duroxide_attribute;')
+                     AND NOT EXISTS (
                      SELECT 1 FROM kv_delta d WHERE d.instance_id = ?1 AND d.key = s.key))",
         )?
         .query_row([instance], |row| Ok((from_db(row.get(0)?), from_db(row.get(1)?))))?;

@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 34] = [
+const MIGRATIONS: [Migration; 38] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -53,6 +53,10 @@ const MIGRATIONS: [Migration; 34] = [
     migration!("0032_announced_turns"),
     migration!("0033_code_of_activities"),
     migration!("0034_times_of_leases_and_delays"),
+    migration!("0035_waiting_cancellations"),
+    migration!("0036_listed_messages"),
+    migration!("0037_queries_over_instances"),
+    migration!("0038_leases_in_one_row"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.
@@ -63,7 +67,8 @@ const PREDECESSOR_STRIDE: i64 = 1_000_000;
 /// A step that no release of the predecessor has.
 const PREDECESSOR_REFUSED: i64 = 99_990_101_000_000;
 
-fn newest() -> i64 {
+/// The number of the newest step.
+pub(crate) fn newest() -> i64 {
     i64::try_from(MIGRATIONS.len()).unwrap_or(i64::MAX)
 }
 
@@ -83,19 +88,18 @@ pub(crate) fn run(connection: &mut Connection, path: &Path) -> Result<(), Sqlite
     outcome
 }
 
+/// The number of the last step that the file records.
+pub(crate) fn recorded(connection: &Connection) -> rusqlite::Result<i64> {
+    max_of(connection, "SELECT max(version) FROM duroxide_migrations")
+}
+
 /// Refuses a database that is not at the current version, without changing it.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), SqliteError> {
     let found = version(connection, path)?;
     if found == newest() {
         return Ok(());
     }
-    Err(SqliteError::UnknownSchema {
-        path: path.to_owned(),
-        reason: format!(
-            "its tables are at version {found} of {}; open it once for writing to migrate it",
-            newest()
-        ),
-    })
+    Err(SqliteError::OlderSchema { path: path.to_owned(), found, known: newest() })
 }
 
 fn run_missing(connection: &mut Connection, path: &Path) -> Result<(), SqliteError> {
@@ -314,6 +318,19 @@ mod tests {
         let error = run(&mut connection, Path::new("new")).unwrap_err();
         assert!(matches!(error, SqliteError::NewerSchema { found: 999, .. }), "{error}");
         assert!(error.to_string().contains("upgrade this program"));
+    }
+
+    #[test]
+    fn a_check_changes_nothing() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        let error = check(&connection, Path::new("empty")).unwrap_err();
+        assert!(matches!(error, SqliteError::OlderSchema { found: 0, .. }), "{error}");
+        assert!(!has_table(&connection, "duroxide_migrations").unwrap());
+        run(&mut connection, Path::new("new")).unwrap();
+        check(&connection, Path::new("new")).unwrap();
+        connection.execute("DELETE FROM duroxide_migrations WHERE version > 7", []).unwrap();
+        let error = check(&connection, Path::new("old")).unwrap_err();
+        assert!(matches!(error, SqliteError::OlderSchema { found: 7, .. }), "{error}");
     }
 
     #[test]

@@ -316,10 +316,14 @@ impl WriterThread {
         } else {
             None
         };
-        let neighbours = Neighbours::of(&location);
+        let neighbours = if settings.upkeep { Neighbours::of(&location) } else { None };
         let is_alone = neighbours.as_ref().is_none_or(Neighbours::are_absent);
         let now = to_db(settings.clock.now_ms());
-        let correction = if writes { future_times::correction(&conn, now, is_alone) } else { None };
+        let correction = if writes && settings.upkeep {
+            future_times::correction(&conn, now, is_alone)
+        } else {
+            None
+        };
         let holder = neighbours.as_ref().map_or_else(Holder::unknown, |own| Holder::new(own.id()));
         Ok(Self {
             neighbours,

@@ -180,3 +180,23 @@ async fn a_long_history_is_left_to_a_caller_who_reads_it() {
     let whole = try_turn(&*store.provider).await.unwrap();
     assert_eq!((whole.item.history.len(), whole.deferred), (5000, None));
 }
+
+/// The fetch took as many listed messages as it wants turns. Two of them were of one instance, so
+/// that it returned one turn and left the next instance waiting.
+#[tokio::test]
+async fn several_listed_messages_of_one_instance_do_not_hide_the_next_one() {
+    let store = Store::new().await;
+    let provider = &store.provider;
+    for instance in ["a", "b"] {
+        create(&**provider, instance).await;
+    }
+    let seconds = |seconds| Some(std::time::Duration::from_secs(seconds));
+    // Each becomes visible before the others that wait, so that both are listed.
+    for (instance, delay) in [("b", seconds(2)), ("b", seconds(1)), ("a", seconds(2))] {
+        provider.enqueue_for_orchestrator(signal(instance, "x"), delay).await.unwrap();
+    }
+    store.clock.advance(std::time::Duration::from_secs(2));
+    let turns = provider.fetch_orchestration_items(wish(2)).await.unwrap();
+    let instances: Vec<&str> = turns.iter().map(|turn| turn.item.instance.as_str()).collect();
+    assert_eq!(instances, ["b", "a"]);
+}

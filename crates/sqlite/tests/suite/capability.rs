@@ -1,11 +1,15 @@
 //! Which executions a node may fetch.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, ExecutionMetadata, FetchFilter, Provider, ProviderAdmin,
     SemverRange,
 };
+use duroxide_sqlite::SqliteProvider;
 
 use crate::support::*;
 
@@ -108,4 +112,40 @@ async fn an_expired_lease_is_filtered_as_well() {
     let fetched = provider.fetch_orchestration_item(LEASE, NOW, Some(&old)).await.unwrap();
     assert!(fetched.is_none());
     assert_eq!(turn(provider).await.attempt_count, 2);
+}
+
+/// A provider that counts with the default of the contract.
+struct Plain(Arc<SqliteProvider>);
+
+#[async_trait]
+impl ProviderAdmin for Plain {
+    duroxide_core::forward_provider_admin! { this => this.0;
+        list_instances, list_instances_by_status, list_executions, read_history_with_execution_id,
+        read_history, latest_execution_id, get_instance_info, get_execution_info,
+        get_system_metrics, get_queue_depths, list_children, get_parent_id,
+        delete_instances_atomic, delete_instance_bulk, prune_executions, prune_executions_bulk,
+    }
+}
+
+#[tokio::test]
+async fn the_default_of_the_contract_counts_the_same_handlers() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    let code = |name: &str, version: &str, status: Option<&str>| ExecutionMetadata {
+        orchestration_name: Some(name.to_owned()),
+        orchestration_version: Some(version.to_owned()),
+        status: status.map(str::to_owned),
+        ..ExecutionMetadata::default()
+    };
+    create_with(provider, "a", code("Order", "1.0.0", None)).await;
+    create_with(provider, "b", code("Order", "2.0.0", None)).await;
+    create_with(provider, "c", code("Order", "2.0.0", None)).await;
+    create_with(provider, "d", code("Order", "2.0.0", Some("Completed"))).await;
+    // Its next execution is not queued, so that it does not run.
+    create_with(provider, "e", code("Lost", "1.0.0", Some("ContinuedAsNew"))).await;
+    let spread = provider.get_running_handler_version_spread().await.unwrap();
+    let plain = Plain(Arc::clone(&store.provider));
+    assert_eq!(plain.get_running_handler_version_spread().await.unwrap(), spread);
+    let versions = [("1.0.0".to_owned(), 1), ("2.0.0".to_owned(), 2)];
+    assert_eq!(spread, BTreeMap::from([("Order".to_owned(), BTreeMap::from(versions))]));
 }

@@ -126,3 +126,19 @@ async fn the_error_of_a_damaged_value_names_its_key() {
     }
     assert_eq!(provider.get_kv_value("a", "other").await.unwrap(), None);
 }
+
+/// A time that was damaged to a fraction made every fetch of the store fail.
+#[tokio::test]
+async fn a_message_with_a_damaged_time_stops_no_other_work() {
+    let store = Store::new().await;
+    let node = &*store.provider;
+    for instance in ["damaged", "healthy"] {
+        node.enqueue_for_orchestrator(start(instance), None).await.unwrap();
+    }
+    let damage = "UPDATE orchestrator_queue SET visible_at = -1e-308
+         WHERE instance_id = 'damaged'";
+    assert_eq!(store.sql().execute(damage, []).unwrap(), 1);
+    let mut fetched = [turn(node).await.item.instance, turn(node).await.item.instance];
+    fetched.sort();
+    assert_eq!(fetched, ["damaged", "healthy"]);
+}

@@ -5,7 +5,7 @@ use rusqlite::config::DbConfig;
 
 use crate::support::*;
 
-const SOURCES: [(&str, &str); 23] = [
+const SOURCES: [(&str, &str); 24] = [
     ("direct_turn", include_str!("../../src/commit/direct_turn.rs")),
     ("events", include_str!("../../src/commit/events.rs")),
     ("kv_changes", include_str!("../../src/commit/kv_changes.rs")),
@@ -15,6 +15,7 @@ const SOURCES: [(&str, &str); 23] = [
     ("turns", include_str!("../../src/fetch/turns.rs")),
     ("client_message", include_str!("../../src/queues/client_message.rs")),
     ("due_work", include_str!("../../src/queues/due_work.rs")),
+    ("instance_queues", include_str!("../../src/queues/instance_queues.rs")),
     ("orchestrator_queue", include_str!("../../src/queues/orchestrator_queue.rs")),
     ("progress", include_str!("../../src/queues/progress.rs")),
     ("ready_messages", include_str!("../../src/queues/ready_messages.rs")),

@@ -78,7 +78,7 @@ async fn the_longest_poll_interval_is_allowed() {
 /// The storage thread chose its long pause for idle times before the caller was seen to wait.
 #[tokio::test]
 async fn a_new_waiter_is_soon_notified_of_other_processes() {
-    const INTERVAL: Duration = Duration::from_millis(300);
+    const INTERVAL: Duration = Duration::from_secs(1);
     let store = Store::new().await;
     let slow = SqliteProvider::builder(&store.url()).with_cross_process_poll_interval(INTERVAL);
     let slow = slow.open().await.unwrap();

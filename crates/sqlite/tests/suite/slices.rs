@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use duroxide_core::providers::{InstanceOutcome, Provider, ProviderAdmin, PruneOptions};
+use duroxide_core::providers::{
+    ExecutionMetadata, InstanceFilter, InstanceOutcome, Provider, ProviderAdmin, PruneOptions,
+};
 
 use crate::support::*;
 
@@ -77,6 +79,105 @@ async fn other_jobs_run_between_the_slices_of_a_deletion() {
     assert!(done.load(Ordering::Relaxed) > 1, "a deletion is several commits");
 }
 
+/// A finished root with many small children, and one of these with some of its own.
+fn create_tree(store: &Store, children: u64) {
+    let add = |prefix: &str, count: u64, parent: &str| {
+        format!(
+            "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
+             INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
+                 current_execution_id, created_at, updated_at, parent_instance_id, incarnation)
+             SELECT '{prefix}' || n, 'Test', '1.0.0', 1, 1, 1, {parent}, 1 FROM n;
+             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
+             INSERT INTO executions (instance_id, execution_id, status)
+             SELECT '{prefix}' || n, 1, 'Completed' FROM n;
+             WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
+             INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
+             SELECT '{prefix}' || n, 1, 1, 'x', 'x' FROM n;"
+        )
+    };
+    let sql = [
+        add("root-", 1, "NULL"),
+        add("child-", children, "'root-1'"),
+        add("grandchild-", 100, "'child-7'"),
+    ];
+    store.sql().execute_batch(&sql.concat()).unwrap();
+}
+
+/// A tree was deleted in one transaction: 20,000 children held the only writer for seconds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_jobs_run_while_a_tree_of_many_instances_is_deleted() {
+    const CHILDREN: u64 = 3_000;
+    for in_bulk in [false, true] {
+        let store = Store::new().await;
+        create_tree(&store, CHILDREN);
+        let deleting = tokio::spawn({
+            let provider = Arc::clone(&store.provider);
+            async move {
+                if in_bulk {
+                    provider.delete_instance_bulk(InstanceFilter::default()).await
+                } else {
+                    provider.delete_instance("root-1", false).await
+                }
+            }
+        });
+        let mut done = 0;
+        while !deleting.is_finished() {
+            store.provider.enqueue_for_orchestrator(start("other"), None).await.unwrap();
+            done += 1;
+        }
+        let deleted = deleting.await.unwrap().unwrap();
+        assert_eq!(deleted.instances_deleted, CHILDREN + 101);
+        assert_eq!(deleted.events_deleted, CHILDREN + 101);
+        assert_eq!(deleted.executions_deleted, CHILDREN + 101);
+        assert!(done > 10, "a deletion is many commits, {done} others came between");
+        let left = "SELECT (SELECT count(*) FROM instances) + (SELECT count(*) FROM history)
+             + (SELECT count(*) FROM executions) + (SELECT count(*) FROM deletions)";
+        assert_eq!(store.count(left), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_large_tree_with_a_running_instance_or_an_unlisted_child_is_not_deleted_in_part() {
+    let store = Store::new().await;
+    create_tree(&store, 300);
+    let admin = &*store.provider;
+    store
+        .sql()
+        .execute_batch(
+            "UPDATE executions SET status = 'Running' WHERE instance_id = 'grandchild-99'",
+        )
+        .unwrap();
+    let refused = admin.delete_instance("root-1", false).await.unwrap_err();
+    assert!(refused.message.contains("grandchild-99 is still running"), "{refused}");
+    let unlisted: Vec<String> = (1..=300).map(|number| format!("child-{number}")).collect();
+    let refused = admin.delete_instances_atomic(&unlisted, true).await.unwrap_err();
+    assert!(refused.message.contains("child-7 has child grandchild-"), "{refused}");
+    let bulk = admin.delete_instance_bulk(InstanceFilter::default()).await.unwrap();
+    assert_eq!(bulk.instances_deleted, 0);
+    assert_eq!(store.count("SELECT count(*) FROM instances"), 401);
+    assert_eq!(admin.delete_instance("root-1", true).await.unwrap().instances_deleted, 401);
+    assert_eq!(store.count("SELECT count(*) FROM instances"), 0);
+}
+
+/// Without its parent it would run on, and nothing would find it.
+#[tokio::test]
+async fn a_child_that_is_created_while_its_parent_is_deleted_is_deleted_too() {
+    let store = Store::new().await;
+    create_large(&store, "parent").await;
+    let provider = &store.provider;
+    provider.enqueue_for_orchestrator(start("child"), None).await.unwrap();
+    let child = turn(&**provider).await;
+    hide(&store, "parent");
+    let metadata = ExecutionMetadata { parent_instance_id: Some("parent".into()), ..named() };
+    let first = commit(&child.lock_token, vec![started("child", 1)]).with_metadata(metadata);
+    provider.store_turn(first).await.unwrap();
+    assert_eq!(provider.get_parent_id("child").await.unwrap().as_deref(), Some("parent"));
+    let reopened = store.another().await;
+    while rows(&store, "parent") + rows(&store, "child") > 0 {
+        reopened.enqueue_for_orchestrator(start("other"), None).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_deletion_that_was_interrupted_is_invisible_and_continues_at_the_next_open() {
     let store = Store::new().await;
@@ -118,4 +219,66 @@ async fn a_large_execution_is_pruned_in_slices() {
     assert_eq!(store.count("SELECT count(*) FROM history"), 0);
     assert_eq!(store.count("SELECT count(*) FROM deletions"), 0);
     assert_eq!(store.provider.list_executions("a").await.unwrap(), [2]);
+}
+
+/// Roots without children, each with one event.
+fn create_roots(store: &Store, count: u64) {
+    let sql = format!(
+        "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < {count})
+         INSERT INTO instances (instance_id, orchestration_name, orchestration_version,
+             current_execution_id, created_at, updated_at, incarnation)
+         SELECT 'root-' || n, 'Test', '1.0.0', 1, n, n, 1 FROM n;
+         INSERT INTO executions (instance_id, execution_id, status)
+         SELECT instance_id, 1, 'Completed' FROM instances;
+         INSERT INTO history (instance_id, execution_id, event_id, event_type, event_data)
+         SELECT instance_id, 1, 1, 'x', 'x' FROM instances"
+    );
+    store.sql().execute_batch(&sql).unwrap();
+}
+
+/// Each root was a transaction that waited for the disk. Now many share one, and it is still short.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_jobs_run_while_many_roots_are_deleted() {
+    const ROOTS: u64 = 3_000;
+    let store = Store::new().await;
+    create_roots(&store, ROOTS);
+    let deleting = tokio::spawn({
+        let provider = Arc::clone(&store.provider);
+        let limit = Some(u32::try_from(ROOTS).unwrap());
+        async move {
+            let filter = InstanceFilter { limit, ..InstanceFilter::default() };
+            provider.delete_instance_bulk(filter).await
+        }
+    });
+    let mut done = 0;
+    while !deleting.is_finished() {
+        store.provider.enqueue_for_orchestrator(start("other"), None).await.unwrap();
+        done += 1;
+    }
+    let deleted = deleting.await.unwrap().unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.events_deleted), (ROOTS, ROOTS));
+    assert!(done > 5, "a deletion is many commits, {done} others came between");
+    assert_eq!(store.count("SELECT count(*) FROM instances"), 0);
+}
+
+#[tokio::test]
+async fn a_root_that_fails_or_runs_leaves_the_others_deleted_and_counted() {
+    let store = Store::new().await;
+    create_roots(&store, 100);
+    store
+        .sql()
+        .execute_batch(
+            "UPDATE executions SET status = 'Running' WHERE instance_id = 'root-20';
+             CREATE TRIGGER broken BEFORE DELETE ON history WHEN old.instance_id = 'root-50'
+             BEGIN SELECT RAISE(ABORT, 'broken'); END",
+        )
+        .unwrap();
+    let filter = InstanceFilter { limit: Some(40), ..InstanceFilter::default() };
+    let deleted = store.provider.delete_instance_bulk(filter).await.unwrap();
+    assert_eq!((deleted.instances_deleted, deleted.events_deleted), (40, 40));
+    let rest = store.provider.delete_instance_bulk(InstanceFilter::default()).await.unwrap();
+    assert_eq!((rest.instances_deleted, rest.executions_deleted), (58, 58));
+    let left = "SELECT count(*) FROM instances WHERE instance_id IN ('root-20', 'root-50')";
+    assert_eq!(store.count(left), 2);
+    assert_eq!(store.count("SELECT count(*) FROM history"), 2);
 }

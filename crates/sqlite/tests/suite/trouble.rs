@@ -34,6 +34,11 @@ async fn a_missing_folder_and_a_folder_as_file_are_named() {
     assert!(error.to_string().contains("create it first"), "{error}");
     let error = open_error(folder.path().to_str().unwrap()).await;
     assert!(error.to_string().contains("name a file in it"), "{error}");
+    // Whether it exists cannot be known, so that no advice is given to create it.
+    let file = folder.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let error = open_error(&format!("{}?mode=ro", file.join("store.db").display())).await;
+    assert!(error.to_string().contains("cannot be reached"), "{error}");
 }
 
 #[tokio::test]

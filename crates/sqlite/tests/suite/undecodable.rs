@@ -1,10 +1,15 @@
 //! Instances with events of a later release, which this build cannot decode.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use duroxide_core::histories::{HistoryReader, HistorySelection, HistoryWriter, export_histories};
 use duroxide_core::providers::{Provider, StoredEvent, WorkItem};
-use duroxide_core::{Client, ClientError, EventKind, OrchestrationStatus};
+use duroxide_core::runtime::check::{Checker, Verdict};
+use duroxide_core::runtime::registry::ActivityRegistry;
+use duroxide_core::runtime::{OrchestrationRegistry, Runtime};
+use duroxide_core::{Client, ClientError, EventKind, OrchestrationContext, OrchestrationStatus};
 
 use crate::support::*;
 
@@ -118,4 +123,89 @@ async fn a_tree_with_them_is_deleted() {
     assert_eq!((deleted.instances_deleted, deleted.events_deleted), (2, 5));
     let gone = client.terminate_instance("a", "why").await.unwrap_err();
     assert!(matches!(gone, ClientError::InstanceNotFound { .. }), "{gone:?}");
+}
+
+/// An export failed at the first of them.
+#[tokio::test]
+async fn an_export_contains_them_as_they_are_stored() {
+    let store = Store::new().await;
+    let (node, _) = future_tree(&store).await;
+    create(&*node, "other").await;
+    let damage = "UPDATE history SET event_data = 'damaged'
+         WHERE instance_id = 'a::sub::2' AND event_id = 2";
+    store.sql().execute_batch(damage).unwrap();
+    let mut writer = HistoryWriter::new("memory", Vec::new()).unwrap();
+    let written = export_histories(&*node, HistorySelection::All, &mut writer).await.unwrap();
+    assert_eq!(written, 3);
+    let text = String::from_utf8(writer.finish().unwrap()).unwrap();
+    let stored: String = store
+        .sql()
+        .query_row(
+            "SELECT event_data FROM history WHERE event_type = 'FromTheFuture'
+             AND instance_id = 'a'",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert!(text.lines().any(|line| line == stored), "{text}");
+    assert!(text.contains(r#"{"damaged_event":{"event_id":2,"text":"damaged","#), "{text}");
+
+    let mut reader = HistoryReader::new("memory", text.as_bytes()).unwrap();
+    let mut read = BTreeMap::new();
+    while let Some(raw) = reader.next_raw().unwrap() {
+        let decoded = raw.decode().map(|history| history.events.len());
+        read.insert(raw.instance_id().to_owned(), decoded.map_err(|error| error.to_string()));
+    }
+    assert_eq!(read["other"], Ok(1));
+    let unknown = read["a"].as_ref().unwrap_err();
+    assert!(unknown.contains("event 3 of kind `FromTheFuture` cannot be decoded"), "{unknown}");
+    let damaged = read["a::sub::2"].as_ref().unwrap_err();
+    assert!(damaged.contains("event 2 cannot be decoded: "), "{damaged}");
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("all.jsonl"), &text).unwrap();
+    let checker = Checker::new(OrchestrationRegistry::builder().build());
+    let from_files = checker.check_folder(folder.path()).unwrap();
+    let from_store = checker.check_store(&*node).await.unwrap();
+    for report in [from_files, from_store] {
+        let mut verdicts = BTreeMap::new();
+        for problem in report.problems {
+            verdicts.insert(problem.instance_id.clone(), problem.verdict);
+        }
+        assert!(matches!(verdicts["other"], Verdict::HandlerMissing { .. }), "{verdicts:?}");
+        for (instance, event) in [("a", "event 3 of kind"), ("a::sub::2", "event 2 cannot")] {
+            let Verdict::Undecodable { error } = &verdicts[instance] else {
+                panic!("{verdicts:?}");
+            };
+            assert!(error.contains(event), "{error}");
+        }
+    }
+}
+
+/// A child whose call cannot be decoded would run on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tree_with_them_is_cancelled_by_a_node_without_its_code() {
+    let store = Store::new().await;
+    let (node, client) = future_tree(&store).await;
+    let unknown = "UPDATE history SET event_data =
+             replace(event_data, '\"SubOrchestrationScheduled\"', '\"FromTheFuture\"')
+         WHERE instance_id = 'a'";
+    store.sql().execute_batch(unknown).unwrap();
+    client.cancel_instance("a", "rolled back").await.unwrap();
+    let other = OrchestrationRegistry::builder()
+        .register("Other", |_: OrchestrationContext, input: String| async move { Ok(input) })
+        .build();
+    let activities = ActivityRegistry::builder().build();
+    let runtime = Runtime::start_with_store(node, activities, other).await;
+    for (instance, text) in
+        [("a", "canceled: rolled back"), ("a::sub::2", "canceled: parent canceled")]
+    {
+        let waited = client.wait_for_orchestration(instance, Duration::from_secs(60)).await;
+        let Ok(OrchestrationStatus::Failed { details, .. }) = waited else {
+            panic!("{instance} has not failed: {waited:?}");
+        };
+        assert_eq!(details.display_message(), text);
+    }
+    runtime.shutdown(None).await;
+    assert_eq!(store.count("SELECT count(*) FROM worker_queue"), 0);
 }

@@ -3,7 +3,12 @@
 //! One damaged row must not stop the rows of other instances. An event fails the read of its
 //! history. A message is left out. An activity runs under a name that no worker has registered.
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
 use super::RowError;
+use crate::model::stored_attribute::ATTRIBUTES_MESSAGE;
 use crate::model::{Event, EventKind, WorkItem};
 use crate::providers::{
     LiveWorker, RawEvent, ScheduledActivityIdentifier, StoredEvent, WaitingStart,
@@ -50,7 +55,8 @@ pub fn has_started(first: Option<&str>) -> bool {
 }
 
 /// Decodes the messages of a turn, each with the number of its row. One that cannot be decoded is
-/// logged and left out; the commit of the turn removes it with the others.
+/// logged and left out; the commit of the turn removes it with the others. The attributes of a
+/// start come as a message behind it.
 pub fn decode_messages(instance: &str, rows: &[(i64, String)]) -> Vec<WorkItem> {
     let decode = |(row, text): &(i64, String)| {
         serde_json::from_str::<WorkItem>(text)
@@ -65,7 +71,35 @@ pub fn decode_messages(instance: &str, rows: &[(i64, String)]) -> Vec<WorkItem> 
             })
             .ok()
     };
-    rows.iter().filter_map(decode).collect()
+    let mut messages = Vec::with_capacity(rows.len());
+    for row in rows {
+        let Some(message) = decode(row) else { continue };
+        messages.push(message);
+        messages.extend(start_attributes(&row.1));
+    }
+    messages
+}
+
+/// The attributes in the text of a start, as a message that follows it.
+fn start_attributes(text: &str) -> Option<WorkItem> {
+    #[derive(Deserialize)]
+    struct Stored {
+        #[serde(rename = "StartOrchestration")]
+        start: Start,
+    }
+    #[derive(Deserialize)]
+    struct Start {
+        instance: String,
+        #[serde(default)]
+        attributes: BTreeMap<String, String>,
+    }
+    // Only a start with attributes ends so.
+    if !text.ends_with("}}}") || !text.starts_with("{\"StartOrchestration\"") {
+        return None;
+    }
+    let Start { instance, attributes } = serde_json::from_str::<Stored>(text).ok()?.start;
+    let data = serde_json::to_string(&attributes).ok().filter(|_| !attributes.is_empty())?;
+    Some(WorkItem::QueueMessage { instance, name: ATTRIBUTES_MESSAGE.to_owned(), data })
 }
 
 /// Decodes a leased activity.

@@ -3,7 +3,7 @@
 use super::{RowError, encode_announced_turns};
 use crate::limits::MAX_ID_BYTES;
 use crate::model::{Event, WorkItem};
-use crate::providers::WorkerAnnouncement;
+use crate::providers::{ClientMessage, WorkerAnnouncement};
 
 /// The columns of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,6 +110,23 @@ impl<'a> EncodedMessage<'a> {
         Self::encode(item)?.ok_or(RowError::NotAMessage)
     }
 
+    /// Encodes a message of a client, with the attributes of a start.
+    ///
+    /// # Errors
+    /// When the item is an activity.
+    pub fn encode_client_message(message: &'a ClientMessage) -> Result<Self, RowError> {
+        let mut encoded = Self::encode_message(&message.item)?;
+        if encoded.kind == MessageKind::Start && !message.attributes.is_empty() {
+            let attributes =
+                serde_json::to_string(&message.attributes).map_err(RowError::malformed)?;
+            // A further key of the start, which other readers ignore.
+            if let Some(start) = encoded.text.strip_suffix("}}") {
+                encoded.text = format!("{start},\"{ATTRIBUTES_KEY}\":{attributes}}}}}");
+            }
+        }
+        Ok(encoded)
+    }
+
     /// Encodes the message that completes an activity.
     ///
     /// # Errors
@@ -121,6 +138,9 @@ impl<'a> EncodedMessage<'a> {
         Err(RowError::NotACompletion)
     }
 }
+
+/// The key of a stored start that holds its attributes.
+const ATTRIBUTES_KEY: &str = "attributes";
 
 /// The columns of an activity of the worker queue.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 //! - [`decode_event`], [`decode_history`], [`decode_messages`], [`decode_activity`],
 //!   [`decode_stored_event`]: rows back into values, and what happens to a row that cannot be
 //!   decoded.
-//! - [`kv_changes`], [`last_custom_status`], [`ends_execution`]: what the events of a commit change
-//!   besides the history.
+//! - [`kv_changes`], [`last_kv_changes`], [`last_custom_status`], [`ends_execution`]: what the
+//!   events of a commit change besides the history.
 //! - [`has_started`]: whether an instance runs, also if its first event cannot be decoded.
 //! - [`StartedOrchestration`]: what an instance runs that is not stored yet.
 //! - [`LongPoll`]: the wait between two polls of a fetch.
@@ -19,6 +19,11 @@
 //! - [`read_status_in_two_calls`]: a status whose parts are read separately.
 //! - [`cursor_at`], [`number_behind`]: cursors of a list that is ordered by one number.
 //! - [`TurnPlace`]: cursors of the list of stranded turns.
+//! - [`RowScan`], [`RowPlace`], [`RowKey`]: cursors and pages of a query over instances.
+//! - [`query_by_index`], [`count_by_index`], [`InstanceSource`]: queries over instances by the
+//!   indexes of a store.
+//! - [`ATTRIBUTE_KEYS_FROM`], [`ATTRIBUTE_KEYS_END`], [`decode_attribute`]: search attributes among
+//!   the key-value state.
 //! - [`BulkErrors`]: an operation on many instances that goes on past one that fails.
 //! - `+=` on [`DeleteInstanceResult`](super::DeleteInstanceResult) and
 //!   [`PruneResult`](super::PruneResult): totals of operations on many instances.
@@ -60,11 +65,16 @@ mod encode;
 mod long_poll;
 mod number;
 mod row_error;
+mod row_place;
+mod search;
 mod started;
 mod status;
 mod totals;
 mod turn_place;
 
+pub use crate::model::stored_attribute::{
+    ATTRIBUTE_KEYS_END, ATTRIBUTE_KEYS_FROM, decode_attribute,
+};
 pub use announced_turns::{decode_announced_turns, encode_announced_turns};
 pub use bulk::BulkErrors;
 pub use changes::Changes;
@@ -74,11 +84,15 @@ pub use decode::{
     decode_start_event, decode_stored_event, decode_worker, has_started, message_variant,
     waiting_start,
 };
-pub use delta::{KvChange, ends_execution, kv_changes, last_custom_status};
+pub use delta::{KvChange, ends_execution, kv_changes, last_custom_status, last_kv_changes};
 pub use encode::{EncodedActivity, EncodedEvent, EncodedMessage, EncodedWorker, MessageKind};
 pub use long_poll::LongPoll;
 pub use number::{count_from_db, from_db, to_db};
 pub use row_error::RowError;
+pub use row_place::{RowKey, RowPlace, RowScan};
+pub use search::{
+    InstanceSet, InstanceSource, KeyRequest, KeySource, count_by_index, prefix_end, query_by_index,
+};
 pub use started::StartedOrchestration;
 pub use status::read_status_in_two_calls;
 pub use turn_place::TurnPlace;

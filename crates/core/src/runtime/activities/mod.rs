@@ -15,6 +15,7 @@ mod report;
 mod run;
 mod running;
 mod session_count;
+mod spans;
 
 pub(crate) use finished::{EarlierTry, FinishedActivity};
 pub(crate) use leased_activity::claim;

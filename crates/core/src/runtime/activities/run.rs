@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{Instrument, debug};
 
 use super::guarded::{Guarded, describe};
 use super::leased_activity::{LeasedActivity, Work};
-use super::{Ended, report};
+use super::{Ended, report, spans};
 use crate::client::Client;
 use crate::clock::millis;
 use crate::panics::Payload;
@@ -41,8 +41,10 @@ pub(super) async fn run(
     // The handler gets a child: a handler that cancels its own token does not cancel the activity.
     let unwanted = leased.registered.unwanted.clone();
     let context = context(&leased, &work, unwanted.child_token()).await;
+    let span = spans::activity(&context);
     let input = std::mem::take(&mut work.input);
-    let mut code = Guarded::new(async move { handler.invoke(context, input).await });
+    let invoked = async move { handler.invoke(context, input).await };
+    let mut code = Guarded::new(invoked.instrument(span.clone()));
     let outcome = tokio::select! {
         biased;
         returned = &mut code => match outcome_of(returned) {
@@ -66,6 +68,7 @@ pub(super) async fn run(
         }
     };
     drop(code);
+    spans::record_outcome(&span, &outcome);
     let elapsed = started.elapsed();
     leased.node().metrics().record_worker_dispatcher_execution_duration(millis(elapsed));
     report::conclude(leased, work, outcome, elapsed)

@@ -77,7 +77,7 @@ impl Checker {
     }
 
     /// Sets the activities, for what their registration says about replays.
-    #[must_use]
+    #[must_use = "returns the changed checker"]
     pub fn with_activities(mut self, activities: ActivityRegistry) -> Self {
         let code = self.orchestrations.clone();
         self.handlers = Arc::new(Handlers::new(Arc::new(SystemClock), code, activities));
@@ -85,14 +85,14 @@ impl Checker {
     }
 
     /// Whether finished executions are checked as well.
-    #[must_use]
+    #[must_use = "returns the changed checker"]
     pub fn with_finished(mut self, finished: bool) -> Self {
         self.selection = if finished { HistorySelection::All } else { HistorySelection::Running };
         self
     }
 
     /// Sets the recorded versions of Duroxide that the nodes replay, if their options say so.
-    #[must_use]
+    #[must_use = "returns the changed checker"]
     pub fn with_replay_versions(mut self, versions: impl IntoIterator<Item = SemverRange>) -> Self {
         let supported_duroxide_versions = versions.into_iter().collect();
         self.replays = Arc::new(DispatcherCapabilityFilter { supported_duroxide_versions });
@@ -100,14 +100,14 @@ impl Checker {
     }
 
     /// Sets how many executions are checked, and held in memory, at the same time.
-    #[must_use]
+    #[must_use = "returns the changed checker"]
     pub fn with_parallelism(mut self, executions: usize) -> Self {
         self.parallelism = executions.max(1);
         self
     }
 
     /// Calls `observer` for every checked execution, fine or not, with the progress so far.
-    #[must_use]
+    #[must_use = "returns the changed checker"]
     pub fn with_observer(
         mut self,
         observer: impl Fn(&CheckedExecution, &Progress) + Send + Sync + 'static,

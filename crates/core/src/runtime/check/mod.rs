@@ -3,6 +3,7 @@
 
 mod checker;
 mod files;
+mod mending;
 mod patches;
 mod report;
 mod startup;

@@ -6,6 +6,7 @@ use tracing::{info, warn};
 
 use super::checker::Checker;
 use crate::providers::{Provider, SemverRange};
+use crate::runtime::registry::MissingRegistrations;
 use crate::runtime::{ActivityRegistry, OrchestrationRegistry, RuntimeOptions};
 
 /// What a node does before it starts, with the running executions of its store.
@@ -26,24 +27,39 @@ pub enum StartupCheck {
     Refuse,
 }
 
-/// Why a node did not start: the report of the check, or the trouble of the store.
+/// Why a node did not start: functions that are missing, the report of the check, or the trouble
+/// of the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StartupRefusal(String);
+pub struct StartupRefusal(Refusal);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Refusal {
+    Missing(MissingRegistrations),
+    Check(String),
+}
 
 impl fmt::Display for StartupRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the node does not start, because of its start-up check: {}", self.0)
+        match &self.0 {
+            Refusal::Missing(missing) => write!(f, "the node does not start: {missing}"),
+            Refusal::Check(problem) => {
+                write!(f, "the node does not start, because of its start-up check: {problem}")
+            }
+        }
     }
 }
 
 impl std::error::Error for StartupRefusal {}
 
-/// Checks the running executions as the options say.
+/// Checks that this node has what its orchestrations call, and the running executions as the
+/// options say.
 pub(crate) async fn before_start(
     store: &dyn Provider,
     (activities, orchestrations): (&ActivityRegistry, &OrchestrationRegistry),
     options: &RuntimeOptions,
 ) -> Result<(), StartupRefusal> {
+    MissingRegistrations::check(activities, orchestrations, options)
+        .map_err(|missing| StartupRefusal(Refusal::Missing(missing)))?;
     if options.startup_check == StartupCheck::Off {
         return Ok(());
     }
@@ -63,7 +79,7 @@ pub(crate) async fn before_start(
         Err(error) => (error.to_string(), true),
     };
     if breaks && options.startup_check == StartupCheck::Refuse {
-        return Err(StartupRefusal(problem));
+        return Err(StartupRefusal(Refusal::Check(problem)));
     }
     warn!(
         target: "duroxide::runtime", problem,

@@ -7,7 +7,11 @@ use futures_util::stream::{self, StreamExt, TryStreamExt};
 use super::checker::Checker;
 use super::report::CheckReport;
 use super::verdict::CheckedExecution;
-use crate::histories::{Earlier, HistoriesError, executions, read_execution, select};
+use crate::histories::{
+    Earlier, HistoriesError, RecordedHistory, executions, read_execution, select,
+};
+use crate::model::EventKind;
+use crate::model::syscall::BUILTIN_CODE;
 use crate::providers::Provider;
 
 impl Checker {
@@ -47,10 +51,12 @@ impl Checker {
             let read = read_execution(store, &instance, execution_id, &mut earlier).await?;
             let history = match read {
                 Ok(history) if history.events.is_empty() || !self.wants(&history) => continue,
+                Ok(history) if is_of_runtime(&history) => continue,
                 Ok(history) => history,
-                Err(error) => {
+                Err(history) => {
                     let start = store.read_start_event(&instance).await.ok().flatten();
                     let start = start.filter(|start| start.execution_id == execution_id);
+                    let error = history.error();
                     found.push(self.undecodable((&instance, execution_id), start, error));
                     continue;
                 }
@@ -62,6 +68,13 @@ impl Checker {
         }
         Ok(found)
     }
+}
+
+/// Code that belongs to the runtime is not the program's to check.
+fn is_of_runtime(history: &RecordedHistory) -> bool {
+    let start = history.events.first().map(|event| &event.kind);
+    matches!(start, Some(EventKind::OrchestrationStarted { name, .. })
+        if name.starts_with(BUILTIN_CODE))
 }
 
 fn resume(failed: tokio::task::JoinError) -> ! {

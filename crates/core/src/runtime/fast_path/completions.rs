@@ -1,8 +1,8 @@
 //! Results of activities that wait for the next direct turn of their instance.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::limits::FINISHED_WAITING_MAX;
 use crate::runtime::activities::FinishedActivity;
 

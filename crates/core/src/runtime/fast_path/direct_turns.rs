@@ -120,7 +120,9 @@ impl FastPath {
         let WarmExecution { mut execution, facts, mark, .. } = warm;
         let now_ms = node.provider.clock_of(instance).now_ms();
         let messages = finished.iter().map(|activity| activity.completion().clone()).collect();
-        let decided = execution.advance(messages, now_ms);
+        let blocked_code = &self.turns.blocked_code;
+        let (decided, _ran) =
+            blocked_code.watch(instance, &facts, || execution.advance(messages, now_ms));
         let summary = TurnSummary::of(&execution, &facts, &decided, now_ms);
         let mut commit = turn_commit(instance, &facts, mark.execution_id, decided);
         let mut after = mark;

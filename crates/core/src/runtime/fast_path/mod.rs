@@ -36,6 +36,7 @@ mod prefetch;
 mod release;
 mod slot_runner;
 mod state;
+mod sync;
 
 pub(crate) use lease_plan::{Assignment, LeasePlan, LeasedActivities, Streak};
 pub(crate) use state::FastPath;

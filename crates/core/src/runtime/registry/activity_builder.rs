@@ -47,6 +47,34 @@ impl ActivityRegistryBuilder {
         self.add_activity(name.into(), Arc::new(FnActivity(f)))
     }
 
+    /// Registers an activity whose code is a value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use duroxide_core as duroxide;
+    /// use std::sync::Arc;
+    ///
+    /// use duroxide::ActivityContext;
+    /// use duroxide::runtime::FnActivity;
+    /// use duroxide::runtime::registry::ActivityRegistry;
+    ///
+    /// async fn ship(_ctx: ActivityContext, order: String) -> Result<String, String> {
+    ///     Ok(format!("shipped: {order}"))
+    /// }
+    ///
+    /// let handler = Arc::new(FnActivity(ship));
+    /// let activities = ActivityRegistry::builder().register_handler("Ship", handler).build();
+    /// assert!(activities.has("Ship"));
+    /// ```
+    pub fn register_handler(
+        self,
+        name: impl Into<String>,
+        handler: Arc<dyn ActivityHandler>,
+    ) -> Self {
+        self.add_activity(name.into(), handler)
+    }
+
     /// Registers an activity whose input is decoded and whose output is encoded.
     ///
     /// # Examples

@@ -1,6 +1,5 @@
 //! The builder of a registry: what orchestrations and activities have in common.
 
-use std::collections::BTreeSet;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
@@ -8,7 +7,9 @@ use semver::Version;
 use tracing::error;
 
 use super::Registry;
+use super::declarations::Declarations;
 use super::mistakes::{RegistrationMistake, RegistryError};
+use super::needs::Need;
 use super::versions::{Handlers, Policies, VersionPolicy};
 
 /// Collects handlers, and every mistake in their registration. Of two registrations under the same
@@ -36,7 +37,7 @@ use super::versions::{Handlers, Policies, VersionPolicy};
 pub struct RegistryBuilder<H: ?Sized> {
     handlers: Handlers<H>,
     policies: Policies,
-    inputs_ignored: BTreeSet<String>,
+    declarations: Declarations,
     mistakes: Vec<RegistrationMistake>,
 }
 
@@ -44,9 +45,9 @@ impl<H: ?Sized> RegistryBuilder<H> {
     pub(super) fn new(
         handlers: Handlers<H>,
         policies: Policies,
-        inputs_ignored: BTreeSet<String>,
+        declarations: Declarations,
     ) -> Self {
-        Self { handlers, policies, inputs_ignored, mistakes: Vec::new() }
+        Self { handlers, policies, declarations, mistakes: Vec::new() }
     }
 
     /// Builds the registry from what is valid, and logs every mistake as an error.
@@ -57,7 +58,12 @@ impl<H: ?Sized> RegistryBuilder<H> {
         for mistake in &self.mistakes {
             error!(target: "duroxide::runtime", "mistake in a registration: {mistake}");
         }
-        Registry::new(self.handlers, self.policies, self.inputs_ignored, self.mistakes)
+        self.into_registry()
+    }
+
+    /// The registry, with its mistakes.
+    pub(super) fn into_registry(self) -> Registry<H> {
+        Registry::new(self.handlers, self.policies, self.declarations, self.mistakes)
     }
 
     /// Builds the registry.
@@ -66,7 +72,7 @@ impl<H: ?Sized> RegistryBuilder<H> {
     /// All mistakes in the registrations.
     pub fn try_build(self) -> Result<Registry<H>, RegistryError> {
         RegistryError::check(&self.mistakes)?;
-        Ok(Registry::new(self.handlers, self.policies, self.inputs_ignored, self.mistakes))
+        Ok(self.into_registry())
     }
 
     /// Builds the registry, like [`try_build`](Self::try_build) with a text as its error.
@@ -97,15 +103,15 @@ impl<H: ?Sized> RegistryBuilder<H> {
     pub fn ignore_input_on_replay(mut self, name: impl Into<String>) -> Self {
         let name = name.into();
         self.check_name(&name);
-        self.inputs_ignored.insert(name);
+        self.declarations.inputs_ignored.insert(name);
         self
     }
 
-    /// Adds the handlers of another registry, the names whose inputs it ignores and its mistakes,
+    /// Adds the handlers of another registry, its declarations and its mistakes,
     /// without its policies. A name and version that already has a handler is the mistake
     /// `{error_prefix}: {name}@{version}`.
     pub fn merge_registry(mut self, other: Registry<H>, error_prefix: &str) -> Self {
-        self.inputs_ignored.extend(other.list_inputs_ignored_on_replay().iter().cloned());
+        self.declarations.extend(other.declarations());
         for (name, versions) in other.handlers() {
             for (version, handler) in versions {
                 let added = Registration { name: name.clone(), version: version.clone() };
@@ -173,8 +179,25 @@ impl<H: ?Sized> RegistryBuilder<H> {
         self.policies.insert(name, policy);
     }
 
+    /// Adds a function that a registered orchestration calls.
+    pub(super) fn add_need(&mut self, need: Need) {
+        self.declarations.needs.push(need);
+    }
+
+    /// Declares that other nodes have the handler of this name.
+    pub(super) fn declare_elsewhere(&mut self, name: &str) {
+        self.declarations.elsewhere.insert(name.to_owned());
+    }
+
     pub(super) fn add_mistake(&mut self, mistake: RegistrationMistake) {
         self.mistakes.push(mistake);
+    }
+}
+
+// Not derived: a derive requires the handler itself to be `Default`.
+impl<H: ?Sized> Default for RegistryBuilder<H> {
+    fn default() -> Self {
+        Registry::builder()
     }
 }
 

@@ -6,22 +6,26 @@ use std::sync::{Arc, PoisonError, RwLock};
 use semver::Version;
 
 use super::RegistryBuilder;
+use super::declarations::Declarations;
 use super::mistakes::{RegistrationMistake, RegistryError};
+use super::needs::Need;
 use super::versions::{Handlers, Policies, VersionPolicy};
+
+const DUPLICATE_IN_EXTENSION: &str = "duplicate registration";
 
 /// Registered handlers. Clones share everything, policies included: a policy that a program sets
 /// on its clone takes effect in a runtime that has another clone.
 pub struct Registry<H: ?Sized> {
     handlers: Arc<Handlers<H>>,
     policies: Arc<RwLock<Policies>>,
-    inputs_ignored: Arc<BTreeSet<String>>,
+    declarations: Arc<Declarations>,
     mistakes: Arc<[RegistrationMistake]>,
 }
 
 impl<H: ?Sized> Registry<H> {
     /// Returns an empty builder.
     pub fn builder() -> RegistryBuilder<H> {
-        RegistryBuilder::new(Handlers::new(), Policies::new(), BTreeSet::new())
+        RegistryBuilder::new(Handlers::new(), Policies::new(), Declarations::default())
     }
 
     /// Returns a builder that starts with the handlers, policies and mistakes of `registry`.
@@ -29,28 +33,50 @@ impl<H: ?Sized> Registry<H> {
         let mut builder = RegistryBuilder::new(
             registry.handlers.as_ref().clone(),
             registry.read_policies().clone(),
-            registry.inputs_ignored.as_ref().clone(),
+            registry.declarations.as_ref().clone(),
         );
         builder.inherit(&registry.mistakes);
         builder
     }
 
+    /// This registry with the handlers, declarations and mistakes of a builder. It shares its
+    /// policies with this one.
+    pub fn extended(&self, added: RegistryBuilder<H>) -> Self {
+        let builder = Self::builder_from(self);
+        let extended = builder.merge_registry(added.into_registry(), DUPLICATE_IN_EXTENSION);
+        Self { policies: Arc::clone(&self.policies), ..extended.into_registry() }
+    }
+
     pub(super) fn new(
         handlers: Handlers<H>,
         policies: Policies,
-        inputs_ignored: BTreeSet<String>,
+        declarations: Declarations,
         mistakes: Vec<RegistrationMistake>,
     ) -> Self {
         Self {
             handlers: Arc::new(handlers),
             policies: Arc::new(RwLock::new(policies)),
-            inputs_ignored: Arc::new(inputs_ignored),
+            declarations: Arc::new(declarations),
             mistakes: mistakes.into(),
         }
     }
 
     pub(super) fn handlers(&self) -> &Handlers<H> {
         &self.handlers
+    }
+
+    pub(super) fn declarations(&self) -> &Declarations {
+        &self.declarations
+    }
+
+    /// What the registered orchestrations call.
+    pub(super) fn needs(&self) -> &[Need] {
+        &self.declarations.needs
+    }
+
+    /// Whether the name is registered here or declared to be elsewhere.
+    pub(super) fn knows(&self, name: &str) -> bool {
+        self.has(name) || self.declarations.elsewhere.contains(name)
     }
 
     /// The mistakes that [`build`](RegistryBuilder::build) found and logged.
@@ -97,7 +123,7 @@ impl<H: ?Sized> Registry<H> {
     /// The names whose inputs replay does not compare, sorted. Not all of them need to be
     /// registered here.
     pub fn list_inputs_ignored_on_replay(&self) -> &BTreeSet<String> {
-        &self.inputs_ignored
+        &self.declarations.inputs_ignored
     }
 
     /// All names, sorted.
@@ -134,7 +160,7 @@ impl<H: ?Sized> Clone for Registry<H> {
         Self {
             handlers: Arc::clone(&self.handlers),
             policies: Arc::clone(&self.policies),
-            inputs_ignored: Arc::clone(&self.inputs_ignored),
+            declarations: Arc::clone(&self.declarations),
             mistakes: Arc::clone(&self.mistakes),
         }
     }
@@ -142,6 +168,6 @@ impl<H: ?Sized> Clone for Registry<H> {
 
 impl<H: ?Sized> Default for Registry<H> {
     fn default() -> Self {
-        Self::new(Handlers::new(), Policies::new(), BTreeSet::new(), Vec::new())
+        Self::new(Handlers::new(), Policies::new(), Declarations::default(), Vec::new())
     }
 }

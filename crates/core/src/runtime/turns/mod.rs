@@ -3,6 +3,7 @@
 //! It does not know where turns come from. The orchestration dispatcher fetches them from the
 //! queue; the fast path takes them from completed activities.
 
+mod blocked_code;
 mod commit_ids;
 mod history_room;
 mod owner;
@@ -11,6 +12,7 @@ mod test_delay;
 mod turn_commit;
 mod warm_cache;
 
+pub(crate) use blocked_code::BlockedCode;
 pub(crate) use commit_ids::CommitIds;
 pub(crate) use history_room::{HistoryRoom, ReservedRoom};
 pub(crate) use owner::Turns;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::{CommitIds, HistoryRoom, WarmCache};
+use super::{BlockedCode, CommitIds, HistoryRoom, WarmCache};
 use crate::runtime::node::Node;
 use crate::runtime::start_facts::KnownStarts;
 
@@ -14,6 +14,7 @@ pub(crate) struct Turns {
     pub(crate) warm: Arc<WarmCache>,
     pub(crate) history_room: HistoryRoom,
     pub(crate) commit_ids: CommitIds,
+    pub(crate) blocked_code: BlockedCode,
     /// Held by the turn that runs on trial.
     pub(crate) on_trial: Arc<Mutex<()>>,
 }
@@ -22,7 +23,8 @@ impl Turns {
     pub(crate) fn new(node: Arc<Node>) -> Self {
         let warm = Arc::new(WarmCache::new(node.options.warm_cache.clone()));
         let (history_room, commit_ids) = (HistoryRoom::new(), CommitIds::new());
-        Self { node, warm, history_room, commit_ids, on_trial: Arc::default() }
+        let (blocked_code, on_trial) = (BlockedCode::default(), Arc::default());
+        Self { node, warm, history_room, commit_ids, blocked_code, on_trial }
     }
 
     /// What activities may know of the instances that scheduled them.

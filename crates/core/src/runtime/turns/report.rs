@@ -1,12 +1,14 @@
 //! Counts and logs the result of a turn.
 
+use std::time::Duration;
+
 use tracing::{debug, error, warn};
 
 use crate::engine::{AnsweredCall, Execution, Turn, TurnResult};
 use crate::model::{ErrorDetails, Event, WorkItem};
-use crate::observability::MetricsProvider;
+use crate::observability::{MetricsProvider, TRACE_TARGET};
 use crate::runtime::node::Node;
-use crate::runtime::start_facts::StartFacts;
+use crate::runtime::start_facts::{ParentCall, StartFacts};
 
 /// Which node ran a turn of which instance.
 pub(crate) struct ReportContext<'a> {
@@ -25,7 +27,10 @@ pub(crate) struct TurnSummary {
     /// Calls of children that ended with this turn.
     calls: Vec<AnsweredCall>,
     result: TurnResult,
-    duration_seconds: f64,
+    started_at_ms: u64,
+    duration_ms: u64,
+    /// Of an execution that has ended.
+    parent: Option<ParentCall>,
     turns: u64,
     history_events: u64,
 }
@@ -52,24 +57,40 @@ impl TurnSummary {
         decided: &Turn,
         now_ms: u64,
     ) -> Self {
-        let started = decided.events.first().is_some_and(Event::is_start);
+        let end = (decided.result.clone(), now_ms);
+        Self {
+            calls: decided.answered_calls.clone(),
+            ..Self::of_events(execution_id, facts, &decided.events, end)
+        }
+    }
+
+    /// Of a turn with these events.
+    pub(crate) fn of_events(
+        execution_id: u64,
+        facts: &StartFacts,
+        events: &[Event],
+        (result, now_ms): (TurnResult, u64),
+    ) -> Self {
+        let started = events.first().is_some_and(Event::is_start);
         let initiated_by = match (started, execution_id, &facts.parent) {
             (false, _, _) => None,
             (true, 2.., _) => Some("continueAsNew"),
             (true, _, Some(_)) => Some("subOrchestration"),
             (true, _, None) => Some("client"),
         };
-        let millis = now_ms.saturating_sub(facts.started_at_ms);
+        let parent = facts.parent.as_ref().filter(|_| result.is_terminal());
         Self {
             name: facts.name.clone(),
             version: facts.version.clone(),
             execution_id,
             initiated_by,
-            calls: decided.answered_calls.clone(),
-            result: decided.result.clone(),
-            duration_seconds: std::time::Duration::from_millis(millis).as_secs_f64(),
+            calls: Vec::new(),
+            result,
+            started_at_ms: facts.started_at_ms,
+            duration_ms: now_ms.saturating_sub(facts.started_at_ms),
+            parent: parent.cloned(),
             turns: 1,
-            history_events: decided.events.last().map_or(0, |event| event.event_id),
+            history_events: events.last().map_or(0, |event| event.event_id),
         }
     }
 
@@ -155,9 +176,24 @@ fn completion(context: &ReportContext<'_>, summary: &TurnSummary, status: &str) 
         &summary.name,
         &summary.version,
         status,
-        summary.duration_seconds,
+        Duration::from_millis(summary.duration_ms).as_secs_f64(),
         summary.turns,
         summary.history_events,
+    );
+    // After the commit and never in a replay: a collector of traces sees each execution once.
+    debug!(
+        name: "execution",
+        target: TRACE_TARGET,
+        instance_id = %context.instance,
+        execution_id = summary.execution_id,
+        orchestration_name = %summary.name,
+        orchestration_version = %summary.version,
+        parent_instance = summary.parent.as_ref().map(|parent| parent.instance.as_str()),
+        parent_execution_id = summary.parent.as_ref().and_then(|parent| parent.execution_id),
+        status,
+        started_at_ms = summary.started_at_ms,
+        duration_ms = summary.duration_ms,
+        "execution ended"
     );
 }
 
@@ -205,8 +241,6 @@ fn failed(context: &ReportContext<'_>, summary: &TurnSummary, details: &ErrorDet
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
     use crate::observability::seen::Seen;
 
@@ -218,7 +252,9 @@ mod tests {
             initiated_by: None,
             calls,
             result: TurnResult::Continue,
-            duration_seconds: 0.0,
+            started_at_ms: 0,
+            duration_ms: 0,
+            parent: None,
             turns: 1,
             history_events: 0,
         }

@@ -206,6 +206,9 @@ impl KnownStarts for WarmCache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::context::{FnOrchestration, OrchestrationContext};
+    use crate::engine::Setup;
+    use crate::model::{Event, EventKind, WorkItem};
 
     fn mark(event_id: u64) -> HistoryMark {
         HistoryMark::new(7).with_execution_id(1).with_event_id(event_id)
@@ -219,6 +222,61 @@ mod tests {
             pin: String::new(),
             started_at_ms: 0,
         })
+    }
+
+    /// An execution that has received an activity's result of this size and waits.
+    fn waiting(result_bytes: usize) -> WarmExecution {
+        let code = |ctx: OrchestrationContext, _: String| async move {
+            let result = ctx.schedule_activity("Large", "").await?;
+            ctx.schedule_wait("Go").await;
+            Ok(result)
+        };
+        let setup = Setup {
+            handler: Arc::new(FnOrchestration(code)),
+            kv_snapshot: HashMap::new(),
+            parent: None,
+            ignored_inputs: Arc::default(),
+            on_foreign_wake: None,
+        };
+        let kind = EventKind::OrchestrationStarted {
+            name: "Order".to_owned(),
+            version: "1.0.0".to_owned(),
+            input: String::new(),
+            parent_instance: None,
+            parent_id: None,
+            parent_execution_id: None,
+            carry_forward_events: None,
+            initial_custom_status: None,
+        };
+        let start = Event::with_event_id(1, "i", 1, None, kind);
+        let mut execution = Execution::begin(setup, start).unwrap();
+        execution.advance(Vec::new(), 0);
+        let completed = WorkItem::ActivityCompleted {
+            instance: "i".to_owned(),
+            execution_id: 1,
+            id: 2,
+            result: "x".repeat(result_bytes),
+        };
+        execution.advance(vec![completed], 0);
+        WarmExecution { execution, facts: facts(), mark: mark(4), is_behind: false }
+    }
+
+    /// 1,000 instances that held a result of 1 MB each took 1.1 GB, with a bound of 64 MB.
+    #[test]
+    fn results_that_the_code_has_received_count() {
+        const RESULT: usize = 100_000;
+        const INSTANCES: usize = 20;
+        let kept = |result_bytes| {
+            let bytes_max = 5 * RESULT;
+            let options = WarmCacheOptions { bytes_max, ..WarmCacheOptions::default() };
+            let cache = WarmCache::new(options);
+            for number in 0..INSTANCES {
+                cache.put(number.to_string(), waiting(result_bytes));
+            }
+            (0..INSTANCES).filter(|number| cache.mark(&number.to_string()).is_some()).count()
+        };
+        assert_eq!(kept(10), INSTANCES);
+        assert!((1..=5).contains(&kept(RESULT)), "{} are kept", kept(RESULT));
     }
 
     #[tokio::test]

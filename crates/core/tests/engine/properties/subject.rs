@@ -128,7 +128,8 @@ impl Subject {
         self.start_data.as_ref().expect("the first batch starts an execution")
     }
 
-    fn setup(&self) -> Setup {
+    /// What the current execution needs besides its history.
+    pub(crate) fn setup(&self) -> Setup {
         let log = self.logs.last().expect("each execution has a log").clone();
         Setup {
             handler: Arc::new(Interpreter {

@@ -1,18 +1,15 @@
 //! The commands.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
+use duroxide::prelude::*;
 use duroxide::providers::Provider;
-use duroxide::providers::sqlite::SqliteProvider;
-use duroxide::runtime::Runtime;
-use duroxide::{Client, OrchestrationStatus, RuntimeOptions};
 
 use super::args::{Answer, Args, Command, StorePlace, USAGE};
 use super::orders::{self, Outcome};
+use super::show;
+use super::workflow::{self, Shop};
 use super::world::World;
-use super::{show, workflow};
 
 /// The lease of a killed step expires after this time. Short, because a person waits; a longer
 /// lease tolerates a busier machine.
@@ -93,13 +90,13 @@ async fn run(args: &Args) -> Outcome<()> {
         println!("to answer it: cargo run --example quickstart -- approve (or reject)");
     }
 
-    let runtime = Runtime::start_with_options(
-        store,
-        workflow::activities(&world),
-        workflow::orchestrations(),
-        options(),
-    )
-    .await;
+    let runtime = DuroxideRuntime::builder()
+        .with_provider(store)
+        .with_options(options())
+        .register(workflow::order)
+        .register_state(Shop { world })
+        .build()
+        .await?;
     let outcome = orders::follow(&client, &order.id, args, &mut started).await;
     runtime.shutdown(None).await;
     println!("{}: {}", order.id, outcome?);
@@ -122,7 +119,8 @@ async fn send(args: &Args, answer: Answer) -> Outcome<()> {
     if order.status == OrchestrationStatus::NotFound {
         return Err("no order is open: begin one with cargo run --example quickstart".into());
     }
-    client.raise_event(&order.id, workflow::APPROVAL, answer.as_str()).await?;
+    let instance = client.attach(workflow::order, &order.id);
+    instance.raise(workflow::APPROVAL, answer.as_str()).await?;
     println!("{}: {} sent", order.id, answer.as_str());
     Ok(())
 }

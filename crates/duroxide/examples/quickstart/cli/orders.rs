@@ -9,7 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::args::Args;
 use super::show::{self, Progress};
-use super::workflow::{APPROVAL, ORCHESTRATION, Order};
+use super::workflow::{self, APPROVAL, Order};
 
 /// Longest time between two reads of the history.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -53,7 +53,8 @@ pub(crate) async fn start(client: &Client, id: &str, args: &Args) -> Outcome<()>
         pace: args.pace,
         patience: args.patience,
     };
-    Ok(client.start_orchestration_typed(id, ORCHESTRATION, order).await?)
+    client.start(workflow::order, id, order).await?;
+    Ok(())
 }
 
 /// Shows an order until it completes, and sends the approval if the program is to do so.
@@ -85,7 +86,7 @@ pub(crate) async fn follow(
         let waited = asked_at.is_some_and(|at| at.elapsed() >= args.pace * 3);
         if let (true, Some(answer)) = (waited, args.answer) {
             // Any process may send this; `quickstart -- approve` does the same.
-            client.raise_event(id, APPROVAL, answer.as_str()).await?;
+            client.attach(workflow::order, id).raise(APPROVAL, answer.as_str()).await?;
             asked_at = None;
         }
     }

@@ -4,6 +4,8 @@ use tracing::warn;
 
 use super::instance_state::InstanceState;
 use crate::model::cancel_reason::CancellingParent;
+use crate::model::cancel_request::SentCancelRequest;
+use crate::model::stored_attribute::ATTRIBUTES_MESSAGE;
 use crate::model::{WorkItem, cancel_reason};
 use crate::runtime::start_facts::ParentCall;
 
@@ -30,6 +32,13 @@ impl Batch {
         for (position, message) in messages.into_iter().enumerate() {
             // Sent before the instance existed.
             let is_early = !exists && start_at.is_some_and(|start| position < start);
+            if let Some(sender) = Cancellation::of(&message) {
+                match is_early || !sender.may_cancel_child_of(own_parent.as_ref()) {
+                    true => warn_ignored(instance, &message, "it is meant for another instance"),
+                    false => batch.inbox.push(message),
+                }
+                continue;
+            }
             match &message {
                 WorkItem::ContinueAsNew { .. } | WorkItem::StartOrchestration { .. } => {
                     match start_at == Some(position) {
@@ -37,22 +46,25 @@ impl Batch {
                         false => batch.refuse(instance, &message, own_parent.as_ref()),
                     }
                 }
+                // They stand behind the start that brought them.
+                WorkItem::QueueMessage { name, .. }
+                    if name == ATTRIBUTES_MESSAGE
+                        && start_at.is_none_or(|start| position != start + 1) =>
+                {
+                    warn_ignored(instance, &message, "they belong to a start that is ignored");
+                }
+                // The code sees them first, whatever was sent before the start.
+                WorkItem::QueueMessage { name, .. } if name == ATTRIBUTES_MESSAGE => {
+                    batch.inbox.insert(0, message);
+                }
                 // A new instance takes what is lossless. A signal before its wait has no effect.
                 WorkItem::ExternalRaised { .. } | WorkItem::QueueMessage { .. } => {
                     batch.inbox.push(message);
                 }
                 #[cfg(feature = "replay-version-test")]
                 WorkItem::ExternalRaised2 { .. } => batch.inbox.push(message),
-                WorkItem::CancelInstance { reason, .. } => {
-                    let sender = cancel_reason::split(reason).1;
-                    match is_early || sender.is_some_and(|it| !is_call(own_parent.as_ref(), &it)) {
-                        true => {
-                            warn_ignored(instance, &message, "it is meant for another instance")
-                        }
-                        false => batch.inbox.push(message),
-                    }
-                }
                 WorkItem::ActivityExecute { .. }
+                | WorkItem::CancelInstance { .. }
                 | WorkItem::ActivityCompleted { .. }
                 | WorkItem::ActivityFailed { .. }
                 | WorkItem::TimerFired { .. }
@@ -108,14 +120,29 @@ fn start_position(messages: &[WorkItem], exists: bool) -> Option<usize> {
     })
 }
 
-/// Whether the parent that sent a cancellation waits for this instance.
-fn is_call(own_parent: Option<&ParentCall>, sender: &CancellingParent) -> bool {
-    let CancellingParent(instance, execution_id, id) = sender;
-    own_parent.is_some_and(|own| {
-        own.instance == *instance
-            && own.id == *id
-            && own.execution_id.is_none_or(|own| own == *execution_id)
-    })
+/// A message that asks the instance to end, and the parent that sent it; a client names none.
+struct Cancellation(Option<CancellingParent>);
+
+impl Cancellation {
+    fn of(message: &WorkItem) -> Option<Self> {
+        if let WorkItem::CancelInstance { reason, .. } = message {
+            Some(Self(cancel_reason::split(reason).1))
+        } else if let WorkItem::ExternalRaised { name, data, .. } = message {
+            SentCancelRequest::of_signal(name, data).map(|sent| Self(sent.parent))
+        } else {
+            None
+        }
+    }
+
+    /// Whether the sender, if it is a parent, waits for this instance.
+    fn may_cancel_child_of(&self, own_parent: Option<&ParentCall>) -> bool {
+        let Some(CancellingParent(instance, execution_id, id)) = &self.0 else { return true };
+        own_parent.is_some_and(|own| {
+            own.instance == *instance
+                && own.id == *id
+                && own.execution_id.is_none_or(|own| own == *execution_id)
+        })
+    }
 }
 
 fn warn_ignored(instance: &str, message: &WorkItem, why: &str) {
@@ -215,6 +242,14 @@ mod tests {
         let early = vec![cancel(None), fired.clone(), queued.clone(), start(None)];
         let batch = Batch::classify("i", early.clone(), &InstanceState::default());
         assert_eq!((batch.start, batch.inbox), (Some(start(None)), vec![queued.clone()]));
+        let attributes = WorkItem::QueueMessage {
+            instance: "i".to_owned(),
+            name: ATTRIBUTES_MESSAGE.to_owned(),
+            data: String::new(),
+        };
+        let with_attributes = early.iter().cloned().chain([attributes.clone()]).collect();
+        let batch = Batch::classify("i", with_attributes, &InstanceState::default());
+        assert_eq!(batch.inbox, [attributes, queued.clone()], "attributes come first");
         let late = early.into_iter().rev().collect();
         let batch = Batch::classify("i", late, &InstanceState::default());
         assert_eq!(batch.inbox, vec![queued, fired, cancel(None)]);

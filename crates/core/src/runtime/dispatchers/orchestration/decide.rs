@@ -4,7 +4,7 @@ use semver::Version;
 
 use super::batch::Batch;
 use super::instance_state::{Ended, InstanceState};
-use crate::model::{ErrorDetails, WorkItem, pins};
+use crate::model::{WorkItem, pins};
 use crate::providers::FetchFilter;
 
 /// What the decision depends on.
@@ -16,8 +16,6 @@ pub(super) struct Facts<'a> {
     pub(super) attempt_count: u32,
     pub(super) attempts_max: u32,
     pub(super) filter: &'a FetchFilter,
-    /// No live node can run the turn, for too long: it fails with this.
-    pub(super) stranded: Option<&'a ErrorDetails>,
 }
 
 /// What to do. Branching ends here: each of these does one thing.
@@ -33,8 +31,6 @@ pub(super) enum Decision {
     FailUnreadable { error: String },
     /// The messages were fetched too often.
     FailPoisoned,
-    /// No live node could run the turn for too long.
-    FailStranded(ErrorDetails),
     /// The instance has finished: remove late messages.
     Drain,
     /// The instance does not exist: remove its messages.
@@ -51,13 +47,6 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decision {
     if state.ended == Some(Ended::Finished) {
         return Decision::Drain;
     }
-    let is_unknown = state.facts.is_none() && facts.batch.start.is_none();
-    if let Some(details) = facts.stranded {
-        return match facts.history_error {
-            None if is_unknown => Decision::Discard,
-            None | Some(_) => Decision::FailStranded(details.clone()),
-        };
-    }
     // Only a provider that ignores the filter returns such an execution. It must not be released
     // and fetched for ever.
     if let Some(pin) = incompatible_pin(facts).filter(|_| !poisoned) {
@@ -70,7 +59,7 @@ pub(super) fn decide(facts: &Facts<'_>) -> Decision {
             false => Decision::ReleaseUnreadable { error },
         };
     }
-    if is_unknown {
+    if state.facts.is_none() && facts.batch.start.is_none() {
         return Decision::Discard;
     }
     if poisoned {

@@ -56,7 +56,7 @@ async fn dispatch(fast_path: Arc<FastPath>, slots: Slots) {
                     node.tasks.spawn_work("turn", async move {
                         let leader = fast_path.lead(&turn.item.instance);
                         let index = slot.as_ref().map_or(0, |slot| slot.index);
-                        process(&fast_path, index, lease, turn, None).await;
+                        process(&fast_path, index, lease, turn).await;
                         drop(slot);
                         if let Some(leader) = leader {
                             fast_path.follow_up(leader).await;

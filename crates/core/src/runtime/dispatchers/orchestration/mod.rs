@@ -1,6 +1,7 @@
 //! Fetches turns from the orchestrator queue: decide, run the engine, commit.
 
 mod batch;
+mod cold_replay;
 mod commit;
 mod decide;
 mod failing;

@@ -9,11 +9,11 @@ use super::failing::{Failing, event, failing_turn, parent_of_facts};
 use super::instance_state::Ended;
 use super::parent::{failure_notice, find_for_unreadable};
 use super::process::LeasedTurn;
-use super::starting::{start_event, wanted};
+use super::starting::start_event;
 use super::{commit, run};
 use crate::limits::UNREADABLE_HISTORY_EVENT_IDS;
 use crate::model::pins;
-use crate::model::start::{VERSION_UNKNOWN, lost_start};
+use crate::model::start::{lost_start, unrun_start_kind};
 use crate::model::{ErrorDetails, Event, INITIAL_EVENT_ID, PoisonMessageType, poison_with_reason};
 use crate::providers::ProviderError;
 use crate::runtime::start_facts::StartFacts;
@@ -22,35 +22,6 @@ use crate::runtime::turns::{TurnSummary, report};
 /// Fails an instance whose messages were fetched too often. The failure belongs to the execution
 /// that the messages are for, which may be one that never started.
 pub(super) async fn fail_poisoned(turn: LeasedTurn<'_>) {
-    let details = |turn: &LeasedTurn<'_>, execution_id| ErrorDetails::Poison {
-        attempt_count: turn.attempt_count,
-        max_attempts: turn.node.options.max_attempts,
-        message_type: PoisonMessageType::Orchestration {
-            instance: turn.item.instance.clone(),
-            execution_id,
-        },
-        message: poison_with_reason(why(turn), turn.payload.clone()),
-    };
-    fail_unrun(turn, details).await;
-}
-
-/// Fails an instance whose turn no live node can run.
-pub(super) async fn fail_stranded(turn: LeasedTurn<'_>, details: ErrorDetails) {
-    let node = turn.node;
-    let is_stored = match turn.item.history_error {
-        Some(_) => fail_unread(turn, details).await,
-        None => fail_unrun(turn, |_, _| details).await,
-    };
-    if is_stored {
-        node.metrics().record_stranded_failed("turn");
-    }
-}
-
-/// Fails an instance with what `details` says of the execution. Returns whether that is stored.
-async fn fail_unrun(
-    turn: LeasedTurn<'_>,
-    details: impl FnOnce(&LeasedTurn<'_>, u64) -> ErrorDetails,
-) -> bool {
     let start = missing_start(&turn);
     let (facts, execution_id, event_id) = match &start {
         Some(start) => {
@@ -60,13 +31,20 @@ async fn fail_unrun(
         None => (turn.state.facts.clone(), turn.item.execution_id, turn.last_event_id + 1),
     };
     let Some(facts) = facts else {
-        commit::drain(turn, Vec::new()).await;
-        return false;
+        return commit::drain(turn, Vec::new()).await;
     };
-    let details = details(&turn, execution_id);
+    let details = ErrorDetails::Poison {
+        attempt_count: turn.attempt_count,
+        max_attempts: turn.node.options.max_attempts,
+        message_type: PoisonMessageType::Orchestration {
+            instance: turn.item.instance.clone(),
+            execution_id,
+        },
+        message: poison_with_reason(why(&turn), turn.payload.clone()),
+    };
     let parent = parent_of_facts(&turn, &facts).await;
     let failing = Failing { execution_id, start, event_id, details, parent };
-    commit_failure(turn, &facts, failing, &[]).await
+    commit_failure(turn, &facts, failing, &[]).await;
 }
 
 /// Why this node never ran the messages, if it is the node's lack of code.
@@ -99,9 +77,7 @@ fn why(turn: &LeasedTurn<'_>) -> Option<String> {
 /// The start event of an execution that never started, if there is none in history.
 fn missing_start(turn: &LeasedTurn<'_>) -> Option<Event> {
     if let Some(start) = &turn.batch.start {
-        let version = wanted(start).and_then(|wanted| wanted.version);
-        let version = version.unwrap_or(VERSION_UNKNOWN).to_owned();
-        return start_event(turn, start, version);
+        return Some(start_event(turn, start, unrun_start_kind(start)?));
     }
     if turn.state.ended != Some(Ended::ContinuedAsNew) {
         return None;
@@ -125,11 +101,6 @@ pub(super) async fn fail_unreadable(turn: LeasedTurn<'_>, error: String) {
         },
         message: error,
     };
-    fail_unread(turn, details).await;
-}
-
-async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) -> bool {
-    let execution_id = turn.item.execution_id;
     let parent = find_for_unreadable(turn.node, &turn.item.instance).await;
     let facts = StartFacts {
         name: turn.item.orchestration_name.clone(),
@@ -140,17 +111,16 @@ async fn fail_unread(turn: LeasedTurn<'_>, details: ErrorDetails) -> bool {
     };
     let [event_id, other_ids @ ..] = UNREADABLE_HISTORY_EVENT_IDS;
     let failing = Failing { execution_id, start: None, event_id, details, parent };
-    commit_failure(turn, &facts, failing, &other_ids).await
+    commit_failure(turn, &facts, failing, &other_ids).await;
 }
 
 /// Commits a failure. If the store refuses the id of its event, the event takes one of `other_ids`.
-/// Returns whether the failure is stored.
 async fn commit_failure(
     turn: LeasedTurn<'_>,
     facts: &StartFacts,
     failing: Failing,
     other_ids: &[u64],
-) -> bool {
+) {
     error!(
         target: "duroxide::runtime",
         instance_id = %turn.item.instance,
@@ -164,10 +134,9 @@ async fn commit_failure(
     while let Some(event_id) = event_ids.next() {
         let numbered = Failing { event_id, ..failing.clone() };
         match try_commit(&turn, facts, numbered).await {
-            Ok(()) => return true,
+            Ok(()) => return,
             Err(error) if error.is_store_trouble() => {
-                commit::release_uncommitted(&turn, &error).await;
-                return false;
+                return commit::release_uncommitted(&turn, &error).await;
             }
             Err(_taken) if event_ids.peek().is_some() => {}
             Err(error) => {
@@ -185,7 +154,6 @@ async fn commit_failure(
     let Failing { parent, details, .. } = failing;
     let notices = parent.map(|parent| failure_notice(parent, details)).into_iter().collect();
     commit::drain(turn, notices).await;
-    false
 }
 
 async fn try_commit(

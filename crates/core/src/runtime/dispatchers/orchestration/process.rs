@@ -14,7 +14,7 @@ use super::recall::{Recalled, recall};
 use super::{commit, parent, poison, run, trial};
 use crate::clock::millis;
 use crate::limits::UNUSABLE_TURN_DELAY;
-use crate::model::{ErrorDetails, Event, WorkItem};
+use crate::model::{Event, WorkItem};
 use crate::providers::{FetchedTurn, InstanceOutcome, OrchestrationItem, ProviderError};
 use crate::runtime::fast_path::FastPath;
 use crate::runtime::lease::{Lease, Leased, NewLease};
@@ -49,8 +49,6 @@ pub(super) struct LeasedTurn<'a> {
     pub(super) payload: String,
     pub(super) state: InstanceState,
     pub(super) batch: Batch,
-    /// No live node can run the turn, for too long: it fails with this.
-    stranded: Option<ErrorDetails>,
 }
 
 /// Renews the lease of a fetched turn from now on.
@@ -65,13 +63,12 @@ pub(super) fn keep(node: &Node, fetched: &FetchedTurn) -> Lease {
     })
 }
 
-/// Processes one fetched turn. With `stranded`, no live node can run it, and it fails with this.
+/// Processes one fetched turn.
 pub(super) async fn process(
     fast_path: &Arc<FastPath>,
     slot: usize,
     lease: Lease,
     mut fetched: FetchedTurn,
-    stranded: Option<ErrorDetails>,
 ) {
     let turns: &Turns = fast_path.turns();
     let node = &turns.node;
@@ -113,7 +110,6 @@ pub(super) async fn process(
         payload,
         item,
         state,
-        stranded,
     };
     turn.dispose(warm, &history).await;
     node.metrics().record_orch_dispatcher_processing_duration(millis(started.elapsed()));
@@ -169,7 +165,6 @@ impl LeasedTurn<'_> {
             attempt_count: self.attempts_counted,
             attempts_max: self.attempts_max,
             filter: &self.turns.node.filter,
-            stranded: self.stranded.as_ref(),
         });
         match decision {
             Decision::ReleaseIncompatible { pin } => {
@@ -186,7 +181,6 @@ impl LeasedTurn<'_> {
             }
             Decision::FailUnreadable { error } => poison::fail_unreadable(self, error).await,
             Decision::FailPoisoned => poison::fail_poisoned(self).await,
-            Decision::FailStranded(details) => poison::fail_stranded(self, details).await,
             decision @ (Decision::Drain | Decision::Discard) => {
                 self.log_discarded(&decision);
                 let notices = parent::collision_notices(&self).await;

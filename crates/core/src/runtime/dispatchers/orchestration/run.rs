@@ -6,14 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use semver::Version;
 use tracing::warn;
 
+use super::cold_replay::ColdReplay;
 use super::failing::{Failing, failing_turn, parent_of_facts};
 use super::parent::{collision_notices, resolve};
 use super::process::LeasedTurn;
-use super::starting::{start_event, wanted};
+use super::starting::start_event;
 use super::trial::{self, Trial};
 use super::{commit, suspend};
 use crate::context::OrchestrationHandler;
 use crate::engine::{Execution, FOREIGN_WAKE_SIGNAL, Setup, Turn};
+use crate::model::start::{Wanted, start_kind};
 use crate::model::{ErrorDetails, Event, WorkItem};
 use crate::providers::HistoryMark;
 use crate::runtime::node::Node;
@@ -40,6 +42,8 @@ struct Ready {
     facts: Arc<StartFacts>,
     /// Known if the execution was in memory.
     held: Option<HistoryMark>,
+    /// For the debug switch that replays every turn.
+    cold: Option<Box<ColdReplay>>,
 }
 
 /// Brings the execution up to date, advances it, commits the turn, and keeps the execution in
@@ -59,7 +63,12 @@ pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, h
     let ready = match source {
         Source::Memory(mut warm) => {
             warm.execution.replay(history);
-            Ready { execution: warm.execution, facts: warm.facts, held: Some(warm.mark) }
+            Ready {
+                execution: warm.execution,
+                facts: warm.facts,
+                held: Some(warm.mark),
+                cold: None,
+            }
         }
         Source::History(resolved) => match open(&mut turn, resolved, history).await {
             Ok(ready) => ready,
@@ -73,11 +82,22 @@ pub(super) async fn run(mut turn: LeasedTurn<'_>, warm: Option<WarmExecution>, h
 }
 
 async fn advance(mut turn: LeasedTurn<'_>, ready: Ready, trial: Option<Trial>) {
-    let Ready { mut execution, facts, held } = ready;
+    let Ready { mut execution, facts, held, cold } = ready;
     let inbox = std::mem::take(&mut turn.batch.inbox);
     let now_ms = turn.now_ms;
-    let mut decided = execution.advance(inbox, now_ms);
+    let (mut decided, ran) = turn
+        .turns
+        .blocked_code
+        .watch(&turn.item.instance, &facts, || execution.advance(inbox, now_ms));
     trial::end(trial).await;
+    if let Some(cold) = cold
+        && !execution.disagrees()
+        && let Some(problem) = cold.problem(turn.node, &decided, ran)
+    {
+        drop(execution);
+        // Boxed, so that the future of a turn does not grow by what only tests need.
+        return Box::pin(fail_undeterministic(turn, &facts, &decided, problem)).await;
+    }
     if execution.disagrees()
         && let Some(difference) = suspend::difference(&turn, &facts, &decided)
     {
@@ -126,13 +146,13 @@ pub(super) fn resolve_code(turn: &LeasedTurn<'_>) -> Option<Resolved> {
         Some((version, handler))
     };
     if let Some(start) = &turn.batch.start {
-        let wanted = wanted(start)?;
+        let wanted = Wanted::of(start)?;
         let (version, handler) = match wanted.version {
             Some(version) => exact(wanted.name, version)?,
             None => handlers.orchestration(wanted.name)?,
         };
-        let start = start_event(turn, start, version.to_string())?;
-        return Some(Resolved { handler, start: Some(start) });
+        let kind = start_kind(start, version.to_string())?;
+        return Some(Resolved { handler, start: Some(start_event(turn, start, kind)) });
     }
     let facts = turn.state.facts.as_ref()?;
     let handler = handlers.recorded_orchestration(&facts.name, &facts.version)?;
@@ -157,6 +177,9 @@ async fn open(
         Some(call) => Some(resolve(turn.node, call).await),
         None => None,
     };
+    // A new execution does not continue the history of the one before.
+    let history = if resolved.start.is_some() { &[] } else { history };
+    let cold = ColdReplay::new(turn.node, &resolved.handler, &turn.item.kv_snapshot, history);
     let setup = Setup {
         handler: resolved.handler,
         kv_snapshot: std::mem::take(&mut turn.item.kv_snapshot),
@@ -168,7 +191,7 @@ async fn open(
         Some(start) => Execution::begin(setup, start)?,
         None => Execution::open(setup, history)?,
     };
-    Ok(Ready { execution, facts, held: None })
+    Ok(Ready { execution, facts, held: None, cold })
 }
 
 /// Sends the instance a message, so that it takes a turn in which the engine reports the foreign
@@ -210,7 +233,7 @@ fn report_foreign_wake(
 
 /// Name and version of the code that a turn needs.
 pub(super) fn code_of<'a>(turn: &'a LeasedTurn<'_>) -> (&'a str, Option<&'a str>) {
-    if let Some(wanted) = turn.batch.start.as_ref().and_then(wanted) {
+    if let Some(wanted) = turn.batch.start.as_ref().and_then(Wanted::of) {
         return (wanted.name, wanted.version);
     }
     match &turn.state.facts {
@@ -236,6 +259,31 @@ async fn release_unregistered(turn: LeasedTurn<'_>) {
         "orchestration is not registered on this node; releasing the turn"
     );
     turn.release(delay).await;
+}
+
+/// Fails an execution whose code decides otherwise in a second replay of the same turn. What the
+/// code asked for in this turn is not recorded.
+async fn fail_undeterministic(
+    turn: LeasedTurn<'_>,
+    facts: &StartFacts,
+    decided: &Turn,
+    problem: String,
+) {
+    let start = decided.events.iter().find(|event| event.is_start()).cloned();
+    let execution_id = start.as_ref().map_or(turn.item.execution_id, |start| start.execution_id);
+    let last_event_id = start.as_ref().map_or(turn.last_event_id, |start| start.event_id);
+    let failing = Failing {
+        execution_id,
+        start,
+        event_id: last_event_id + 1,
+        details: ErrorDetails::nondeterminism(problem),
+        parent: parent_of_facts(&turn, facts).await,
+    };
+    let decided = failing_turn(&turn, failing).await;
+    let summary = TurnSummary::without_code(execution_id, facts, &decided, turn.now_ms);
+    if commit::commit(&turn, facts, execution_id, decided).await.is_some() {
+        report(&turn.report_context(), &summary);
+    }
 }
 
 /// Fails an instance whose stored history is not a valid one.

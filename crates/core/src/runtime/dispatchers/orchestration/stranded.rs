@@ -4,6 +4,8 @@
 //!    run them would. So a turn that a node holds is left alone, and of two sweepers one gets it.
 //! 2. The live nodes are read again under the lease. A node that starts later finds the turn leased
 //!    or failed; one that could run it by now gets it back.
+//! 3. The instance is held in place of the lease, and ends as by an operator's call: its children
+//!    and its activities are cancelled, and its parent gets the failure.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,12 +14,14 @@ use std::time::Duration;
 use semver::Version;
 use tracing::warn;
 
-use super::process::{keep, process};
-use crate::client::{StrandedItem, StrandedWork};
+use super::process::keep;
+use crate::client::{Client, EndCause, StrandedItem, StrandedWork};
+use crate::model::ErrorDetails;
 use crate::providers::{
     DispatcherCapabilityFilter, FetchFilter, FetchedTurn, NeededCode, ProviderError,
     RegisteredOrchestrations, SemverRange, TurnFetch, WaitingTurn,
 };
+use crate::runtime::ended::report_end;
 use crate::runtime::fast_path::FastPath;
 use crate::runtime::lease::Lease;
 use crate::runtime::live_nodes;
@@ -79,16 +83,47 @@ pub(crate) async fn fail_stranded(
             Some(reason) => {
                 let item = StrandedItem::Turn(due.waiting());
                 let details = StrandedWork::new(item, reason).failure(limit);
-                let leader = fast_path.lead(&turn.item.instance);
-                Box::pin(process(fast_path, 0, lease, turn, Some(details))).await;
-                if let Some(leader) = leader {
-                    Box::pin(fast_path.follow_up(leader)).await;
-                }
+                Box::pin(fail(fast_path, &due.code, (lease, turn), details)).await;
             }
             None => release(node, &lease, &turn).await,
         }
     }
     Ok(())
+}
+
+/// Fails one of the turns. The lease ends with the hold.
+async fn fail(
+    fast_path: &Arc<FastPath>,
+    code: &NeededCode,
+    (lease, turn): (Lease, FetchedTurn),
+    details: ErrorDetails,
+) {
+    let node = &fast_path.turns().node;
+    let instance = &turn.item.instance;
+    let client = Client::new(Arc::clone(&node.provider));
+    let held = match client.hold_open(instance).await {
+        Ok(held) => held,
+        Err(error) => {
+            warn!(
+                target: "duroxide::runtime", instance_id = %instance, %error,
+                "could not hold a stranded instance; releasing its turn"
+            );
+            return release(node, &lease, &turn).await;
+        }
+    };
+    drop(lease);
+    let cause = EndCause::Stranded(details);
+    let _report = node.reports.announce(instance);
+    match client.end_for(&held, &cause).await {
+        Ok(ended) => {
+            report_end(fast_path, code, &ended, &cause);
+            node.metrics().record_stranded_failed("turn");
+        }
+        Err(error) => warn!(
+            target: "duroxide::runtime", instance_id = %instance, %error,
+            "could not fail a stranded instance; retrying at the next search"
+        ),
+    }
 }
 
 async fn release(node: &Node, lease: &Lease, turn: &FetchedTurn) {

@@ -1,0 +1,44 @@
+//! One file for each command: its arguments, and what it prints of what the library returns.
+
+pub(crate) mod bulk;
+pub(crate) mod cancel;
+pub(crate) mod check_histories;
+pub(crate) mod completions;
+pub(crate) mod count;
+pub(crate) mod delete;
+pub(crate) mod edit;
+pub(crate) mod enqueue;
+pub(crate) mod event_text;
+pub(crate) mod executions;
+pub(crate) mod export;
+pub(crate) mod fork;
+pub(crate) mod history;
+pub(crate) mod import;
+pub(crate) mod known;
+pub(crate) mod kv;
+pub(crate) mod list;
+pub(crate) mod man;
+mod mending;
+pub(crate) mod nodes;
+pub(crate) mod prune;
+pub(crate) mod queues;
+pub(crate) mod raise;
+pub(crate) mod reset;
+pub(crate) mod resume;
+pub(crate) mod retention;
+pub(crate) mod retry;
+mod run;
+pub(crate) mod show;
+pub(crate) mod start;
+pub(crate) mod stats;
+pub(crate) mod store;
+pub(crate) mod stranded;
+pub(crate) mod suspend;
+pub(crate) mod terminate;
+mod timeline;
+pub(crate) mod tree;
+pub(crate) mod wait;
+pub(crate) mod watch;
+pub(crate) mod why;
+
+pub(crate) use run::run;

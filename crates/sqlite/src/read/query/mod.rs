@@ -1,0 +1,10 @@
+//! Queries over instances: the reads that a search consists of.
+
+mod keys;
+mod rows;
+mod sets;
+mod source;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use source::QuerySource;
