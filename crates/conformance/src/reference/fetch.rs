@@ -4,7 +4,7 @@
 //! finds nothing has leased nothing and counted nothing.
 
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
-use duroxide_core::providers::kit::{StartedOrchestration, decode_history, decode_messages, to_db};
+use duroxide_core::providers::kit::{RowError, StartedOrchestration, decode_messages, to_db};
 use duroxide_core::providers::{
     FetchFilter, FetchedTurn, HistoryMark, KnownHistory, NeededCode, OrchestrationItem, WorkItem,
 };
@@ -199,8 +199,8 @@ fn read_turn(
     let stored = history::stored(store, instance, identity.execution_id);
     let held = mark.filter(|mark| is_held(mark, &identity, &stored)).map_or(0, |it| it.event_id);
     let wanted = stored.into_iter().filter(|(id, _)| *id > held);
-    let texts: Vec<&str> = wanted.map(|(_, event)| event.text.as_str()).collect();
-    let (history, history_error, history_after) = match decode_history(&texts) {
+    let decoded: Result<_, RowError> = wanted.map(|(_, event)| event.decode()).collect();
+    let (history, history_error, history_after) = match decoded {
         Ok(events) => (events, None, held),
         Err(error) => (Vec::new(), Some(error.to_string()), 0),
     };

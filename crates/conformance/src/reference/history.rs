@@ -2,7 +2,7 @@
 
 use duroxide_core::Event;
 use duroxide_core::providers::kit::{
-    EncodedEvent, decode_event, decode_start_event, decode_stored_event, has_started,
+    EncodedEvent, decode_start_event, decode_stored_event, has_started,
 };
 use duroxide_core::providers::{
     InstanceOutcome, ProviderErrorKind, StoredEvent as AnyEvent, StoredEventsQuery,
@@ -18,7 +18,7 @@ const EVENTS_PER_READ: usize = 8;
 pub(crate) fn encode(events: &[Event]) -> Result<Vec<(u64, StoredEvent)>, Refusal> {
     let encode = |event| {
         let EncodedEvent { event_id, event_type, text, .. } = EncodedEvent::encode(event)?;
-        Ok((event_id, StoredEvent { event_type: event_type.into(), text, commit_id: None }))
+        Ok((event_id, StoredEvent::new(event_type.into(), text)))
     };
     events.iter().map(encode).collect()
 }
@@ -79,14 +79,14 @@ pub(crate) fn read(
     execution_id: u64,
 ) -> Result<Vec<Event>, Refusal> {
     let events = stored(store, instance, execution_id).into_iter();
-    events.map(|(_, event)| Ok(decode_event(&event.text)?)).collect()
+    events.map(|(_, event)| Ok(event.decode()?)).collect()
 }
 
 /// Some of the next events of one execution, whether they can be decoded or not.
 pub(crate) fn stored_part(store: &Store, query: &StoredEventsQuery) -> Vec<AnyEvent> {
     let behind = stored(store, &query.instance, query.execution_id).into_iter();
     let behind = behind.filter(|(id, _)| *id > query.after).take(EVENTS_PER_READ);
-    behind.map(|(id, event)| decode_stored_event(id, event.text.clone())).collect()
+    behind.map(|(id, event)| decode_stored_event(id, event.text().to_owned())).collect()
 }
 
 /// The outcome of the latest execution. Only the deciding event is decoded, so that an instance
@@ -98,7 +98,7 @@ pub(crate) fn outcome(store: &Store, instance: &str) -> Result<InstanceOutcome, 
         matches!(&*event.event_type, "OrchestrationCompleted" | "OrchestrationFailed")
     });
     if let Some((_, event)) = ended {
-        return Ok(InstanceOutcome::Ended(Box::new(decode_event(&event.text)?)));
+        return Ok(InstanceOutcome::Ended(Box::new(event.decode()?)));
     }
     Ok(if has_started(first_text(store, instance)) {
         InstanceOutcome::Running
@@ -115,5 +115,5 @@ pub(crate) fn start_event(store: &Store, instance: &str) -> Result<Option<Event>
 /// The text of the first event of the latest execution.
 pub(crate) fn first_text<'a>(store: &'a Store, instance: &str) -> Option<&'a str> {
     let events = stored(store, instance, store.latest_execution(instance));
-    events.first().map(|(_, event)| event.text.as_str())
+    events.first().map(|(_, event)| event.text())
 }

@@ -188,7 +188,7 @@ pub(crate) fn stats(store: &Store, id: &str) -> Result<Option<SystemStats>, Refu
     let characters = |text: &str| count(text.chars().count());
     Ok(Some(SystemStats {
         history_event_count: count(events.len()),
-        history_size_bytes: events.iter().map(|(_, event)| characters(&event.text)).sum(),
+        history_size_bytes: events.iter().map(|(_, event)| characters(event.text())).sum(),
         queue_pending_count: carried_messages(store, id),
         kv_user_key_count: count(values.len()),
         kv_total_value_bytes: values.values().map(|value| characters(value)).sum(),

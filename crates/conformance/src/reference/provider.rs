@@ -54,7 +54,7 @@ impl MemoryProvider {
     pub fn corrupt_history(&self, instance: &str) {
         if let Some(record) = self.store().records.get_mut(instance) {
             for event in record.history.values_mut().flat_map(|events| events.values_mut()) {
-                "not an event".clone_into(&mut event.text);
+                event.corrupt();
             }
         }
     }

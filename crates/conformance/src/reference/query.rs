@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use duroxide_core::EventKind;
 use duroxide_core::limits::MAX_ROW_TEXT;
-use duroxide_core::providers::kit::{RowError, RowKey, RowScan, decode_attribute, decode_event};
+use duroxide_core::providers::kit::{RowError, RowKey, RowScan, decode_attribute};
 use duroxide_core::providers::{
     CountedInstances, InstanceCountQuery, InstancePage, InstanceQuery, PagePlace,
 };
@@ -90,7 +90,7 @@ fn shown(text: &str) -> String {
 fn category(store: &Store, id: &str, execution_id: u64) -> Option<ErrorCategory> {
     let events = history::stored(store, id, execution_id).into_iter().rev();
     let (_, end) = events.into_iter().find(|(_, it)| it.event_type == "OrchestrationFailed")?;
-    let EventKind::OrchestrationFailed { details } = decode_event(&end.text).ok()?.kind else {
+    let EventKind::OrchestrationFailed { details } = end.decode().ok()?.kind else {
         return None;
     };
     Some(ErrorCategory::of(&details))

@@ -4,7 +4,6 @@ use std::collections::HashSet;
 
 use duroxide_core::EventKind;
 use duroxide_core::model::{ExecutionStatus, build_child_instance_id};
-use duroxide_core::providers::kit::decode_event;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult, WorkItem,
 };
@@ -109,7 +108,7 @@ fn delete_pending_children(store: &mut Store, parent: &str) {
     let events = record.history.values().flat_map(|events| events.values());
     // An event that cannot be read names no child.
     let named = events.filter_map(|event| {
-        let event = decode_event(&event.text).ok()?;
+        let event = event.decode().ok()?;
         let EventKind::SubOrchestrationScheduled { instance, .. } = &event.kind else {
             return None;
         };

@@ -5,9 +5,11 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
+use duroxide_core::Event;
 use duroxide_core::model::{ExecutionStatus, INITIAL_EXECUTION_ID};
-use duroxide_core::providers::kit::message_variant;
+use duroxide_core::providers::kit::{RowError, decode_event, message_variant};
 use duroxide_core::providers::{LiveWorker, Suspension};
 use semver::Version;
 
@@ -92,9 +94,37 @@ impl Execution {
 #[derive(Debug, Clone)]
 pub(crate) struct StoredEvent {
     pub(crate) event_type: Cow<'static, str>,
-    pub(crate) text: String,
+    text: String,
+    /// What the text says, once it was read: the test kit replays every turn from its history.
+    decoded: OnceLock<Event>,
     /// Of the last event of a commit.
     pub(crate) commit_id: Option<u64>,
+}
+
+impl StoredEvent {
+    pub(crate) fn new(event_type: Cow<'static, str>, text: String) -> Self {
+        Self { event_type, text, decoded: OnceLock::new(), commit_id: None }
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Makes the event unreadable.
+    pub(crate) fn corrupt(&mut self) {
+        *self = Self {
+            commit_id: self.commit_id,
+            ..Self::new(self.event_type.clone(), "not an event".to_owned())
+        };
+    }
+
+    pub(crate) fn decode(&self) -> Result<Event, RowError> {
+        if let Some(event) = self.decoded.get() {
+            return Ok(event.clone());
+        }
+        let event = decode_event(&self.text)?;
+        Ok(self.decoded.get_or_init(|| event).clone())
+    }
 }
 
 /// A message of the orchestrator queue.

@@ -33,7 +33,7 @@ pub(crate) fn part(store: &Store, query: &InstanceCopyQuery) -> Result<InstanceC
             let events = history::stored(store, instance, *execution_id).into_iter();
             let behind = events.filter(|(id, _)| id > after).take(PART_MAX);
             let copied = |(id, it): (u64, &StoredEvent)| {
-                CopiedEvent::new(*execution_id, id, it.text.clone())
+                CopiedEvent::new(*execution_id, id, it.text().to_owned())
             };
             copy.events = behind.map(copied).collect();
         }
@@ -200,8 +200,7 @@ fn insert_instance(store: &mut Store, now: u64, copy: &InstanceCopy, head: &Inst
         record.executions.insert(execution.execution_id, stored);
     }
     for event in &copy.events {
-        let (event_type, text) = (event.kind().into(), event.text.clone());
-        let stored = StoredEvent { event_type, text, commit_id: None };
+        let stored = StoredEvent::new(event.kind().into(), event.text.clone());
         record.history.entry(event.execution_id).or_default().insert(event.event_id, stored);
     }
     record.values.import(&copy.keys);
