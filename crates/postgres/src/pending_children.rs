@@ -22,19 +22,21 @@ use crate::store::Store;
 /// The parent commits nothing any more, so that its history names all its children.
 pub(crate) async fn delete(store: &Store, stored_parent: &str) -> Result<u64, JobError> {
     let parent = from_stored(stored_parent.to_owned());
-    let sql = "SELECT execution_id, event_id, event_data FROM {schema}.history
+    let sql = "SELECT execution_id, event_id,
+             CASE WHEN event_type = 'SubOrchestrationScheduled' THEN event_data END AS child
+         FROM {schema}.history
          WHERE instance_id = $1 AND (execution_id, event_id) > ($2, $3)
-             AND event_type = 'SubOrchestrationScheduled'
          ORDER BY execution_id, event_id LIMIT $4";
     let (mut execution_id, mut event_id) = (0_i64, 0_i64);
     let mut deleted = 0;
     loop {
-        let page = limits::CHILD_STARTS_PER_READ;
+        let page = limits::SEARCHED_EVENTS_PER_READ;
         let rows = store.query(sql, &[&stored_parent, &execution_id, &event_id, &page]).await?;
         let Some(last) = rows.last() else { return Ok(deleted) };
         (execution_id, event_id) = (last.get("execution_id"), last.get("event_id"));
         // An event that cannot be read names no child.
-        let events = rows.iter().filter_map(|row| decode_event(row.get("event_data")).ok());
+        let named = rows.iter().filter_map(|row| row.get::<_, Option<&str>>("child"));
+        let events = named.filter_map(|text| decode_event(text).ok());
         let children: HashSet<String> = events
             .filter_map(|event| {
                 let EventKind::SubOrchestrationScheduled { instance, .. } = event.kind else {
@@ -43,7 +45,9 @@ pub(crate) async fn delete(store: &Store, stored_parent: &str) -> Result<u64, Jo
                 Some(stored(&build_child_instance_id(&parent, &instance)))
             })
             .collect();
-        deleted += delete_starts(store, &parent, children.into_iter().collect()).await?;
+        if !children.is_empty() {
+            deleted += delete_starts(store, &parent, children.into_iter().collect()).await?;
+        }
     }
 }
 

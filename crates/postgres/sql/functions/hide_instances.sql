@@ -10,6 +10,8 @@ SET enable_bitmapscan = off
 AS $body$
 DECLARE
     c_for_ever CONSTANT BIGINT := 9223372036854775807;
+    -- How many events are searched for starts of children while the locks are held.
+    c_events CONSTANT BIGINT := 1000;
 BEGIN
     DELETE FROM {schema}.instances i WHERE i.instance_id = ANY (p_ids);
     GET DIAGNOSTICS o_instances = ROW_COUNT;
@@ -20,9 +22,11 @@ BEGIN
             SELECT q.id FROM {schema}.orchestrator_queue q
             WHERE q.instance_id = g.instance_id ORDER BY q.id DESC LIMIT 1), 0),
         p_now + p_window, coalesce((
-            SELECT TRUE FROM {schema}.history h
-            WHERE h.instance_id = g.instance_id AND h.event_type = 'SubOrchestrationScheduled'
-            LIMIT 1), FALSE),
+            -- What removes a longer history looks at the rest of it.
+            SELECT count(*) = c_events OR bool_or(f.event_type = 'SubOrchestrationScheduled')
+            FROM (
+                SELECT h.event_type FROM {schema}.history h
+                WHERE h.instance_id = g.instance_id LIMIT c_events) AS f), FALSE),
         clock_timestamp()
     FROM (SELECT DISTINCT u.id FROM unnest(p_ids) AS u (id)) AS g (instance_id)
     ON CONFLICT (instance_id, execution_id) DO UPDATE SET deletion = p_deletion;

@@ -27,7 +27,7 @@ const fn retired(name: &'static str) -> Migration {
 
 /// Number n is the n-th step. A released file never changes: nodes of the previous release continue
 /// while a node of the next one migrates.
-const MIGRATIONS: [Migration; 28] = [
+const MIGRATIONS: [Migration; 29] = [
     migration!("0001_tables"),
     retired("0002_messages"),
     retired("0003_turns"),
@@ -56,6 +56,7 @@ const MIGRATIONS: [Migration; 28] = [
     migration!("0026_far_messages"),
     migration!("0027_queries_over_instances"),
     migration!("0028_parked_messages_of_instances"),
+    migration!("0029_children_without_an_index"),
 ];
 
 const RECORD: &str = "CREATE TABLE IF NOT EXISTS {schema}.duroxide_migrations (

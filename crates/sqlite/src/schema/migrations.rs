@@ -18,7 +18,7 @@ macro_rules! migration {
 }
 
 /// Number n is the n-th file. A released file is never changed.
-const MIGRATIONS: [Migration; 38] = [
+const MIGRATIONS: [Migration; 39] = [
     migration!("0001_initial_schema"),
     migration!("0002_add_attempt_count"),
     migration!("0003_add_worker_visible_at"),
@@ -57,6 +57,7 @@ const MIGRATIONS: [Migration; 38] = [
     migration!("0036_listed_messages"),
     migration!("0037_queries_over_instances"),
     migration!("0038_leases_in_one_row"),
+    migration!("0039_children_without_an_index"),
 ];
 
 /// The steps that duroxide 0.1.x made and recorded in its own table, as day numbers of January.
