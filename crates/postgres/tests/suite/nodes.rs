@@ -231,3 +231,50 @@ async fn one_connection_serves_a_node_with_leases_of_half_a_second() {
     assert_eq!(runs.load(Ordering::SeqCst), 3 * WORKFLOWS, "each ran once");
     runtime.shutdown(None).await;
 }
+
+/// Aborted activities waited for the end of their leases, and each abort counted as an attempt.
+#[tokio::test]
+async fn a_shutdown_releases_what_it_aborts() {
+    const LEASE: Duration = Duration::from_secs(3600);
+    let store = Store::live();
+    let (seen, mut attempts) = tokio::sync::mpsc::unbounded_channel();
+    let start_node = async |goes_on: bool| {
+        let seen = seen.clone();
+        let work = move |ctx: ActivityContext, _: String| {
+            seen.send(ctx.attempt()).unwrap();
+            async move {
+                if !goes_on {
+                    std::future::pending::<()>().await;
+                }
+                Ok("done".to_owned())
+            }
+        };
+        let call = |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Work", "").await
+        };
+        let options = RuntimeOptions {
+            orchestrator_lock_timeout: LEASE,
+            worker_lock_timeout: LEASE,
+            worker_lock_renewal_buffer: LEASE - Duration::from_secs(1),
+            ..RuntimeOptions::default()
+        };
+        let node: Arc<dyn Provider> = store.node().await;
+        let runtime = Runtime::start_with_options(
+            Arc::clone(&node),
+            ActivityRegistry::builder().register("Work", work).build(),
+            OrchestrationRegistry::builder().register("Call", call).build(),
+            options,
+        )
+        .await;
+        (Client::new(node), runtime)
+    };
+    let (client, runtime) = start_node(false).await;
+    client.start_orchestration("a", "Call", "").await.unwrap();
+    assert_eq!(tokio::time::timeout(PATIENCE, attempts.recv()).await.unwrap(), Some(1));
+    runtime.shutdown(Some(0)).await;
+    let (client, runtime) = start_node(true).await;
+    let status = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+    assert!(matches!(status, OrchestrationStatus::Completed { .. }), "{status:?}");
+    assert_eq!(attempts.recv().await, Some(1));
+    runtime.shutdown(None).await;
+}
