@@ -72,19 +72,29 @@ async fn the_node_that_has_its_history_in_memory_gets_no_values() {
     let (warm, cold) = (store.node().await, store.node().await);
     let incarnation = create(&*warm, "a").await.incarnation.unwrap();
     let sql = store.sql().await;
+    // Each value that is read counts.
     sql.run(
         "INSERT INTO $.kv_store (instance_id, key, value, last_updated_at_ms)
-         VALUES ('a', 'key', 'value', 1)",
+         VALUES ('a', 'key', 'value', 1);
+         CREATE SEQUENCE $.reads;
+         CREATE FUNCTION $.read(p_value TEXT) RETURNS TEXT LANGUAGE plpgsql VOLATILE AS
+             'BEGIN PERFORM nextval(''$.reads''); RETURN p_value; END';
+         ALTER TABLE $.kv_store RENAME TO stored;
+         CREATE VIEW $.kv_store AS
+             SELECT instance_id, key, $.read(value) AS value, last_updated_at_ms FROM $.stored",
     )
     .await;
+    let reads = "SELECT count(*) FROM $.reads WHERE is_called";
     warm.enqueue_for_orchestrator(signal("a", "1"), None).await.unwrap();
     let mark = HistoryMark::new(incarnation).with_execution_id(1).with_event_id(1);
     let known = wish(1).with_known(Arc::new(Held(mark)));
     let held = warm.fetch_orchestration_items(known).await.unwrap().remove(0);
     assert_eq!((held.history_after, held.item.kv_snapshot.len()), (1, 0));
+    assert_eq!(sql.count(reads).await, 0);
     warm.abandon_orchestration_item(&held.lock_token, None, true).await.unwrap();
     store.advance(GRACE);
     assert_eq!(turn(&*cold).await.item.kv_snapshot["key"].value, "value");
+    assert_eq!(sql.count(reads).await, 1);
 }
 
 /// Instances that are warm on another node, and parked messages, were all read by each fetch:
