@@ -6,7 +6,7 @@ use super::source::Source;
 use super::violation::Violation;
 
 /// The pages whose code spans of the form `suite::module::test` name tests.
-const PAGES: &[&str] = &["docs/internals/upgrade-tests.md"];
+const PAGES: &[&str] = &["docs/internals/upgrade-tests.md", "docs/internals/hostile-tests.md"];
 
 /// Every test that one of the pages names is a function.
 pub(super) fn exist(sources: &[Source]) -> Vec<Violation> {

@@ -100,6 +100,32 @@ fn messages_that_have_no_effect_are_logged() {
     harness.turn(&["done 2 x"]);
 }
 
+/// Each abandoned timer of an execution that continued as new was a warning.
+#[test]
+fn a_timer_of_an_earlier_execution_is_no_warning() {
+    let mut harness =
+        Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
+    harness.turn(&["start"]);
+    let lines = logged_by(|| drop(harness.turn(&["fired 2/9"])));
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    let debug = "DEBUG duroxide::runtime dropped an answer for another execution";
+    assert!(lines[0].starts_with(debug), "{lines:?}");
+    harness.turn(&["done 2 x"]);
+}
+
+#[test]
+fn the_warning_of_an_unreadable_pin_names_its_instance() {
+    let mut harness =
+        Harness::new(|ctx, _input| async move { ctx.schedule_activity("A", "").await });
+    harness.turn(&["start"]);
+    harness.evict();
+    harness.history[0].duroxide_version = "newest".to_owned();
+    let lines = logged_by(|| assert_eq!(harness.turn(&["done 2 x"]), "completed x"));
+    assert_eq!(lines.len(), 1, "{lines:#?}");
+    assert!(lines[0].starts_with("WARN duroxide::runtime Invalid pinned version"), "{lines:?}");
+    assert!(lines[0].contains(r#" instance="i" version="newest""#), "{lines:?}");
+}
+
 #[test]
 fn carrying_many_messages_is_logged_and_loses_none() {
     let mut harness = Harness::new(|ctx, _input| async move { ctx.continue_as_new("").await });

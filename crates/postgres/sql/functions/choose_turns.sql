@@ -49,19 +49,24 @@ BEGIN
                     WHERE q.instance_id = c.instance_id AND q.kind = {KIND_START} AND NOT q.parked
                     ORDER BY q.id LIMIT 1), '\x0101') END AS start_route
             FROM (
-                SELECT w.instance_id, w.visible_at, w.id, p.pin, w.is_suspended
+                SELECT w.instance_id, w.visible_at, w.id, p.pin,
+                    -- The others have no lease.
+                    (SELECT l.instance_id FROM {schema}.instance_locks l
+                     WHERE l.instance_id = w.instance_id) IS NOT NULL AS is_suspended
                 FROM unnest(o_pins) AS p (pin)
                 CROSS JOIN LATERAL (
-                    SELECT q.instance_id, q.visible_at, q.id,
-                        l.instance_id IS NOT NULL AS is_suspended
+                    SELECT q.instance_id, q.visible_at, q.id
                     FROM {schema}.orchestrator_queue q
-                    LEFT JOIN {schema}.instance_locks l ON l.instance_id = q.instance_id
                     WHERE NOT q.parked AND q.pin = p.pin AND q.visible_at <= p_now
                         AND (q.visible_at, q.id) > (v_visible_at, v_id)
                         AND q.instance_id <> ALL (p_left)
-                        AND (l.instance_id IS NULL OR cardinality(l.message_ids) = 0 AND (
-                            SELECT i.suspended_since FROM {schema}.instances i
-                            WHERE i.instance_id = q.instance_id) IS NOT NULL)
+                        -- Of a join the planner would expect few rows, and sort all messages.
+                        AND coalesce((
+                            SELECT cardinality(l.message_ids) = 0 AND (
+                                SELECT i.suspended_since FROM {schema}.instances i
+                                WHERE i.instance_id = q.instance_id) IS NOT NULL
+                            FROM {schema}.instance_locks l
+                            WHERE l.instance_id = q.instance_id), TRUE)
                     ORDER BY q.visible_at, q.id LIMIT c_read) AS w
                 ORDER BY w.visible_at, w.id LIMIT c_read
             ) AS c

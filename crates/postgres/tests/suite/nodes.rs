@@ -1,10 +1,16 @@
 //! Many nodes at once on one schema.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use duroxide_core::client::Client;
 use duroxide_core::providers::{Provider, ProviderAdmin, SessionFetchConfig, TagFilter, WorkItem};
+use duroxide_core::runtime::{
+    ActivityRegistry, OrchestrationRegistry, OrchestrationStatus, Runtime, RuntimeOptions,
+};
+use duroxide_core::{ActivityContext, OrchestrationContext};
 
 use crate::support::*;
 
@@ -174,4 +180,101 @@ async fn nodes_choose_their_isolation_level() {
     .await;
     create(&*node, "a").await;
     assert_eq!(sql.count("SELECT count(*) FROM $.seen WHERE level = 'read committed'").await, 1);
+}
+
+/// Fetches, reads, commits and renewals wait for each other, and nothing is lost or runs twice.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_connection_serves_a_node_with_leases_of_half_a_second() {
+    const WORKFLOWS: usize = 30;
+    const LEASE: Duration = Duration::from_millis(500);
+    let store = Store::live();
+    let builder = store.builder().with_connections(1).with_writers(1);
+    let node: Arc<dyn Provider> = Arc::new(builder.open().await.unwrap());
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&runs);
+    // Longer than its lease.
+    let work = move |_: ActivityContext, input: String| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        async move {
+            tokio::time::sleep(LEASE + LEASE / 5).await;
+            Ok(input)
+        }
+    };
+    let steps = |ctx: OrchestrationContext, input: String| async move {
+        let both = (0..2).map(|_| ctx.schedule_activity("Work", input.clone())).collect();
+        ctx.join(both).await.into_iter().collect::<Result<Vec<_>, _>>()?;
+        ctx.schedule_activity("Work", input).await
+    };
+    let options = RuntimeOptions {
+        orchestrator_lock_timeout: LEASE,
+        worker_lock_timeout: LEASE,
+        ..RuntimeOptions::default()
+    };
+    let runtime = Runtime::start_with_options(
+        Arc::clone(&node),
+        ActivityRegistry::builder().register("Work", work).build(),
+        OrchestrationRegistry::builder().register("Steps", steps).build(),
+        options,
+    )
+    .await;
+    let client = Client::new(node);
+    for number in 0..WORKFLOWS {
+        let id = format!("i-{number}");
+        client.start_orchestration(&id, "Steps", &id).await.unwrap();
+    }
+    for number in 0..WORKFLOWS {
+        let id = format!("i-{number}");
+        let status = client.wait_for_orchestration(&id, PATIENCE * 2).await.unwrap();
+        let OrchestrationStatus::Completed { output, .. } = status else { panic!("{status:?}") };
+        assert_eq!(output, id);
+    }
+    assert_eq!(runs.load(Ordering::SeqCst), 3 * WORKFLOWS, "each ran once");
+    runtime.shutdown(None).await;
+}
+
+/// Aborted activities waited for the end of their leases, and each abort counted as an attempt.
+#[tokio::test]
+async fn a_shutdown_releases_what_it_aborts() {
+    const LEASE: Duration = Duration::from_secs(3600);
+    let store = Store::live();
+    let (seen, mut attempts) = tokio::sync::mpsc::unbounded_channel();
+    let start_node = async |goes_on: bool| {
+        let seen = seen.clone();
+        let work = move |ctx: ActivityContext, _: String| {
+            seen.send(ctx.attempt()).unwrap();
+            async move {
+                if !goes_on {
+                    std::future::pending::<()>().await;
+                }
+                Ok("done".to_owned())
+            }
+        };
+        let call = |ctx: OrchestrationContext, _: String| async move {
+            ctx.schedule_activity("Work", "").await
+        };
+        let options = RuntimeOptions {
+            orchestrator_lock_timeout: LEASE,
+            worker_lock_timeout: LEASE,
+            worker_lock_renewal_buffer: LEASE - Duration::from_secs(1),
+            ..RuntimeOptions::default()
+        };
+        let node: Arc<dyn Provider> = store.node().await;
+        let runtime = Runtime::start_with_options(
+            Arc::clone(&node),
+            ActivityRegistry::builder().register("Work", work).build(),
+            OrchestrationRegistry::builder().register("Call", call).build(),
+            options,
+        )
+        .await;
+        (Client::new(node), runtime)
+    };
+    let (client, runtime) = start_node(false).await;
+    client.start_orchestration("a", "Call", "").await.unwrap();
+    assert_eq!(tokio::time::timeout(PATIENCE, attempts.recv()).await.unwrap(), Some(1));
+    runtime.shutdown(Some(0)).await;
+    let (client, runtime) = start_node(true).await;
+    let status = client.wait_for_orchestration("a", PATIENCE).await.unwrap();
+    assert!(matches!(status, OrchestrationStatus::Completed { .. }), "{status:?}");
+    assert_eq!(attempts.recv().await, Some(1));
+    runtime.shutdown(None).await;
 }

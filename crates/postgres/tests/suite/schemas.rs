@@ -1,5 +1,7 @@
 //! Creating, checking and naming schemas.
 
+use std::time::Duration;
+
 use duroxide_core::providers::{Provider, TurnFetch};
 use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
 
@@ -90,8 +92,43 @@ async fn the_printed_sql_is_all_that_a_schema_needs() {
 async fn an_existing_schema_is_filled() {
     let store = Store::live();
     let sql = store.sql().await;
-    sql.run("CREATE SCHEMA $").await;
-    store.node().await;
+    sql.run("CREATE SCHEMA $; CREATE TABLE $.theirs AS SELECT 7 AS seven").await;
+    let node = store.node().await;
+    create(&*node, "a").await;
+    assert_eq!(node.read("a").await.unwrap().len(), 1);
+    assert_eq!(sql.count("SELECT count(*) FROM $.theirs").await, 1, "it is left alone");
+}
+
+/// A node that waits for the migration of another one does so as long as that takes: the lock was
+/// awaited under the timeout of statements, and the node did not start.
+#[tokio::test]
+async fn a_node_waits_for_a_migration_longer_than_for_a_statement() {
+    const TIMEOUT: Duration = Duration::from_secs(1);
+    let store = Store::live();
+    let name = format!("migrates-{}", store.schema);
+    let store = Store { url: format!("{}?application_name={name}", store.url), ..store };
+    let sql = store.sql().await;
+    // The first node holds the lock of migrations and waits for this transaction.
+    sql.run("BEGIN; CREATE SCHEMA $").await;
+    let open = || tokio::spawn(store.builder().with_statement_timeout(TIMEOUT).open());
+    let nodes = [open(), open()];
+    let waiting = format!(
+        "SELECT count(*) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+         WHERE NOT l.granted AND l.locktype = 'advisory' AND a.application_name = '{name}'
+             AND clock_timestamp() - a.query_start > interval '{} ms'",
+        2 * TIMEOUT.as_millis()
+    );
+    let other = store.sql().await;
+    let waits = async {
+        while other.count(&waiting).await == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waits).await.expect("the second one waits");
+    sql.run("ROLLBACK").await;
+    for node in nodes {
+        drop(node.await.unwrap().expect("it opens"));
+    }
 }
 
 #[tokio::test]

@@ -192,6 +192,41 @@ async fn a_session_whose_cached_plan_no_longer_fits_is_replaced() {
     node.get_custom_status("a", 0).await.unwrap();
 }
 
+/// What a session remembers may be the reason of an error: its prepared statements are gone, or it
+/// was opened while the server did not accept writes. Such a session was kept for ever.
+#[tokio::test]
+async fn a_session_that_reports_what_it_remembers_is_closed() {
+    for state in ["25006", "26000", "0A000"] {
+        let store = Store::live();
+        let node = store.builder().with_connections(1).with_writers(1).open().await.unwrap();
+        let sql = store.sql().await;
+        // A sequence keeps its value although the transaction fails.
+        sql.run(&format!(
+            "CREATE SEQUENCE $.session;
+             CREATE FUNCTION $.broken() RETURNS trigger LANGUAGE plpgsql AS
+                 'BEGIN
+                      PERFORM setval(''$.session'', pg_backend_pid());
+                      RAISE EXCEPTION ''on purpose'' USING ERRCODE = ''{state}'';
+                  END';
+             CREATE TRIGGER broken BEFORE INSERT ON $.orchestrator_queue FOR EACH ROW
+                 EXECUTE FUNCTION $.broken()"
+        ))
+        .await;
+        let error = node.enqueue_for_orchestrator(start("a"), None).await.unwrap_err();
+        assert!(error.is_retryable() && error.message.contains(state), "{error}");
+        let pid = sql.count("SELECT last_value FROM $.session").await;
+        let open = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}");
+        let closed = async {
+            while sql.count(&open).await > 0 {
+                node.enqueue_for_orchestrator(start("a"), None).await.unwrap_err();
+            }
+        };
+        timeout(PATIENCE, closed).await.expect("the session is not used again");
+        sql.run("DROP FUNCTION $.broken() CASCADE").await;
+        node.enqueue_for_orchestrator(start("a"), None).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn a_deaf_listener_is_replaced() {
     let (proxy, store) = proxied("LISTEN").await;

@@ -274,7 +274,7 @@ async fn two_starts_at_once_are_one_turn() {
 async fn nodes_that_start_the_same_instances_start_each_once() {
     const INSTANCES: usize = 60;
     let store = Store::live();
-    let nodes = [store.node().await, store.node().await];
+    let nodes = [store.node().await, store.node().await, store.node().await];
     let runs = nodes.clone().map(|node| {
         tokio::spawn(async move {
             loop {

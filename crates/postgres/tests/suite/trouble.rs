@@ -192,6 +192,7 @@ async fn sessions_ended_by_an_administrator_are_replaced() {
 
 #[tokio::test]
 async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
+    const CRASHES: usize = 3;
     let mut server = Server::start(&Setup { durable: true, ..Setup::default() }).unwrap();
     let store = Store::at(&server.url());
     let node = store.node().await;
@@ -213,7 +214,9 @@ async fn nothing_is_lost_when_the_server_restarts_or_crashes_under_load() {
     });
     let server = tokio::task::spawn_blocking(move || {
         server.restart().unwrap();
-        server.crash().unwrap();
+        for _ in 0..CRASHES {
+            server.crash().unwrap();
+        }
         server
     });
     let _server = server.await.unwrap();

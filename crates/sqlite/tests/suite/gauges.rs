@@ -24,3 +24,14 @@ async fn ready_delayed_and_parked_messages_are_counted_apart() {
     let messages = (gauges.ready_messages, gauges.delayed_messages, gauges.parked_messages);
     assert_eq!(messages, (2, 1, 1));
 }
+
+/// They counted all events before the first turn, and once a minute on every node.
+#[tokio::test]
+async fn gauges_read_no_history() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    create(provider, "a").await;
+    store.sql().execute("ALTER TABLE history RENAME TO hidden", []).unwrap();
+    assert!(provider.read("a").await.is_err(), "no other table has the events");
+    assert_eq!(provider.read_gauges().await.unwrap().running_instances, 1);
+}

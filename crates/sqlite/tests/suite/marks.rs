@@ -40,6 +40,22 @@ async fn a_fetch_leaves_out_events_that_the_caller_knows() {
     assert_eq!(turn.item.history.iter().map(|event| event.event_id).collect::<Vec<_>>(), [3]);
 }
 
+/// The values of an instance were read for every turn, also if its execution was in memory.
+#[tokio::test]
+async fn a_caller_that_knows_the_history_gets_no_values() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    let mark = create_marked(provider).await;
+    let sql = "INSERT INTO kv_store (instance_id, key, value, last_updated_at_ms)
+         VALUES ('a', 'key', 'value', 1)";
+    store.sql().execute(sql, []).unwrap();
+    provider.enqueue_for_orchestrator(signal("a", "x"), None).await.unwrap();
+    let warm = turn_with(provider, mark).await;
+    assert_eq!((warm.history_after, warm.item.kv_snapshot.len()), (2, 0));
+    provider.abandon_orchestration_item(&warm.lock_token, None, true).await.unwrap();
+    assert_eq!(turn(provider).await.item.kv_snapshot["key"].value, "value");
+}
+
 #[tokio::test]
 async fn a_mark_of_another_execution_or_a_later_event_is_ignored() {
     let store = Store::new().await;
