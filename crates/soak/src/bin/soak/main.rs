@@ -5,6 +5,8 @@
 //! Needs signals, so it runs on Unix only.
 
 #[cfg(unix)]
+mod acks;
+#[cfg(unix)]
 mod args;
 #[cfg(unix)]
 mod audit;
@@ -25,6 +27,8 @@ mod load;
 #[cfg(unix)]
 mod node;
 #[cfg(unix)]
+mod power;
+#[cfg(unix)]
 mod rng;
 #[cfg(unix)]
 mod run;
@@ -39,17 +43,27 @@ use std::process::ExitCode;
 
 #[cfg(unix)]
 fn main() -> ExitCode {
-    let outcome = match args::parse(std::env::args().skip(1)) {
-        Ok(args::Command::Soak(plan)) => run::run(&plan),
-        Ok(args::Command::Node(node)) => node::run(&node),
-        Err(mistake) => Err(format!("{mistake}\n{}", args::USAGE)),
-    };
+    let outcome = dispatch(std::env::args().skip(1).collect());
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("soak: {reason}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(unix)]
+fn dispatch(given: Vec<String>) -> Result<(), String> {
+    let rest = || given.iter().skip(1).cloned();
+    match given.first().map(String::as_str) {
+        Some("power-loss") => power::run(&power::parse(rest())?),
+        Some("recorded-node") => power::run_recorded_node(&power::parse_recorded(rest())?),
+        _soak => match args::parse(given.iter().cloned()) {
+            Ok(args::Command::Soak(plan)) => run::run(&plan),
+            Ok(args::Command::Node(node)) => node::run(&node),
+            Err(mistake) => Err(format!("{mistake}\n{}", args::USAGE)),
+        },
     }
 }
 
