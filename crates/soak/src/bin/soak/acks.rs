@@ -1,6 +1,7 @@
-//! What a store has acknowledged to a client: a line on standard output for each.
+//! What a store has acknowledged to a client.
 
 use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::kinds::Workflow;
 
@@ -39,18 +40,23 @@ impl Ack {
 }
 
 /// Where acknowledgements are noted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) enum Journal {
     Nowhere,
+    Memory(Arc<Mutex<Vec<Ack>>>),
     /// On standard output, each line by one system call, before the client goes on.
     Stdout,
 }
 
 impl Journal {
     /// Notes an acknowledgement.
-    pub(crate) fn note(self, ack: &Ack) -> Result<(), String> {
+    pub(crate) fn note(&self, ack: &Ack) -> Result<(), String> {
         match self {
             Self::Nowhere => Ok(()),
+            Self::Memory(acks) => {
+                acks.lock().unwrap_or_else(PoisonError::into_inner).push(ack.clone());
+                Ok(())
+            }
             Self::Stdout => std::io::stdout()
                 .lock()
                 .write_all(ack.line().as_bytes())

@@ -9,6 +9,7 @@ use duroxide::{Client, ClientError, OrchestrationStatus};
 use tokio::task::JoinSet;
 
 use crate::acks::{Ack, Journal};
+use crate::doubt::Doubt;
 use crate::kinds::{Kind, Wanted, Workflow};
 use crate::rng::Rng;
 
@@ -80,10 +81,13 @@ pub(crate) struct Conductor {
     /// them.
     pub(crate) poll: Duration,
     pub(crate) journal: Journal,
+    /// Whether a call that fails may have had its effect.
+    pub(crate) doubt: Doubt,
 }
 
 impl Conductor {
-    async fn conduct(&self, workflow: Workflow) -> Result<(), String> {
+    /// Starts a workflow and completes it.
+    pub(crate) async fn conduct(&self, workflow: Workflow) -> Result<(), String> {
         let Workflow { kind, number } = workflow;
         let start = || {
             let (id, input) = (workflow.id(), kind.input(number));
@@ -132,10 +136,29 @@ impl Conductor {
             if number > 0 || workflow.kind == Kind::Cancelled {
                 self.until(&id, is_known).await?;
             }
-            insist(|| self.send(workflow.kind, &id, text)).await?;
+            self.send_once(workflow.kind, &id, text).await?;
             self.journal.note(&Ack::Sent(workflow, text.clone()))?;
         }
         Ok(())
+    }
+
+    /// Sends a text again only if the store does not have it: a message that is sent twice arrives
+    /// twice.
+    async fn send_once(&self, kind: Kind, id: &str, text: &str) -> Result<(), String> {
+        let mut tries = 0;
+        loop {
+            match self.send(kind, id, text).await {
+                Ok(()) => return Ok(()),
+                Err(error) if error.is_retryable() && tries < TRIES_MAX => {
+                    tries += 1;
+                    tokio::time::sleep(RETRY_PAUSE).await;
+                    if self.doubt.was_sent(id, text).await? {
+                        return Ok(());
+                    }
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        }
     }
 
     async fn send(&self, kind: Kind, id: &str, text: &str) -> Result<(), ClientError> {

@@ -13,6 +13,8 @@ mod audit;
 #[cfg(unix)]
 mod chaos;
 #[cfg(unix)]
+mod doubt;
+#[cfg(unix)]
 mod effects;
 #[cfg(unix)]
 mod facts;
@@ -57,7 +59,8 @@ fn main() -> ExitCode {
 fn dispatch(given: Vec<String>) -> Result<(), String> {
     let rest = || given.iter().skip(1).cloned();
     match given.first().map(String::as_str) {
-        Some("power-loss") => power::run(&power::parse(rest())?),
+        Some("power") => power::run(&power::parse(rest())?),
+        Some("scenario") => power::run_scenario(&power::parse_scenario(rest())?),
         Some("recorded-node") => power::run_recorded_node(&power::parse_recorded(rest())?),
         _soak => match args::parse(given.iter().cloned()) {
             Ok(args::Command::Soak(plan)) => run::run(&plan),

@@ -11,6 +11,7 @@ use crate::acks::Journal;
 use crate::args::Plan;
 use crate::audit::{Attempts, Counts, audit};
 use crate::chaos::{Disturbances, disturb};
+use crate::doubt::Doubt;
 use crate::effects::Effects;
 use crate::facts::{Leftovers, Tables};
 use crate::kinds::KINDS;
@@ -58,8 +59,12 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     let store = tokio.block_on(setup.store.open())?;
     let workers_under_chaos: Vec<WorkerChaos> =
         (0..WORKERS).map(|name| WorkerChaos::start(plan, &setup, name)).collect();
-    let conductor =
-        Conductor { client: Client::new(store), poll: STATUS_POLL, journal: Journal::Nowhere };
+    let conductor = Conductor {
+        client: Client::new(store),
+        poll: STATUS_POLL,
+        journal: Journal::Nowhere,
+        doubt: Doubt::None,
+    };
     let load = Load { seed: plan.seed, kinds: &KINDS, first: 0, open_max: OPEN_MAX };
     let began = Instant::now();
     let loaded = tokio.block_on(load::run(&conductor, &load, |_| began.elapsed() < plan.time));

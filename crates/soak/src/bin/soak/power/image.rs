@@ -47,7 +47,12 @@ impl Image {
 
     /// What the files hold if nothing is lost.
     pub(crate) fn complete(log: &DiskLog) -> Self {
-        let begun: Vec<&Op> = log.ops.iter().collect();
+        Self::before(log, usize::MAX)
+    }
+
+    /// What a kill at this moment leaves: everything that was written.
+    pub(crate) fn before(log: &DiskLog, moment: usize) -> Self {
+        let begun: Vec<&Op> = log.ops.iter().take_while(|op| op.begin < moment).collect();
         let mut names: BTreeMap<String, FileId> = BTreeMap::new();
         for op in &begun {
             apply_name(&mut names, &op.act);
@@ -257,4 +262,59 @@ fn garbage(rng: &mut Rng, length: usize) -> Vec<u8> {
     }
     bytes.truncate(length);
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SEEDS: u64 = 200;
+
+    /// Two sectors are written and synced, then overwritten; the cut comes last.
+    fn log() -> DiskLog {
+        let write = |byte: u8| Act::Write { file: 0, offset: 0, data: vec![byte; 2 * SECTOR] };
+        let acts = [
+            Act::Create { name: "a.db".to_owned(), file: 0 },
+            Act::SyncFolder,
+            write(1),
+            Act::Sync { file: 0 },
+            write(2),
+        ];
+        let ops = acts.into_iter().enumerate();
+        let ops: Vec<Op> = ops.map(|(at, act)| Op { begin: at, end: at, act }).collect();
+        DiskLog { moments: ops.len(), ops }
+    }
+
+    fn images(log: &DiskLog, moment: usize, disk: Disk) -> Vec<Vec<u8>> {
+        let image = |seed| Image::after(log, Cut { moment, seed }, disk);
+        (0..SEEDS).map(|seed| image(seed).files.remove("a.db").unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn what_was_synced_is_kept() {
+        for content in images(&log(), 4, Disk::Honest) {
+            assert_eq!(content, vec![1; 2 * SECTOR]);
+        }
+    }
+
+    #[test]
+    fn what_was_not_synced_is_kept_lost_or_torn() {
+        let found = images(&log(), 5, Disk::Honest);
+        let torn = [vec![2; SECTOR], vec![1; SECTOR]].concat();
+        let reordered = [vec![1; SECTOR], vec![2; SECTOR]].concat();
+        for wanted in [vec![1; 2 * SECTOR], vec![2; 2 * SECTOR], torn, reordered] {
+            assert!(found.contains(&wanted), "no cut gives {:?}", &wanted[SECTOR - 1..=SECTOR]);
+        }
+    }
+
+    #[test]
+    fn a_disk_that_ignores_syncs_loses_what_was_synced() {
+        let found = images(&log(), 4, Disk::ForgetsCheckpoints);
+        assert!(found.iter().any(|content| *content != vec![1; 2 * SECTOR]));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_image() {
+        assert_eq!(images(&log(), 5, Disk::Honest), images(&log(), 5, Disk::Honest));
+    }
 }

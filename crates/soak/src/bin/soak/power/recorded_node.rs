@@ -8,6 +8,7 @@ use duroxide::providers::sqlite::{SqliteProvider, Synchronous};
 use duroxide::runtime::Runtime;
 
 use crate::acks::Journal;
+use crate::doubt::Doubt;
 use crate::effects::Effects;
 use crate::kinds::Kind;
 use crate::load::{self, Conductor, Load};
@@ -77,8 +78,12 @@ async fn work(args: &RecordedArgs, round: u64) -> Result<(), String> {
         node::options("recorded"),
     )
     .await;
-    let conductor =
-        Conductor { client: Client::new(store.clone()), poll: POLL, journal: Journal::Stdout };
+    let conductor = Conductor {
+        client: Client::new(store.clone()),
+        poll: POLL,
+        journal: Journal::Stdout,
+        doubt: Doubt::None,
+    };
     let mut rng = Rng::new(args.seed.wrapping_mul(ROUNDS).wrapping_add(round));
     let pause = rng.between(Duration::ZERO, CHECKPOINT_AFTER_MAX);
     let load =

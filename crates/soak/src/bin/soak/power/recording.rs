@@ -1,21 +1,23 @@
 //! Records a node with `strace`.
 
 use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::power::disk_log::{DiskLog, TRACED};
 use crate::power::image::Image;
+use crate::power::trace::{Call, TraceReader};
 
 /// Longest data of one call: SQLite writes pages, and nothing is larger than its own buffers.
 const DATA_MAX: &str = "4194304";
 const TRACE: &str = "trace.txt";
 const STORE_FOLDER: &str = "store";
 
-/// Runs a node under the recorder; the recording is in `folder`.
-pub(crate) fn record(folder: &Path, seed: u64, answers_early: bool) -> Result<(), String> {
-    let store = folder.join(STORE_FOLDER);
+/// Runs this program with these arguments and a folder for its store under the recorder; the
+/// recording is in `folder`.
+pub(crate) fn record(folder: &Path, node: &[&str]) -> Result<(), String> {
+    let store = store_folder(folder);
     std::fs::create_dir_all(&store).map_err(|error| format!("{}: {error}", store.display()))?;
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let log = folder.join("node.log");
@@ -26,9 +28,9 @@ pub(crate) fn record(folder: &Path, seed: u64, answers_early: bool) -> Result<()
         .arg(folder.join(TRACE))
         .args(["-e", &format!("trace={TRACED}"), "-e", "signal=none"])
         .arg(program)
-        .args(["recorded-node", "--seed", &seed.to_string(), "--folder"])
-        .arg(&store)
-        .args(answers_early.then_some("--answers-early"));
+        .args(node)
+        .arg("--folder")
+        .arg(&store);
     let status =
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).status().map_err(
             |error| format!("strace, which records the node, cannot be started: {error}"),
@@ -44,9 +46,25 @@ pub(crate) fn record(folder: &Path, seed: u64, answers_early: bool) -> Result<()
     Ok(())
 }
 
+/// The calls of a recording, in the order in which they returned.
+pub(crate) fn calls(folder: &Path) -> Result<Vec<Call>, String> {
+    let named = |error| format!("{}: {error}", folder.display());
+    let mut reader = TraceReader::default();
+    let mut calls = Vec::new();
+    for line in BufReader::new(File::open(folder.join(TRACE)).map_err(named)?).lines() {
+        calls.extend(reader.line(&line.map_err(named)?)?);
+    }
+    Ok(calls)
+}
+
+/// The folder of the store in a recording.
+pub(crate) fn store_folder(folder: &Path) -> PathBuf {
+    folder.join(STORE_FOLDER)
+}
+
 /// Reads a recording.
 pub(crate) fn read(folder: &Path) -> Result<DiskLog, String> {
-    let (trace, store) = (folder.join(TRACE), folder.join(STORE_FOLDER));
+    let (trace, store) = (folder.join(TRACE), store_folder(folder));
     let named = |error| format!("{}: {error}", folder.display());
     let trace = BufReader::new(File::open(trace).map_err(named)?);
     DiskLog::read(trace, &store)
