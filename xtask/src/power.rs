@@ -15,7 +15,10 @@ const SHORT_ON_SQLITE: &[&[&str]] = &[
     &["--kill-points", "--every", "25"],
 ];
 /// And on PostgreSQL.
-const SHORT_ON_POSTGRES: &[&str] = &["--store", "postgres", "--kills", "4"];
+const SHORT_ON_POSTGRES: &[&[&str]] = &[
+    &["--store", "postgres", "--kills", "4"],
+    &["--store", "postgres", "--kills", "20", "--defect", "early-answers"],
+];
 
 /// Runs with the arguments of the command line.
 pub(crate) fn run() -> Result<(), String> {
@@ -31,7 +34,7 @@ pub(crate) fn short_on_sqlite() -> Result<(), String> {
 
 /// A few kills of a server.
 pub(crate) fn short_on_postgres() -> Result<(), String> {
-    power(SHORT_ON_POSTGRES)
+    SHORT_ON_POSTGRES.iter().try_for_each(|args| power(args))
 }
 
 fn power(given: &[&str]) -> Result<(), String> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 const USAGE: &str = "\
 usage: soak power [--cuts N] [--first-seed S] [--seed S --recording PATH] [--defect NAME]
        soak power --kill-points [--every N]
-       soak power --store postgres [--kills N] [--first-seed S]
+       soak power --store postgres [--kills N] [--first-seed S] [--defect early-answers]
 
   --cuts N          how many power cuts are tried on SQLite (default 100)
   --first-seed S    the seed of the first; each has its own (default 1)
@@ -59,6 +59,8 @@ pub(crate) struct KillPointPlan {
 pub(crate) struct ServerKillPlan {
     pub(crate) kills: u64,
     pub(crate) seed: u64,
+    /// Whether the server responds before it flushes: a planted defect.
+    pub(crate) answers_early: bool,
 }
 
 /// One recorded node.
@@ -103,7 +105,12 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<PowerPlan,
             Ok(PowerPlan::KillPoints(KillPointPlan { every }))
         }
         (false, true) => {
-            Ok(PowerPlan::ServerKills(ServerKillPlan { kills, seed: cuts.first_seed }))
+            let answers_early = match cuts.defect {
+                Some(Defect::LostCheckpoints) => return Err(format!("SQLite only\n{USAGE}")),
+                defect => defect == Some(Defect::EarlyAnswers),
+            };
+            let seed = cuts.first_seed;
+            Ok(PowerPlan::ServerKills(ServerKillPlan { kills, seed, answers_early }))
         }
         (false, false) => Ok(PowerPlan::Cuts(cuts)),
     }

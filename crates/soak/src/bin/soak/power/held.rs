@@ -16,6 +16,9 @@ const ENDED_SQL: &str = "SELECT instances.instance_id FROM instances
          AND executions.execution_id = instances.current_execution_id
      WHERE instances.instance_id = ANY($1) AND executions.status IN ('Completed', 'Failed')";
 
+/// In the text about what is missing.
+pub(crate) const LOST: &str = "acknowledged changes are lost";
+
 /// Instances of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
@@ -75,7 +78,7 @@ impl Held {
             acks.into_iter().filter(|ack| !self.has(ack)).map(|ack| format!("{ack:?}")).collect();
         match missing.len() {
             0 => Ok(()),
-            count => Err(format!("{count} acknowledged changes are lost: {}", missing.join(", "))),
+            count => Err(format!("{count} {LOST}: {}", missing.join(", "))),
         }
     }
 

@@ -9,6 +9,7 @@ use duroxide::Client;
 use duroxide::providers::Provider;
 use duroxide::runtime::Runtime;
 use duroxide_pg_server::{Server, Setup};
+use tokio::sync::Notify;
 
 use crate::acks::{Ack, Journal};
 use crate::audit::{Attempts, Counts, audit};
@@ -18,6 +19,7 @@ use crate::facts::{Leftovers, Tables};
 use crate::kinds::{KINDS, Workflow};
 use crate::load::{self, Conductor, Load};
 use crate::power::args::ServerKillPlan;
+use crate::power::held::LOST;
 use crate::power::recorded_node::GRACE_MS;
 use crate::rng::Rng;
 use crate::run::STATUS_POLL;
@@ -34,13 +36,37 @@ const LIFE: (Duration, Duration) = (Duration::from_millis(300), Duration::from_m
 /// Leases, sessions and messages are gone within this time after the last workflow.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 
+/// Settings of the planted defect: a commit does not wait for its log.
+const EARLY: [&str; 2] = ["synchronous_commit=off", "wal_writer_delay=10s"];
+/// Length of a printed reason.
+const SHOWN_MAX: usize = 200;
+
 /// Acknowledgements in the order in which clients received them.
 type Acks = Arc<Mutex<Vec<Ack>>>;
 
-/// Kills the server under load; no kill may lose or repeat anything.
+/// Kills the server under load. Without a planted defect no kill may lose or repeat anything, with
+/// one an acknowledged change must be lost.
 pub(crate) fn run(plan: &ServerKillPlan) -> Result<(), String> {
+    let outcome = under_kills(plan);
+    if !plan.answers_early {
+        return outcome;
+    }
+    match outcome {
+        Err(reason) if reason.contains(LOST) => {
+            let shown: String = reason.chars().take(SHOWN_MAX).collect();
+            println!("defect        found by {shown}");
+            Ok(())
+        }
+        Err(reason) => Err(reason),
+        Ok(()) => Err(format!("{} kills did not find the planted defect", plan.kills)),
+    }
+}
+
+fn under_kills(plan: &ServerKillPlan) -> Result<(), String> {
     let began = Instant::now();
-    let mut server = Server::start(&Setup { durable: true, ..Setup::default() })?;
+    let early = plan.answers_early.then(|| EARLY.map(str::to_owned));
+    let settings = early.map(Vec::from).unwrap_or_default();
+    let mut server = Server::start(&Setup { durable: true, settings, ..Setup::default() })?;
     let store = Store::Postgres { url: server.url(), schema: SCHEMA.to_owned() };
     let folder = tempfile::Builder::new().prefix("duroxide-kills-").tempdir();
     let folder = folder.map_err(|error| error.to_string())?;
@@ -60,14 +86,23 @@ pub(crate) fn run(plan: &ServerKillPlan) -> Result<(), String> {
     let is_over = AtomicBool::new(false);
     let load = Load { seed: plan.seed, kinds: &KINDS, first: 0, open_max: OPEN_MAX };
     let goes_on = |_number| !is_over.load(Ordering::Relaxed);
-    let loaded = std::thread::scope(|scope| {
-        let load = scope.spawn(|| tokio.block_on(load::run(&conductor, &load, goes_on)));
+    let given_up = Notify::new();
+    let work = async {
+        tokio::select! {
+            loaded = load::run(&conductor, &load, goes_on) => loaded.map(drop),
+            () = given_up.notified() => Ok(()),
+        }
+    };
+    std::thread::scope(|scope| {
+        let load = scope.spawn(|| tokio.block_on(work));
         let killed = kill(plan, &mut server, &tokio, &acks);
         is_over.store(true, Ordering::Relaxed);
+        if killed.is_err() {
+            given_up.notify_one();
+        }
         let loaded = load.join().map_err(|_panic| "the load panicked".to_owned())?;
         killed.and(loaded)
-    });
-    loaded?;
+    })?;
     require(&server, &tokio, &all(&acks))?;
     let counts = settle_and_audit(&store, &effects)?;
     tokio.block_on(async {
