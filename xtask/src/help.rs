@@ -16,6 +16,9 @@ cargo xtask <command>
   soak [--minutes N] [--store URL]
                      run workflows while their worker processes are killed and paused;
                      '--store postgres' starts a throw-away server
+  power [--cuts N] [--kill-points] [--store postgres --kills N]
+                     cut the power of a recorded SQLite node at random moments; kill a node at
+                     each of its file calls; kill a PostgreSQL server under load
   fuzz --seconds N [--first-seed S] [--target NAME] [--seed S] [--grow]
                      read changed inputs, and work beside changed rows of both stores
   bench [options]    measure this project and its peers side by side; --help lists the options

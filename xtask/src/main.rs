@@ -11,6 +11,7 @@ mod linking;
 mod metadata;
 mod package;
 mod postgres;
+mod power;
 mod soak;
 mod step;
 mod stress;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         Some("gate") => gate::run(),
         Some("stress") => stress::run(),
         Some("soak") => soak::run(),
+        Some("power") => power::run(),
         Some("fuzz") => fuzz::run(),
         Some("tour") => tour::run(),
         Some("conformance-teeth") => conformance_teeth::run(),

@@ -1,7 +1,8 @@
-//! `cargo xtask test`: sets up what the tests need, then runs every test and short soaks.
+//! `cargo xtask test`: sets up what the tests need, then runs every test, short soaks, and short
+//! runs of power cuts and kills.
 
 use crate::step::{Step, announce};
-use crate::{postgres, soak};
+use crate::{postgres, power, soak};
 
 /// Property tests try the same cases each time, so that this command fails only through a change.
 /// `cargo test` draws new ones.
@@ -39,33 +40,49 @@ const WITHOUT_POSTGRES: &[Step<'static>] = &[
     },
 ];
 
-/// Runs every test. Without PostgreSQL server programs it runs all other tests and says so in its
-/// last line, except on a CI machine, where that is an error.
+/// Runs every test. Without PostgreSQL server programs or without a recorder it runs all other
+/// tests and says so in its last lines, except on a CI machine, where that is an error.
 pub(crate) fn run() -> Result<(), String> {
-    match set_up_postgres() {
-        Err(reason) if !on_ci() => without_postgres(&reason),
-        outcome => outcome.and_then(|()| everything()),
+    if on_ci() {
+        return run_everything();
     }
+    let (postgres, recorder) = (set_up_postgres(), power::install_recorder());
+    match &postgres {
+        Ok(()) => with_postgres()?,
+        Err(reason) => without_postgres(reason)?,
+    }
+    if recorder.is_ok() {
+        power::short_on_sqlite()?;
+    }
+    if let Err(reason) = postgres {
+        announce(&format!("NOT RUN: tests, soak and kills on PostgreSQL; {reason}"));
+    }
+    if let Err(reason) = recorder {
+        announce(&format!("NOT RUN: power cuts and kill points; {reason}"));
+    }
+    Ok(())
 }
 
 /// Runs every test; anything that is missing is an error.
 pub(crate) fn run_everything() -> Result<(), String> {
     set_up_postgres()?;
-    everything()
+    power::install_recorder()?;
+    with_postgres()?;
+    power::short_on_sqlite()
 }
 
-fn everything() -> Result<(), String> {
+fn with_postgres() -> Result<(), String> {
     EVERYTHING.run()?;
     on_unix(soak::short_on_sqlite)?;
-    on_unix(soak::short_on_postgres)
+    on_unix(soak::short_on_postgres)?;
+    // The processes of a server are found as Linux lists them.
+    if cfg!(target_os = "linux") { power::short_on_postgres() } else { Ok(()) }
 }
 
 fn without_postgres(reason: &str) -> Result<(), String> {
     announce(&format!("set-up: {reason}"));
     WITHOUT_POSTGRES.iter().try_for_each(Step::run)?;
-    on_unix(soak::short_on_sqlite)?;
-    announce(&format!("NOT RUN: tests and soak on PostgreSQL; {reason}"));
-    Ok(())
+    on_unix(soak::short_on_sqlite)
 }
 
 /// The soak pauses processes by signals.

@@ -17,11 +17,24 @@ begin() {
     echo "$server" >"$folder/next.id"
     mv "$folder/next.id" "$folder/server.id"
 }
+# A stopped server starts no more processes. The dead ones must be gone before the next start,
+# because they share memory with the server.
+kill_all() {
+    kill -STOP "$server"
+    parts=$(cat "/proc/$server/task/$server/children")
+    kill -KILL $parts "$server"
+    for part in $parts; do
+        while grep -q '^State:[[:space:]]*[^ZX]' "/proc/$part/status" 2>/dev/null; do
+            sleep 0.01
+        done
+    done
+}
 begin "$@"
 while read -r word; do
     case $word in
         restart) kill -INT "$server" ;;
         kill) kill -QUIT "$server" ;;
+        kill-all) kill_all ;;
         *) continue ;;
     esac
     wait "$server"

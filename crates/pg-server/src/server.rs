@@ -102,6 +102,14 @@ impl Server {
         self.again("kill")
     }
 
+    /// Kills every process of the server at once by SIGKILL and starts it again. Linux only.
+    ///
+    /// # Errors
+    /// When it does not come up again.
+    pub fn kill_all(&mut self) -> Result<(), String> {
+        self.again("kill-all")
+    }
+
     fn again(&mut self, word: &str) -> Result<(), String> {
         let before = self.id()?;
         let input = self.keeper.stdin.as_mut().ok_or("the keeper listens no more")?;

@@ -32,36 +32,68 @@ struct Call {
     completed: bool,
 }
 
+/// Whether the same attempt of a call may have its effect twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Attempts {
+    AreUnique,
+    /// The store may have forgotten leases.
+    MayRepeat,
+}
+
 struct Audit<'a> {
     facts: &'a Facts,
     effects: &'a HashMap<Key, Had>,
     /// Calls that have an effect.
     calls: HashMap<Key, Call>,
+    attempts: Attempts,
     counts: Counts,
     broken: Vec<String>,
 }
 
 /// Checks everything; an error lists the broken rules.
-pub(crate) fn audit(facts: &Facts, effects: &HashMap<Key, Had>) -> Result<Counts, String> {
-    let mut audit = Audit {
-        facts,
-        effects,
-        calls: HashMap::new(),
-        counts: Counts::default(),
-        broken: Vec::new(),
-    };
+pub(crate) fn audit(
+    facts: &Facts,
+    effects: &HashMap<Key, Had>,
+    attempts: Attempts,
+) -> Result<Counts, String> {
+    let mut audit = Audit::of(facts, effects, attempts);
     audit.store();
     audit.instances();
     audit.histories();
     audit.effects();
-    if audit.broken.is_empty() {
-        return Ok(audit.counts);
-    }
-    let listed: Vec<&str> = audit.broken.iter().take(LISTED_MAX).map(String::as_str).collect();
-    Err(format!("{} rules are broken:\n{}", audit.broken.len(), listed.join("\n")))
+    audit.verdict()
 }
 
-impl Audit<'_> {
+/// Checks, while work is left, that every effect was scheduled by a turn that is in the store.
+pub(crate) fn scheduled(facts: &Facts, effects: &HashMap<Key, Had>) -> Result<(), String> {
+    let mut audit = Audit::of(facts, effects, Attempts::MayRepeat);
+    for event in &facts.events {
+        audit.add_call(event, false);
+    }
+    audit.effects();
+    audit.verdict().map(drop)
+}
+
+impl<'a> Audit<'a> {
+    fn of(facts: &'a Facts, effects: &'a HashMap<Key, Had>, attempts: Attempts) -> Self {
+        Self {
+            facts,
+            effects,
+            calls: HashMap::new(),
+            attempts,
+            counts: Counts::default(),
+            broken: Vec::new(),
+        }
+    }
+
+    fn verdict(self) -> Result<Counts, String> {
+        if self.broken.is_empty() {
+            return Ok(self.counts);
+        }
+        let listed: Vec<&str> = self.broken.iter().take(LISTED_MAX).map(String::as_str).collect();
+        Err(format!("{} rules are broken:\n{}", self.broken.len(), listed.join("\n")))
+    }
+
     fn require(&mut self, kept: bool, rule: impl FnOnce() -> String) {
         if !kept {
             self.broken.push(rule());
@@ -171,15 +203,18 @@ impl Audit<'_> {
             }
         }
         for event in history {
-            if let Some(input) = input_with_effect(event) {
-                let key = Key {
-                    instance: event.instance_id.clone(),
-                    execution: event.execution_id,
-                    activity: event.event_id,
-                };
-                let completed = answered.contains(&event.event_id);
-                self.calls.insert(key, Call { input: input.to_owned(), completed });
-            }
+            self.add_call(event, answered.contains(&event.event_id));
+        }
+    }
+
+    fn add_call(&mut self, event: &Event, completed: bool) {
+        if let Some(input) = input_with_effect(event) {
+            let key = Key {
+                instance: event.instance_id.clone(),
+                execution: event.execution_id,
+                activity: event.event_id,
+            };
+            self.calls.insert(key, Call { input: input.to_owned(), completed });
         }
     }
 
@@ -209,7 +244,8 @@ impl Audit<'_> {
                 format!("{key:?} did {had:?}, but history asks for {asked:?}")
             });
             let attempts: BTreeSet<u32> = had.attempts.iter().copied().collect();
-            self.require(attempts.len() == had.attempts.len(), || {
+            let unique = attempts.len() == had.attempts.len();
+            self.require(unique || self.attempts == Attempts::MayRepeat, || {
                 format!("{key:?}: one attempt had its effect twice: {had:?}")
             });
             self.counts.effects += had.attempts.len();

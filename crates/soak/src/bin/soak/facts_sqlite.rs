@@ -1,11 +1,16 @@
 //! Reads the tables of a SQLite file.
 
+use std::collections::BTreeMap;
+
 use rusqlite::{Connection, OpenFlags};
 
 use crate::facts::{
     EVENTS_SQL, EXECUTIONS_SQL, ExecutionRow, Facts, INSTANCES_SQL, LEFTOVERS_SQL, Leftovers,
     events,
 };
+
+const TEXTS_SQL: &str = "SELECT instance_id, event_data FROM history
+     UNION ALL SELECT instance_id, work_item FROM orchestrator_queue";
 
 /// The tables of a file.
 pub(crate) struct SqliteTables {
@@ -57,6 +62,17 @@ impl SqliteTables {
             soundness: soundness.join("; "),
             leftovers: self.leftovers()?,
         })
+    }
+
+    /// The texts of messages and events of each instance.
+    pub(crate) fn texts(&self) -> Result<BTreeMap<String, String>, String> {
+        let mut texts: BTreeMap<String, String> = BTreeMap::new();
+        for (instance, text) in
+            self.rows(TEXTS_SQL, |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
+        {
+            texts.entry(instance).or_default().push_str(&text);
+        }
+        Ok(texts)
     }
 
     fn rows<T>(

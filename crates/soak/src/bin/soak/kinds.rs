@@ -31,6 +31,54 @@ pub(crate) enum Kind {
     Fails,
     /// A child that is dropped while it waits.
     Orphan,
+    /// An activity whose input and result fill many pages.
+    Large,
+}
+
+/// One workflow of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Workflow {
+    pub(crate) kind: Kind,
+    pub(crate) number: u64,
+}
+
+impl Workflow {
+    /// Its instance id.
+    pub(crate) fn id(self) -> String {
+        format!("{}-{}", self.kind.name(), self.number)
+    }
+
+    /// What clients send it, in this order.
+    pub(crate) fn sent_texts(self) -> Vec<String> {
+        match self.kind {
+            Kind::Events => {
+                let mut texts: Vec<String> = (0..MESSAGES).map(|m| format!("m{m}")).collect();
+                texts.insert(1, format!("go-{}", self.number));
+                texts
+            }
+            Kind::Cancelled => vec![ENOUGH.to_owned()],
+            Kind::Chain
+            | Kind::Fan
+            | Kind::Timer
+            | Kind::Family
+            | Kind::Session
+            | Kind::Race
+            | Kind::Leaves
+            | Kind::Moves
+            | Kind::Again
+            | Kind::Slow
+            | Kind::Fails
+            | Kind::Orphan
+            | Kind::Large => Vec::new(),
+        }
+    }
+
+    /// The workflow of an instance id; `None` for a child.
+    pub(crate) fn parse(id: &str) -> Option<Self> {
+        let (name, number) = id.split_once('-')?;
+        let kind = EVERY_KIND.into_iter().find(|kind| kind.name() == name)?;
+        Some(Self { kind, number: number.parse().ok()? })
+    }
 }
 
 /// The expected result of an instance.
@@ -62,6 +110,24 @@ pub(crate) const KINDS: [Kind; 18] = [
     Kind::Orphan,
 ];
 
+const EVERY_KIND: [Kind; 15] = [
+    Kind::Chain,
+    Kind::Fan,
+    Kind::Timer,
+    Kind::Family,
+    Kind::Events,
+    Kind::Session,
+    Kind::Race,
+    Kind::Leaves,
+    Kind::Moves,
+    Kind::Cancelled,
+    Kind::Again,
+    Kind::Slow,
+    Kind::Fails,
+    Kind::Orphan,
+    Kind::Large,
+];
+
 /// Steps of a chain.
 pub(crate) const STEPS: u32 = 4;
 /// Activities side by side.
@@ -70,6 +136,10 @@ pub(crate) const WIDTH: u32 = 8;
 pub(crate) const ROUNDS: u32 = 4;
 /// Messages that are dequeued.
 pub(crate) const MESSAGES: u32 = 3;
+/// Why an instance is cancelled.
+pub(crate) const ENOUGH: &str = "enough";
+/// Length of a large input.
+const LARGE_BYTES: usize = 48 * 1024;
 /// Sessions that instances share.
 pub(crate) const SESSIONS: u64 = 12;
 
@@ -91,6 +161,7 @@ impl Kind {
             Self::Slow => "Slow",
             Self::Fails => "Fails",
             Self::Orphan => "Orphan",
+            Self::Large => "Large",
         }
     }
 
@@ -109,7 +180,8 @@ impl Kind {
             | Self::Cancelled
             | Self::Slow
             | Self::Fails
-            | Self::Orphan => number.to_string(),
+            | Self::Orphan
+            | Self::Large => number.to_string(),
         }
     }
 
@@ -129,13 +201,19 @@ impl Kind {
             Self::Race => format!("timer {}", steps(1)),
             Self::Leaves => steps(1),
             Self::Moves => format!("moved {}", ROUNDS - 1),
-            Self::Cancelled => return Wanted::Failure("canceled: enough".to_owned()),
+            Self::Cancelled => return Wanted::Failure(format!("canceled: {ENOUGH}")),
             Self::Again => (0..ROUNDS).map(|round| format!("{round};")).collect(),
             Self::Slow => did(["slowly".to_owned()]),
             Self::Fails => format!("no: {number}"),
             Self::Orphan => steps(1),
+            Self::Large => done(&large(&number.to_string())),
         })
     }
+}
+
+/// The input of an activity that fills many pages.
+pub(crate) fn large(number: &str) -> String {
+    number.repeat(LARGE_BYTES / number.len().max(1))
 }
 
 /// What a step returns.

@@ -5,11 +5,15 @@
 //! Needs signals, so it runs on Unix only.
 
 #[cfg(unix)]
+mod acks;
+#[cfg(unix)]
 mod args;
 #[cfg(unix)]
 mod audit;
 #[cfg(unix)]
 mod chaos;
+#[cfg(unix)]
+mod doubt;
 #[cfg(unix)]
 mod effects;
 #[cfg(unix)]
@@ -25,6 +29,8 @@ mod load;
 #[cfg(unix)]
 mod node;
 #[cfg(unix)]
+mod power;
+#[cfg(unix)]
 mod rng;
 #[cfg(unix)]
 mod run;
@@ -39,17 +45,28 @@ use std::process::ExitCode;
 
 #[cfg(unix)]
 fn main() -> ExitCode {
-    let outcome = match args::parse(std::env::args().skip(1)) {
-        Ok(args::Command::Soak(plan)) => run::run(&plan),
-        Ok(args::Command::Node(node)) => node::run(&node),
-        Err(mistake) => Err(format!("{mistake}\n{}", args::USAGE)),
-    };
+    let outcome = dispatch(std::env::args().skip(1).collect());
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(reason) => {
             eprintln!("soak: {reason}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(unix)]
+fn dispatch(given: Vec<String>) -> Result<(), String> {
+    let rest = || given.iter().skip(1).cloned();
+    match given.first().map(String::as_str) {
+        Some("power") => power::run(&power::parse(rest())?),
+        Some("scenario") => power::run_scenario(&power::parse_scenario(rest())?),
+        Some("recorded-node") => power::run_recorded_node(&power::parse_recorded(rest())?),
+        _soak => match args::parse(given.iter().cloned()) {
+            Ok(args::Command::Soak(plan)) => run::run(&plan),
+            Ok(args::Command::Node(node)) => node::run(&node),
+            Err(mistake) => Err(format!("{mistake}\n{}", args::USAGE)),
+        },
     }
 }
 

@@ -47,7 +47,7 @@ async fn work(args: &NodeArgs) -> Result<(), String> {
         Arc::clone(&store),
         workflows::activities(&effects),
         workflows::orchestrations(),
-        options(args),
+        options(&args.name),
     )
     .await;
     let (over, is_over) = tokio::sync::oneshot::channel();
@@ -63,7 +63,8 @@ async fn work(args: &NodeArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn options(args: &NodeArgs) -> RuntimeOptions {
+/// Short leases, so that the work of a dead node is soon taken over.
+pub(crate) fn options(name: &str) -> RuntimeOptions {
     RuntimeOptions {
         orchestration_concurrency: 8,
         worker_concurrency: 24,
@@ -75,7 +76,7 @@ fn options(args: &NodeArgs) -> RuntimeOptions {
         session_cleanup_interval: Duration::from_secs(1),
         max_sessions_per_runtime: 8,
         // One node names itself, the others own sessions by slot.
-        worker_node_id: (args.name == "0").then(|| format!("node-{}", std::process::id())),
+        worker_node_id: (name == "0").then(|| format!("node-{}", std::process::id())),
         max_attempts: ATTEMPTS_MAX,
         activity_cancellation_grace_period: Duration::from_secs(1),
         ..RuntimeOptions::default()

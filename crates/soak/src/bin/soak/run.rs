@@ -7,12 +7,15 @@ use std::time::{Duration, Instant};
 
 use duroxide::Client;
 
+use crate::acks::Journal;
 use crate::args::Plan;
-use crate::audit::{Counts, audit};
+use crate::audit::{Attempts, Counts, audit};
 use crate::chaos::{Disturbances, disturb};
+use crate::doubt::Doubt;
 use crate::effects::Effects;
 use crate::facts::{Leftovers, Tables};
-use crate::load::{self, Started};
+use crate::kinds::KINDS;
+use crate::load::{self, Conductor, Load, Started};
 use crate::rng::Rng;
 use crate::store::Store;
 use crate::worker::{Worker, WorkerSetup};
@@ -22,6 +25,10 @@ const WORKERS: usize = 3;
 /// Dropped timers and idle sessions are gone within this time after the last workflow.
 const SETTLE_MAX: Duration = Duration::from_secs(60);
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
+/// Workflows that are open at once.
+pub(crate) const OPEN_MAX: usize = 60;
+/// Pause between two polls of a status.
+pub(crate) const STATUS_POLL: Duration = Duration::from_millis(100);
 
 /// Runs the soak; the files are kept if it fails.
 pub(crate) fn run(plan: &Plan) -> Result<(), String> {
@@ -52,8 +59,15 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     let store = tokio.block_on(setup.store.open())?;
     let workers_under_chaos: Vec<WorkerChaos> =
         (0..WORKERS).map(|name| WorkerChaos::start(plan, &setup, name)).collect();
-    let client = Client::new(store);
-    let loaded = tokio.block_on(load::run(&client, plan.seed, plan.time));
+    let conductor = Conductor {
+        client: Client::new(store),
+        poll: STATUS_POLL,
+        journal: Journal::Nowhere,
+        doubt: Doubt::None,
+    };
+    let load = Load { seed: plan.seed, kinds: &KINDS, first: 0, open_max: OPEN_MAX };
+    let began = Instant::now();
+    let loaded = tokio.block_on(load::run(&conductor, &load, |_| began.elapsed() < plan.time));
     // From here on no process is killed or paused: the remaining work must complete by itself.
     let mut workers = Vec::new();
     let mut done = Disturbances::default();
@@ -69,7 +83,8 @@ fn soak(plan: &Plan, folder: &Path) -> Result<(), String> {
     for worker in workers {
         worker.stop()?;
     }
-    let counts = audit(&tables.facts()?, &Effects::new(&setup.effects).read()?)?;
+    let effects = Effects::new(&setup.effects).read()?;
+    let counts = audit(&tables.facts()?, &effects, Attempts::AreUnique)?;
     if plan.calm && counts.redeliveries > 0 {
         let again = counts.redeliveries;
         return Err(format!("{again} effects were repeated although nothing was killed or paused"));

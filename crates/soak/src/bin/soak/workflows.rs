@@ -8,7 +8,7 @@ use duroxide::{
 };
 
 use crate::effects::Effects;
-use crate::kinds::{MESSAGES, ROUNDS, STEPS, WIDTH, done};
+use crate::kinds::{MESSAGES, ROUNDS, STEPS, WIDTH, done, large};
 use crate::node::WORK_LEASE;
 
 /// An activity that is not cancelled completes by itself after this time.
@@ -64,6 +64,7 @@ pub(crate) fn orchestrations() -> OrchestrationRegistry {
         .register("Fails", fails)
         .register("Orphan", orphan)
         .register("Waits", waits)
+        .register("Large", many_pages)
         .build()
 }
 
@@ -180,4 +181,8 @@ async fn orphan(ctx: OrchestrationContext, _: String) -> Output {
 
 async fn waits(ctx: OrchestrationContext, _: String) -> Output {
     Ok(ctx.schedule_wait("Never").await)
+}
+
+async fn many_pages(ctx: OrchestrationContext, number: String) -> Output {
+    ctx.schedule_activity("Step", large(&number)).await
 }
