@@ -217,8 +217,8 @@ pub(crate) const DELETION_ABANDONED_AFTER: Duration = Duration::from_secs(5);
 /// Children of deleted instances that one transaction deletes: it holds a lock of each.
 pub(crate) const CHILDREN_PER_DELETION: i32 = 128;
 
-/// Events of a deleted instance that are searched together for starts of children: the start of each
-/// child takes a lock.
+/// Events of a deleted instance that are searched together for starts of children: the start of
+/// each child takes a lock.
 pub(crate) const SEARCHED_EVENTS_PER_READ: i64 = 256;
 
 /// Deletions of a tree that are repeated because it has grown meanwhile.
