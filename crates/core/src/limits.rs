@@ -435,11 +435,16 @@ pub(crate) const LISTED_ROWS_MAX: usize = 1000;
 /// Instances that one search by index examines before it returns what it has found.
 pub(crate) const QUERY_EXAMINED_MAX: usize = 5000;
 
-/// Members of a set that a search examines as a whole.
+/// Members of a set that a search holds in memory.
 pub(crate) const QUERY_SET_MAX: usize = 20_000;
 
-/// Members of a set that a search sorts by their creation: it reads the times of all of them.
-pub(crate) const QUERY_SORTED_MAX: usize = 5000;
+/// Members of a set that a search sorts by their creation at once: it reads the times of all of
+/// them. It looks for more members among all instances, in their order.
+pub(crate) const QUERY_SORTED_MAX: usize = 500;
+
+/// Members that a search examines in their order before it may examine all: fewer say too little
+/// about how many fit.
+pub(crate) const QUERY_PROBED_MIN: usize = 1000;
 
 /// Rows that a search reads at once.
 pub(crate) const QUERY_PART_MAX: usize = 2000;

@@ -285,10 +285,6 @@ pub(crate) const SET_BACK_PAUSE: Duration = Duration::from_millis(500);
 /// Late messages of an instance that has ended which one call removes: each may be large, and it
 /// holds their locks.
 pub(crate) const DISCARDED_PER_CALL_MAX: i64 = 256;
-
-/// Entries of a set of instances that a query sorts. The search asks only for much smaller ones; a
-/// set may grow in between.
-pub(crate) const SET_ENTRIES_MAX: i64 = 100_000;
 /// How long a provider without upkeep waits for its last notification when it closes: other nodes
 /// poll anyway.
 pub(crate) const LAST_NOTIFICATION_WAIT: Duration = Duration::from_secs(1);

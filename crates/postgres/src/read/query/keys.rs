@@ -3,16 +3,12 @@
 use duroxide_core::providers::InstanceOrder;
 use duroxide_core::providers::kit::{KeyRequest, KeySource, RowKey};
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 
-use super::sets::{self, SetArguments, behind_all_ids, end_of};
+use super::sets::{behind_all_ids, end_of};
 use crate::error::JobError;
-use crate::limits;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
-
-type Param<'a> = &'a (dyn ToSql + Sync);
 
 /// Reads the next keys.
 pub(super) async fn read(store: &Store, request: &KeyRequest<'_>) -> Result<Vec<RowKey>, JobError> {
@@ -21,17 +17,9 @@ pub(super) async fn read(store: &Store, request: &KeyRequest<'_>) -> Result<Vec<
     let limit = to_db(request.limit as u64);
     let direction = usize::from(!request.is_ascending);
     let rows = match (request.source, request.order) {
-        (KeySource::Set(set), InstanceOrder::Created) => {
-            let SetArguments { kind, texts, ends, from, to } = sets::of(set);
-            let set: [Param<'_>; 6] = [&kind, &texts, &ends, &from, &to, &limits::SET_ENTRIES_MAX];
-            let place: [Param<'_>; 4] = [&limit, id, created, until];
-            store.query(SET_BY_AGE[direction], &[&set[..], &place[..]].concat()).await?
-        }
-        (KeySource::Set(set), InstanceOrder::Id | _) => {
-            let SetArguments { kind, texts, ends, from, to } = sets::of(set);
-            let set: [Param<'_>; 6] = [&kind, &texts, &ends, &from, &to, &limits::SET_ENTRIES_MAX];
-            let place: [Param<'_>; 2] = [&limit, id];
-            store.query(SET_BY_ID[direction], &[&set[..], &place[..]].concat()).await?
+        (KeySource::Ids(ids), _) => {
+            let ids: Vec<String> = ids.iter().map(|id| stored(id)).collect();
+            store.query(IDS_BY_AGE[direction], &[&ids, created, id, until, &limit]).await?
         }
         (KeySource::Names(names), _) => {
             let names: Vec<String> = names.iter().map(|name| stored(name)).collect();
@@ -145,45 +133,24 @@ macro_rules! by_name {
     };
 }
 
-// Each member of a set is looked up by itself: a limit keeps the server from joining.
-macro_rules! set_by_age {
+// Each is looked up by itself: a limit keeps the server from joining.
+macro_rules! ids_by_age {
     ($from:literal, $to:literal, $direction:literal) => {
         concat!(
             "SELECT i.created_at, i.instance_id
-             FROM (
-                 SELECT DISTINCT o_instance
-                 FROM {schema}.instance_set{v}($1, $2, $3, $4, $5, $6)) AS s
+             FROM (SELECT DISTINCT k.id FROM unnest($1::TEXT[]) AS k (id)) AS s
              CROSS JOIN LATERAL (
                  SELECT j.created_at, j.instance_id FROM {schema}.instances j
-                 WHERE j.instance_id = s.o_instance LIMIT 1) AS i
+                 WHERE j.instance_id = s.id LIMIT 1) AS i
              WHERE (i.created_at, i.instance_id) ",
             $from,
-            " ($9, $8) AND i.created_at ",
+            " ($2, $3) AND i.created_at ",
             $to,
-            " $10 ORDER BY i.created_at ",
+            " $4 ORDER BY i.created_at ",
             $direction,
             ", i.instance_id ",
             $direction,
-            " LIMIT $7"
-        )
-    };
-}
-
-macro_rules! set_by_id {
-    ($from:literal, $to:literal, $direction:literal) => {
-        concat!(
-            "SELECT 0::BIGINT AS created_at, i.instance_id
-             FROM (
-                 SELECT DISTINCT o_instance
-                 FROM {schema}.instance_set{v}($1, $2, $3, $4, $5, $6)) AS s
-             CROSS JOIN LATERAL (
-                 SELECT j.instance_id FROM {schema}.instances j
-                 WHERE j.instance_id = s.o_instance LIMIT 1) AS i
-             WHERE i.instance_id ",
-            $from,
-            " $8 ORDER BY i.instance_id ",
-            $direction,
-            " LIMIT $7"
+            " LIMIT $5"
         )
     };
 }
@@ -191,8 +158,7 @@ macro_rules! set_by_id {
 const BY_AGE: [&str; 2] = both!(by_age);
 const BY_ID: [&str; 2] = both!(by_id);
 const BY_NAME: [&str; 2] = both!(by_name);
-const SET_BY_AGE: [&str; 2] = both!(set_by_age);
-const SET_BY_ID: [&str; 2] = both!(set_by_id);
+const IDS_BY_AGE: [&str; 2] = both!(ids_by_age);
 
 /// Characters of a name that the index has.
 const NAME_INDEXED: usize = 64;

@@ -3,18 +3,18 @@
 use duroxide_core::providers::kit::{InstanceSet, prefix_end};
 
 use crate::error::JobError;
-use crate::schema::number::{count_from_db, to_db};
-use crate::schema::stored_text::stored;
+use crate::schema::number::to_db;
+use crate::schema::stored_text::{from_stored, stored};
 use crate::store::Store;
 
 /// The arguments of the function that lists a set.
 #[derive(Debug, Default)]
-pub(super) struct SetArguments {
-    pub(super) kind: &'static str,
-    pub(super) texts: Vec<String>,
-    pub(super) ends: Vec<String>,
-    pub(super) from: i64,
-    pub(super) to: i64,
+struct SetArguments {
+    kind: &'static str,
+    texts: Vec<String>,
+    ends: Vec<String>,
+    from: i64,
+    to: i64,
 }
 
 /// A text behind all ids that can be indexed.
@@ -28,7 +28,7 @@ pub(super) fn end_of(stored_prefix: &str) -> String {
 }
 
 /// The arguments for a set.
-pub(super) fn of(set: &InstanceSet) -> SetArguments {
+fn of(set: &InstanceSet) -> SetArguments {
     let with = |kind| SetArguments { kind, ..SetArguments::default() };
     let text = |kind, text: &str| SetArguments { texts: vec![stored(text)], ..with(kind) };
     match set {
@@ -61,16 +61,20 @@ pub(super) fn of(set: &InstanceSet) -> SetArguments {
     }
 }
 
-/// How many entries a set has, counted to `max`.
-pub(super) async fn size(store: &Store, set: &InstanceSet, max: usize) -> Result<usize, JobError> {
+/// The ids of a set; `None` if there are more than `max`.
+pub(super) async fn members(
+    store: &Store,
+    set: &InstanceSet,
+    max: usize,
+) -> Result<Option<Vec<String>>, JobError> {
     let SetArguments { kind, texts, ends, from, to } = of(set);
-    let max_entries = to_db(max as u64);
+    let enough = to_db(max as u64 + 1);
     let rows = store
         .query(
-            "SELECT count(*) AS size FROM {schema}.instance_set{v}($1, $2, $3, $4, $5, $6)",
-            &[&kind, &texts, &ends, &from, &to, &max_entries],
+            "SELECT o_instance FROM {schema}.instance_set{v}($1, $2, $3, $4, $5, $6)",
+            &[&kind, &texts, &ends, &from, &to, &enough],
         )
         .await?;
-    let size = rows.first().map_or(0, |row| count_from_db(row.get("size")));
-    Ok(size.min(max))
+    let ids = || rows.iter().map(|row| from_stored(row.get("o_instance"))).collect();
+    Ok((rows.len() <= max).then(ids))
 }

@@ -22,12 +22,12 @@ impl InstanceSource for QuerySource<'_> {
         self.0.clock().now_ms()
     }
 
-    async fn sizes(&self, sets: &[InstanceSet], max: usize) -> Result<Vec<usize>, ProviderError> {
-        let mut sizes = Vec::new();
-        for set in sets {
-            sizes.push(sets::size(self.0, set, max).await.during(OPERATION)?);
-        }
-        Ok(sizes)
+    async fn members(
+        &self,
+        set: &InstanceSet,
+        max: usize,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        sets::members(self.0, set, max).await.during(OPERATION)
     }
 
     async fn names(&self, prefix: &str, max: usize) -> Result<Option<Vec<String>>, ProviderError> {

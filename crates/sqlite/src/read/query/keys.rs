@@ -5,7 +5,7 @@ use duroxide_core::providers::kit::{KeyRequest, KeySource, RowKey};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-use super::sets::{self, SetSql, behind_all_texts, bind, end_of};
+use super::sets::{behind_all_texts, bind, end_of, json};
 use crate::error::JobError;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{stored_id, stored_integer};
@@ -16,7 +16,8 @@ pub(super) struct KeySearch {
     statement: String,
     /// Read one after the other and merged; `None` reads without a name.
     names: Vec<Option<String>>,
-    set: Option<SetSql>,
+    /// A list as JSON.
+    ids: Option<Value>,
     is_ascending: bool,
     created: i64,
     id: Value,
@@ -44,16 +45,16 @@ impl KeySearch {
             }
             None => (begin, first_id(is_ascending)),
         };
-        let (names, set, prefix) = match request.source {
+        let (names, ids, prefix) = match request.source {
             KeySource::Names(names) => (names.iter().cloned().map(Some).collect(), None, ""),
-            KeySource::Set(set) => (vec![None], Some(sets::of(set)), ""),
+            KeySource::Ids(ids) => (vec![None], Some(json(serde_json::to_string(ids))), ""),
             KeySource::IdPrefix(prefix) => (vec![None], None, prefix.as_str()),
             KeySource::All | _ => (vec![None], None, ""),
         };
         Self {
             statement: statement(request.source, request.order, is_ascending),
             names,
-            set,
+            ids,
             is_ascending,
             created,
             id,
@@ -81,20 +82,15 @@ impl KeySearch {
 
     fn run_one(&self, conn: &Connection, name: Option<&str>) -> Result<Vec<RowKey>, JobError> {
         let mut statement = conn.prepare_cached(&self.statement)?;
-        let (a, b) = match &self.set {
-            Some(set) => (&set.a, &set.b),
-            None => (&Value::Null, &Value::Null),
-        };
         let limit = to_db(self.limit as u64);
-        let values: [(&str, &dyn ToSql); 9] = [
+        let values: [(&str, &dyn ToSql); 8] = [
             (":name", &name),
             (":created", &self.created),
             (":id", &self.id),
             (":until", &self.until),
             (":id_from", &self.id_from),
             (":id_end", &self.id_end),
-            (":a", a),
-            (":b", b),
+            (":ids", &self.ids),
             (":limit", &limit),
         ];
         bind(&mut statement, &values)?;
@@ -125,25 +121,14 @@ pub(super) fn statement(source: &KeySource, order: InstanceOrder, is_ascending: 
     let (from, to, direction) =
         if is_ascending { (">=", "<=", "ASC") } else { ("<=", ">=", "DESC") };
     match (source, order) {
-        (KeySource::Set(set), InstanceOrder::Created) => {
+        (KeySource::Ids(_), _) => format!(
             // The signs keep other indexes out of it.
-            let set = sets::of(set).sql;
-            format!(
-                "SELECT i.created_at, i.instance_id FROM instances i
-                 WHERE i.instance_id IN ({set})
-                     AND (+i.created_at, +i.instance_id) {from} (:created, :id)
-                     AND +i.created_at {to} :until
-                 ORDER BY i.created_at {direction}, i.instance_id {direction} LIMIT :limit"
-            )
-        }
-        (KeySource::Set(set), _by_id) => {
-            let set = sets::of(set).sql;
-            format!(
-                "SELECT 0, i.instance_id FROM instances i
-                 WHERE i.instance_id IN ({set}) AND +i.instance_id {from} :id
-                 ORDER BY +i.instance_id {direction} LIMIT :limit"
-            )
-        }
+            "SELECT i.created_at, i.instance_id FROM instances i
+             WHERE i.instance_id IN (SELECT value FROM json_each(:ids))
+                 AND (+i.created_at, +i.instance_id) {from} (:created, :id)
+                 AND +i.created_at {to} :until
+             ORDER BY i.created_at {direction}, i.instance_id {direction} LIMIT :limit"
+        ),
         (KeySource::Names(_), _) => format!(
             "SELECT created_at, instance_id FROM instances INDEXED BY idx_instances_name
              WHERE orchestration_name = :name AND (created_at, instance_id) {from} (:created, :id)

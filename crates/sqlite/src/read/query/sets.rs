@@ -5,7 +5,8 @@ use rusqlite::types::Value;
 use rusqlite::{CachedStatement, Connection, ToSql};
 
 use crate::error::JobError;
-use crate::schema::number::{count_from_db, to_db};
+use crate::schema::number::to_db;
+use crate::schema::stored_text::stored_id;
 
 /// A subquery that lists ids, with its parameters `:a` and `:b`.
 #[derive(Debug, Clone)]
@@ -48,27 +49,34 @@ pub(super) fn of(set: &InstanceSet) -> SetSql {
     }
 }
 
-/// How many entries a set has, counted to `max`. All queued starts count, because each has to be
-/// read to find those that continue an instance.
-pub(super) fn size(conn: &Connection, set: &InstanceSet, max: usize) -> Result<usize, JobError> {
-    let max = to_db(max as u64);
-    let starts: i64 = match matches!(set, InstanceSet::Unended | InstanceSet::NotCompleted) {
-        true => conn.prepare_cached(STARTS)?.query_row([max], |row| row.get(0))?,
-        false => 0,
-    };
-    if starts >= max {
-        return Ok(count_from_db(max));
+/// The ids of a set; `None` if there are more than `max`. All queued starts count, because each has
+/// to be read to find those that continue an instance.
+pub(super) fn members(
+    conn: &Connection,
+    set: &InstanceSet,
+    max: usize,
+) -> Result<Option<Vec<String>>, JobError> {
+    let enough = to_db(max as u64 + 1);
+    if matches!(set, InstanceSet::Unended | InstanceSet::NotCompleted) {
+        let starts: i64 = conn.prepare_cached(STARTS)?.query_row([enough], |row| row.get(0))?;
+        if starts == enough {
+            return Ok(None);
+        }
     }
     let SetSql { sql, a, b } = of(set);
-    let mut statement = conn.prepare_cached(&size_sql(sql))?;
-    bind(&mut statement, &[(":a", &a), (":b", &b), (":limit", &max)])?;
-    let mut rows = statement.raw_query();
-    let size: i64 = rows.next()?.map_or(Ok(0), |row| row.get(0))?;
-    Ok(count_from_db(starts.max(size)))
+    let mut statement = conn.prepare_cached(&members_sql(sql))?;
+    bind(&mut statement, &[(":a", &a), (":b", &b), (":limit", &enough)])?;
+    let mut ids = Vec::new();
+    let (mut read, mut rows) = (0, statement.raw_query());
+    while let Some(row) = rows.next()? {
+        read += 1;
+        ids.extend(stored_id(row, 0)?);
+    }
+    Ok((read <= max).then_some(ids))
 }
 
-pub(super) fn size_sql(set: &str) -> String {
-    format!("SELECT count(*) FROM ({set} LIMIT :limit)")
+pub(super) fn members_sql(set: &str) -> String {
+    format!("{set} LIMIT :limit")
 }
 
 /// Binds those parameters that the statement has.
@@ -85,7 +93,7 @@ pub(super) fn bind(
 }
 
 /// A list as JSON, which a statement reads as a table.
-fn json(encoded: serde_json::Result<String>) -> Value {
+pub(super) fn json(encoded: serde_json::Result<String>) -> Value {
     // Texts have a form in JSON, whatever they contain.
     Value::Text(encoded.unwrap_or_else(|_| "[]".to_owned()))
 }

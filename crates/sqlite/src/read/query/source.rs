@@ -22,10 +22,13 @@ impl InstanceSource for QuerySource<'_> {
         self.0.clock_ref().now_ms()
     }
 
-    async fn sizes(&self, sets: &[InstanceSet], max: usize) -> Result<Vec<usize>, ProviderError> {
-        let sets = sets.to_vec();
-        let sizes = move |conn: &_| sets.iter().map(|set| sets::size(conn, set, max)).collect();
-        self.0.read_with(OPERATION, sizes).await
+    async fn members(
+        &self,
+        set: &InstanceSet,
+        max: usize,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        let set = set.clone();
+        self.0.read_with(OPERATION, move |conn| sets::members(conn, &set, max)).await
     }
 
     async fn names(&self, prefix: &str, max: usize) -> Result<Option<Vec<String>>, ProviderError> {

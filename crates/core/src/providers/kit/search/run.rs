@@ -1,13 +1,13 @@
 //! The search itself: chooses where to read keys, reads rows in parts, and stops at its bound.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::{RowKey, RowScan};
 use super::facts::{Facts, Needs, cheap_part};
 use super::{InstanceSet, InstanceSource, KeyRequest, KeySource};
 use crate::limits::{
     QUERY_EXAMINED_MAX, QUERY_NAMES_EXAMINED_MAX, QUERY_NAMES_MAX, QUERY_PART_FIRST_MIN,
-    QUERY_PART_MAX, QUERY_SET_MAX, QUERY_SORTED_MAX,
+    QUERY_PART_MAX, QUERY_PROBED_MIN, QUERY_SET_MAX, QUERY_SORTED_MAX,
 };
 use crate::model::ExecutionStatus;
 use crate::providers::{
@@ -15,10 +15,6 @@ use crate::providers::{
     ProviderError,
 };
 use crate::query::{Filter, InstanceRow, Pattern};
-
-/// Instances that a search examines in their order before it may turn to a set: fewer say too
-/// little about how many fit.
-const PROBED_MIN: usize = 1000;
 
 /// Answers a query from the indexes of a store.
 ///
@@ -36,8 +32,8 @@ pub async fn query_by_index(
     while rows.len() < wanted {
         let Some(part) = search.next_part().await? else { break };
         rows.extend(part);
-        if let Some(set) = search.better_set(rows.len(), wanted) {
-            rows = search.examine_whole(set, wanted).await?;
+        if let Some(members) = search.better_whole(rows.len(), wanted) {
+            rows = search.examine_whole(members, wanted).await?;
             break;
         }
         if rows.len() < wanted && search.has_examined_enough() {
@@ -94,7 +90,7 @@ async fn begin_count<'a>(
     let by_id = scan(InstanceOrder::Id).ok();
     if let Some(scan) = by_id {
         let search = Search::begin(source, &query.filter, scan, QUERY_PART_MAX).await?;
-        let is_short = matches!(search.keys, KeySource::Set(_) | KeySource::IdPrefix(_));
+        let is_short = matches!(search.keys, KeySource::Ids(_) | KeySource::IdPrefix(_));
         if is_short || query.after.is_some() {
             return Ok(search);
         }
@@ -112,12 +108,15 @@ struct Search<'a> {
     now: u64,
     scan: RowScan,
     keys: KeySource,
-    /// A set that contains all, too large to be sorted, and its size.
-    unsorted: Option<(InstanceSet, usize)>,
+    /// Others among the keys are passed over.
+    members: Option<HashSet<String>>,
     created: (u64, u64),
     excluded: Vec<ExecutionStatus>,
     /// Keys that are read and not examined, in reverse.
     waiting: Vec<RowKey>,
+    /// The last key that was read, and how many were.
+    read_to: Option<RowKey>,
+    walked: usize,
     /// There are no more keys.
     is_over: bool,
     part: usize,
@@ -135,8 +134,8 @@ impl<'a> Search<'a> {
     ) -> Result<Self, ProviderError> {
         let now = source.now_ms();
         let facts = Facts::of(filter, now);
-        let Choice { keys, unsorted } = choose(source, &facts, scan.order).await?;
-        let is_over = facts.created.0 > facts.created.1;
+        let Choice { keys, members, waiting } = choose(source, &facts, &scan).await?;
+        let is_over = facts.created.0 > facts.created.1 || waiting.is_some();
         Ok(Self {
             source,
             filter,
@@ -145,10 +144,12 @@ impl<'a> Search<'a> {
             now,
             scan,
             keys,
-            unsorted,
+            members,
             created: facts.created,
             excluded: facts.excluded(),
-            waiting: Vec::new(),
+            waiting: waiting.unwrap_or_default(),
+            read_to: None,
+            walked: 0,
             is_over,
             // Without conditions, one part fills the page.
             part: match filter.is_empty() {
@@ -162,62 +163,38 @@ impl<'a> Search<'a> {
     }
 
     fn has_examined_enough(&self) -> bool {
-        // A set would be read again as a whole.
-        let most = match self.keys {
-            KeySource::Set(_) => QUERY_SET_MAX,
-            KeySource::All | KeySource::Names(_) | KeySource::IdPrefix(_) => QUERY_EXAMINED_MAX,
-        };
+        // Known members are all examined: the next call would read them all again.
+        let is_known = self.members.is_some() || matches!(self.keys, KeySource::Ids(_));
+        let most = if is_known { QUERY_SET_MAX } else { QUERY_EXAMINED_MAX };
         self.examined >= most && !(self.is_over && self.waiting.is_empty())
     }
 
-    /// The set that is better than to go on, as so few of what was examined fit that the page
-    /// needs more instances than the set has.
-    fn better_set(&mut self, found: usize, wanted: usize) -> Option<InstanceSet> {
-        let (_, size) = self.unsorted.as_ref()?;
+    /// The members, if it is better to examine all of them than to go on in order: so few of what
+    /// was examined fit that the page needs more.
+    fn better_whole(&mut self, found: usize, wanted: usize) -> Option<HashSet<String>> {
+        let size = self.members.as_ref()?.len();
         let needed = self.examined.saturating_mul(wanted) / found.max(1);
         let is_better =
-            found < wanted && self.examined >= PROBED_MIN && needed > size.saturating_add(size / 2);
-        self.unsorted.take_if(|_| is_better).map(|(set, _)| set)
+            found < wanted && self.examined >= QUERY_PROBED_MIN && needed > size + size / 2;
+        self.members.take_if(|_| is_better)
     }
 
-    /// The first rows of a set, in order. Reads all its members by their ids, so that their times
-    /// need not be read before.
+    /// The first rows of all members, in order.
     async fn examine_whole(
         &self,
-        set: InstanceSet,
+        members: HashSet<String>,
         wanted: usize,
     ) -> Result<Vec<InstanceRow>, ProviderError> {
-        let keys = KeySource::Set(set);
-        let mut from: Option<RowKey> = None;
+        let ids: Vec<String> = members.into_iter().collect();
         let mut found: Vec<InstanceRow> = Vec::new();
-        loop {
-            let request = KeyRequest {
-                source: &keys,
-                order: InstanceOrder::Id,
-                is_ascending: true,
-                from: from.as_ref(),
-                created: self.created,
-                limit: QUERY_SET_MAX,
-            };
-            let members = self.source.keys(request).await?;
-            for part in members.chunks(QUERY_PART_MAX) {
-                let ids: Vec<String> = part
-                    .iter()
-                    .filter(|key| Some(*key) != from.as_ref())
-                    .map(|key| key.id.clone())
-                    .collect();
-                let mut rows = self.select(&ids).await?;
-                rows.retain(|row| self.scan.contains(&self.key(row)));
-                found.append(&mut rows);
-                found.sort_by(|one, other| self.scan.compare(&self.key(one), &self.key(other)));
-                found.truncate(wanted);
-            }
-            if members.len() < QUERY_SET_MAX {
-                return Ok(found);
-            }
-            // It has grown since its size was read.
-            from = members.into_iter().next_back();
+        for part in ids.chunks(QUERY_PART_MAX) {
+            let mut rows = self.select(part).await?;
+            rows.retain(|row| self.scan.contains(&self.key(row)));
+            found.append(&mut rows);
+            found.sort_by(|one, other| self.scan.compare(&self.key(one), &self.key(other)));
+            found.truncate(wanted);
         }
+        Ok(found)
     }
 
     fn key(&self, row: &InstanceRow) -> RowKey {
@@ -251,7 +228,7 @@ impl<'a> Search<'a> {
 
     /// The next keys, in order; `None` at the end.
     async fn next_keys(&mut self) -> Result<Option<Vec<RowKey>>, ProviderError> {
-        if self.waiting.is_empty() && !self.is_over {
+        while self.waiting.is_empty() && !self.is_over {
             self.read_keys().await?;
         }
         // One more is no part of its own.
@@ -270,15 +247,18 @@ impl<'a> Search<'a> {
     }
 
     async fn read_keys(&mut self) -> Result<(), ProviderError> {
-        let from = match &self.passed {
-            Some(passed) => Some((passed, false)),
+        self.sort_members_if_far_apart();
+        let from = match &self.read_to {
+            Some(read_to) => Some((read_to, false)),
             None => self.scan.start(),
         };
-        // A set is sorted as a whole, so that it is read as a whole. One more, because the first
-        // may be the one that has been passed.
-        let limit = match self.keys {
-            KeySource::Set(_) => QUERY_SET_MAX + 1,
-            KeySource::All | KeySource::Names(_) | KeySource::IdPrefix(_) => self.part + 1,
+        // One more, because the first may be the one that has been passed.
+        let limit = 1 + match (&self.keys, &self.members) {
+            // They are sorted as a whole, so that they are read as a whole.
+            (KeySource::Ids(ids), _) => ids.len(),
+            // Few keys are of members.
+            (_, Some(_)) => (self.walked * 2).clamp(QUERY_PART_MAX, QUERY_SET_MAX),
+            (_, None) => self.part,
         };
         let request = KeyRequest {
             source: &self.keys,
@@ -295,56 +275,101 @@ impl<'a> Search<'a> {
         {
             keys.remove(0);
         }
+        self.walked += keys.len();
+        if let Some(last) = keys.last() {
+            self.read_to = Some(last.clone());
+        }
+        if let Some(members) = &self.members {
+            keys.retain(|key| members.contains(&key.id));
+        }
         keys.reverse();
         self.waiting = keys;
         Ok(())
+    }
+
+    /// To read a key in order takes a tenth of the time that a key by its id takes. If so many
+    /// were read that all members could have been sorted, they are.
+    fn sort_members_if_far_apart(&mut self) {
+        let is_far = |members: &mut HashSet<String>| self.walked >= members.len() * 10;
+        if let Some(members) = self.members.take_if(is_far) {
+            self.keys = KeySource::Ids(members.into_iter().collect());
+        }
     }
 }
 
 /// Where a search looks.
 struct Choice {
     keys: KeySource,
-    unsorted: Option<(InstanceSet, usize)>,
+    members: Option<HashSet<String>>,
+    /// All keys, in reverse, if they are known.
+    waiting: Option<Vec<RowKey>>,
 }
 
-/// Where the keys are read: from the smallest set that is small enough, or by the names, or from
-/// all.
+/// Where the keys are read: from a set that is small enough, or by the names, or from all; then
+/// those of a larger set are passed over that are no members.
 async fn choose(
     source: &dyn InstanceSource,
     facts: &Facts,
-    order: InstanceOrder,
+    scan: &RowScan,
 ) -> Result<Choice, ProviderError> {
-    let sorted_max = match order {
-        InstanceOrder::Created => QUERY_SORTED_MAX,
-        InstanceOrder::Id => QUERY_SET_MAX,
-    };
-    let unsorted = match smallest(source, facts, order).await? {
-        Some((set, size)) if size <= sorted_max => {
-            return Ok(Choice { keys: KeySource::Set(set), unsorted: None });
+    let members = members(source, facts, scan.order).await?;
+    if scan.order == InstanceOrder::Id
+        && let Some(members) = members
+    {
+        let key = |id| RowKey { created_at: 0, id };
+        let mut waiting: Vec<RowKey> = members.into_iter().map(key).collect();
+        waiting.retain(|key| scan.contains(key));
+        waiting.sort_by(|one, other| scan.compare(other, one));
+        let keys = KeySource::Ids(Vec::new());
+        return Ok(Choice { keys, members: None, waiting: Some(waiting) });
+    }
+    let keys = match (scan.order, &facts.names) {
+        (InstanceOrder::Created, Some(patterns)) => {
+            names(source, patterns).await?.map_or(KeySource::All, KeySource::Names)
         }
-        larger_or_none => larger_or_none,
-    };
-    let keys = match order {
-        InstanceOrder::Created => {
-            let names = match &facts.names {
-                Some(patterns) => names(source, patterns).await?,
-                None => None,
-            };
-            names.map_or(KeySource::All, KeySource::Names)
+        (InstanceOrder::Created, None) => KeySource::All,
+        (InstanceOrder::Id, _) => {
+            facts.id_prefix.clone().map_or(KeySource::All, KeySource::IdPrefix)
         }
-        InstanceOrder::Id => facts.id_prefix.clone().map_or(KeySource::All, KeySource::IdPrefix),
     };
-    Ok(Choice { keys, unsorted })
+    Ok(match members {
+        Some(few) if few.len() <= QUERY_SORTED_MAX => {
+            let keys = KeySource::Ids(few.into_iter().collect());
+            Choice { keys, members: None, waiting: None }
+        }
+        members => Choice { keys, members, waiting: None },
+    })
 }
 
-/// The smallest set with its size, unless all are too large to be examined.
-async fn smallest(
+/// Instances outside of which the filter selects none, unless they are too many. If one set has
+/// few members, the others are not read.
+async fn members(
     source: &dyn InstanceSource,
     facts: &Facts,
     order: InstanceOrder,
-) -> Result<Option<(InstanceSet, usize)>, ProviderError> {
-    let is_sorted = |set: &InstanceSet| match (set, order) {
-        // An index returns these in order, however many there are.
+) -> Result<Option<HashSet<String>>, ProviderError> {
+    let sets: Vec<&InstanceSet> =
+        facts.sets.iter().filter(|set| !is_in_order(set, order)).collect();
+    for set in &sets {
+        if let Some(few) = source.members(set, QUERY_PART_FIRST_MIN).await? {
+            return Ok(Some(few.into_iter().collect()));
+        }
+    }
+    let mut common: Option<HashSet<String>> = None;
+    for set in sets {
+        if let Some(ids) = source.members(set, QUERY_SET_MAX).await? {
+            common = Some(match common {
+                Some(common) => ids.into_iter().filter(|id| common.contains(id)).collect(),
+                None => ids.into_iter().collect(),
+            });
+        }
+    }
+    Ok(common)
+}
+
+/// An index returns these in the order, however many there are.
+fn is_in_order(set: &InstanceSet, order: InstanceOrder) -> bool {
+    match (set, order) {
         (InstanceSet::Named(_) | InstanceSet::Created(..), InstanceOrder::Created)
         | (InstanceSet::IdPrefix(_), InstanceOrder::Id) => true,
         (
@@ -360,14 +385,7 @@ async fn smallest(
             | InstanceSet::NotCompleted,
             InstanceOrder::Created | InstanceOrder::Id,
         ) => false,
-    };
-    let sets: Vec<InstanceSet> = facts.sets.iter().filter(|set| !is_sorted(set)).cloned().collect();
-    if sets.is_empty() {
-        return Ok(None);
     }
-    let sizes = source.sizes(&sets, QUERY_SET_MAX + 1).await?;
-    let sized = sets.into_iter().zip(sizes).filter(|(_, size)| *size <= QUERY_SET_MAX);
-    Ok(sized.min_by_key(|(_, size)| *size))
 }
 
 /// The names that match; `None` if there are too many.

@@ -50,8 +50,8 @@ pub enum KeySource {
     Names(Vec<String>),
     /// Instances whose id begins so. Only for the order by id.
     IdPrefix(String),
-    /// A set that is small enough to be sorted.
-    Set(InstanceSet),
+    /// These instances, which may be unknown. Only for the order by creation.
+    Ids(Vec<String>),
 }
 
 /// A request for the next keys.
@@ -79,8 +79,13 @@ pub trait InstanceSource: Send + Sync {
     /// The time of the store, milliseconds since the Unix epoch.
     fn now_ms(&self) -> u64;
 
-    /// How many entries each of these sets has, counted to `max` at the most.
-    async fn sizes(&self, sets: &[InstanceSet], max: usize) -> Result<Vec<usize>, ProviderError>;
+    /// The ids of a set, in any order; `None` if there are more than `max`, or if more would have
+    /// to be read to find them.
+    async fn members(
+        &self,
+        set: &InstanceSet,
+        max: usize,
+    ) -> Result<Option<Vec<String>>, ProviderError>;
 
     /// Different names of orchestrations that begin so; `None` if there are more than `max`, or if
     /// the index does not have them in full.

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::super::{RowKey, RowScan};
 use super::*;
-use crate::limits::{QUERY_EXAMINED_MAX, QUERY_SORTED_MAX};
+use crate::limits::QUERY_EXAMINED_MAX;
 use crate::model::stored_attribute::{attribute_key, encode_attribute};
 use crate::model::{AttributeValue, Attributes, ExecutionStatus};
 use crate::providers::{
@@ -22,15 +22,20 @@ const NOW: u64 = 1_000_000;
 struct Memory {
     rows: Vec<InstanceRow>,
     used: Mutex<Vec<KeySource>>,
+    /// The last set whose members were read.
+    set: Mutex<Option<InstanceSet>>,
 }
 
 impl Memory {
     fn of(rows: Vec<InstanceRow>) -> Self {
-        Self { rows, used: Mutex::default() }
+        Self { rows, used: Mutex::default(), set: Mutex::default() }
     }
 
-    fn used(&self) -> KeySource {
-        self.used.lock().unwrap().last().cloned().expect("keys were read")
+    /// Where keys were read since the last call, without repetitions, and the last set that was.
+    fn used(&self) -> (Vec<KeySource>, Option<InstanceSet>) {
+        let mut used = std::mem::take(&mut *self.used.lock().unwrap());
+        used.dedup();
+        (used, self.set.lock().unwrap().take())
     }
 }
 
@@ -67,9 +72,18 @@ impl InstanceSource for Memory {
         NOW
     }
 
-    async fn sizes(&self, sets: &[InstanceSet], max: usize) -> Result<Vec<usize>, ProviderError> {
-        let size = |set| self.rows.iter().filter(|row| is_in(set, row)).take(max).count();
-        Ok(sets.iter().map(size).collect())
+    async fn members(
+        &self,
+        set: &InstanceSet,
+        max: usize,
+    ) -> Result<Option<Vec<String>>, ProviderError> {
+        let members = self.rows.iter().filter(|row| is_in(set, row));
+        let ids: Vec<String> = members.map(|row| row.instance_id.clone()).collect();
+        let found = Some(ids).filter(|ids| ids.len() <= max);
+        if found.is_some() {
+            *self.set.lock().unwrap() = Some(set.clone());
+        }
+        Ok(found)
     }
 
     async fn names(&self, prefix: &str, max: usize) -> Result<Option<Vec<String>>, ProviderError> {
@@ -84,7 +98,7 @@ impl InstanceSource for Memory {
             KeySource::All => true,
             KeySource::Names(names) => names.contains(&row.orchestration_name),
             KeySource::IdPrefix(prefix) => row.instance_id.starts_with(prefix.as_str()),
-            KeySource::Set(set) => is_in(set, row),
+            KeySource::Ids(ids) => ids.contains(&row.instance_id),
         };
         let mut keys: Vec<RowKey> = self
             .rows
@@ -250,52 +264,56 @@ async fn every_page_has_what_the_filter_selects() {
 }
 
 #[tokio::test]
-async fn the_smallest_set_is_searched() {
+async fn a_small_set_is_searched() {
     let memory = Memory::of((0..50).map(row).collect());
-    for (text, order, source) in [
-        ("", InstanceOrder::Created, KeySource::All),
-        (
-            "status:failed id:i1*",
-            InstanceOrder::Created,
-            KeySource::Set(InstanceSet::IdPrefix("i1".to_owned())),
-        ),
-        (
-            "status:failed parent:i13",
-            InstanceOrder::Id,
-            KeySource::Set(InstanceSet::ChildrenOf("i13".to_owned())),
-        ),
-        ("status:suspended", InstanceOrder::Id, KeySource::Set(InstanceSet::Suspended)),
-        ("error~x", InstanceOrder::Created, KeySource::Set(InstanceSet::Failed)),
-        ("id:i1*", InstanceOrder::Id, KeySource::IdPrefix("i1".to_owned())),
-        (
-            "name:Order*",
-            InstanceOrder::Created,
-            KeySource::Names(vec!["Order".to_owned(), "OrderItem".to_owned()]),
-        ),
-        ("name:Pay", InstanceOrder::Id, KeySource::Set(InstanceSet::Named("Pay".to_owned()))),
-        ("status:completed", InstanceOrder::Created, KeySource::All),
-        (
-            "attr.n=3",
-            InstanceOrder::Created,
-            KeySource::Set(InstanceSet::Attribute {
-                key: attribute_key("n"),
-                ranges: vec![
-                    ("t3".to_owned(), "t3\u{1}".to_owned()),
-                    ("i8000000000000003".to_owned(), "i8000000000000003\u{1}".to_owned()),
-                    ("fc008000000000000".to_owned(), "fc008000000000000\u{1}".to_owned()),
-                ],
-            }),
-        ),
-        ("-name:Order", InstanceOrder::Created, KeySource::All),
-        (
-            "created>-999s",
-            InstanceOrder::Id,
-            KeySource::Set(InstanceSet::Created(NOW - 999_000 + 1, u64::MAX)),
-        ),
+    let text = |text: &str| text.to_owned();
+    let attribute = InstanceSet::Attribute {
+        key: attribute_key("n"),
+        ranges: vec![
+            (text("t3"), text("t3\u{1}")),
+            (text("i8000000000000003"), text("i8000000000000003\u{1}")),
+            (text("fc008000000000000"), text("fc008000000000000\u{1}")),
+        ],
+    };
+    let created = InstanceSet::Created(NOW - 999_000 + 1, u64::MAX);
+    for (filter, order, set) in [
+        ("status:failed id:i1*", InstanceOrder::Created, InstanceSet::IdPrefix(text("i1"))),
+        ("status:failed parent:i13", InstanceOrder::Id, InstanceSet::ChildrenOf(text("i13"))),
+        ("status:suspended", InstanceOrder::Id, InstanceSet::Suspended),
+        ("error~x", InstanceOrder::Created, InstanceSet::Failed),
+        ("name:Pay", InstanceOrder::Id, InstanceSet::Named(text("Pay"))),
+        ("attr.n=3", InstanceOrder::Created, attribute),
+        ("created>-999s", InstanceOrder::Id, created),
     ] {
-        let query = InstanceQuery::new(Filter::parse(text).unwrap()).sorted_by(order);
+        let query = InstanceQuery::new(Filter::parse(filter).unwrap()).sorted_by(order);
         query_by_index(&memory, &query).await.unwrap();
-        assert_eq!(memory.used(), source, "{text}");
+        let (used, used_set) = memory.used();
+        assert_eq!(used_set, Some(set), "{filter}");
+        // The order of ids needs no keys.
+        let is_fit = match used.as_slice() {
+            [] => order == InstanceOrder::Id,
+            [only] => matches!(only, KeySource::Ids(_)) && order == InstanceOrder::Created,
+            _several => false,
+        };
+        assert!(is_fit, "{filter}: {used:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_come_in_order_where_no_set_is_small() {
+    let memory = Memory::of((0..50).map(row).collect());
+    let text = |text: &str| text.to_owned();
+    let orders = KeySource::Names(vec![text("Order"), text("OrderItem")]);
+    for (filter, order, source) in [
+        ("", InstanceOrder::Created, KeySource::All),
+        ("id:i1*", InstanceOrder::Id, KeySource::IdPrefix(text("i1"))),
+        ("name:Order*", InstanceOrder::Created, orders),
+        ("status:completed", InstanceOrder::Created, KeySource::All),
+        ("-name:Order", InstanceOrder::Created, KeySource::All),
+    ] {
+        let query = InstanceQuery::new(Filter::parse(filter).unwrap()).sorted_by(order);
+        query_by_index(&memory, &query).await.unwrap();
+        assert_eq!(memory.used(), (vec![source], None), "{filter}");
     }
 }
 
@@ -337,14 +355,16 @@ async fn a_search_stops_at_its_bound_and_goes_on() {
     assert_eq!(total, 1);
 }
 
-/// A third of very many instances failed: too many to be sorted by their times.
+const FAILED: u64 = 6000;
+
+/// A third of very many instances failed: too many to be sorted by their times at once.
 fn many_failed() -> Memory {
-    let many = 3 * (QUERY_SORTED_MAX as u64 + 1000);
+    failed_among(FAILED * 3, |number| number.is_multiple_of(3))
+}
+
+fn failed_among(many: u64, is_failed: impl Fn(u64) -> bool) -> Memory {
     let row = |number: u64| {
-        let status = match number % 3 {
-            0 => RowStatus::Failed,
-            _two_of_three => RowStatus::Completed,
-        };
+        let status = if is_failed(number) { RowStatus::Failed } else { RowStatus::Completed };
         let text = if number == 0 { "rare" } else { "frequent" };
         let mut row = InstanceRow::new(format!("i{number:06}"), "N", status);
         row.error =
@@ -355,26 +375,66 @@ fn many_failed() -> Memory {
 }
 
 #[tokio::test]
-async fn a_set_is_examined_as_a_whole_if_few_of_it_fit() {
+async fn members_of_a_large_set_are_found_in_the_order_of_the_list() {
     let memory = many_failed();
-    let failed = KeySource::Set(InstanceSet::Failed);
-    for (text, found, source) in [
-        // The order of the list finds enough.
-        ("status:failed", 100, KeySource::All),
-        ("error~rare", 1, failed.clone()),
-        ("error~unknown", 0, failed.clone()),
-    ] {
+    for (text, found) in [("status:failed", 100), ("error~rare", 1), ("error~unknown", 0)] {
         for ascending in [false, true] {
             let query = InstanceQuery::new(Filter::parse(text).unwrap());
             let query = if ascending { query.ascending() } else { query };
             let page = query_by_index(&memory, &query).await.unwrap();
             assert_eq!((page.rows.len(), page.is_partial), (found, false), "{text}");
             assert_eq!(page.next.is_some(), found == 100, "{text}");
-            assert_eq!(memory.used(), source, "{text}");
+            assert_eq!(memory.used(), (vec![KeySource::All], Some(InstanceSet::Failed)), "{text}");
         }
         let by_id = InstanceQuery::new(Filter::parse(text).unwrap()).sorted_by(InstanceOrder::Id);
-        query_by_index(&memory, &by_id).await.unwrap();
-        assert_eq!(memory.used(), failed, "{text}");
+        let page = query_by_index(&memory, &by_id).await.unwrap();
+        assert_eq!((page.rows.len(), page.is_partial), (found, false), "{text}");
+        assert_eq!(memory.used(), (Vec::new(), Some(InstanceSet::Failed)), "{text}");
+    }
+}
+
+/// Through the newest instances alone a search would go for long.
+#[tokio::test]
+async fn members_that_are_far_away_are_sorted() {
+    let memory = failed_among(30_000, |number| number < 600);
+    let mut query = InstanceQuery::new(Filter::parse("status:failed").unwrap()).with_limit(250);
+    let mut found = Vec::new();
+    loop {
+        let page = query_by_index(&memory, &query).await.unwrap();
+        let (used, _) = memory.used();
+        match found.is_empty() {
+            true => assert!(matches!(used.as_slice(), [KeySource::All, KeySource::Ids(_)])),
+            // The next page begins where members are.
+            false => assert_eq!(used, [KeySource::All]),
+        }
+        assert!(!page.is_partial);
+        found.extend(page.rows.into_iter().map(|row| row.created_at_ms));
+        let Some(next) = page.next else { break };
+        query = query.with_after(next);
+    }
+    assert_eq!(found, (0..600).rev().collect::<Vec<u64>>());
+}
+
+#[tokio::test]
+async fn of_two_sets_the_common_members_are_examined() {
+    let mut memory = many_failed();
+    for (number, row) in (0..).zip(&mut memory.rows) {
+        row.attributes.insert("half".to_owned(), AttributeValue::from(number < FAILED / 10));
+    }
+    for order in InstanceOrder::ALL {
+        let filter = Filter::parse("status:failed attr.half:true").unwrap();
+        let query = InstanceQuery::new(filter).sorted_by(order).with_limit(300);
+        let page = query_by_index(&memory, &query).await.unwrap();
+        assert_eq!((page.rows.len() as u64, page.next), (FAILED / 30, None));
+        let (used, _) = memory.used();
+        let read: usize = used
+            .iter()
+            .map(|source| match source {
+                KeySource::Ids(ids) => ids.len(),
+                other => panic!("{other:?}"),
+            })
+            .sum();
+        assert!(read as u64 <= FAILED / 30, "{read} keys");
     }
 }
 
@@ -405,7 +465,7 @@ async fn a_page_of_a_set_that_is_examined_as_a_whole_is_in_order_and_goes_on() {
 #[tokio::test]
 async fn the_members_of_a_set_are_counted_in_one_call() {
     let memory = many_failed();
-    for (text, count) in [("status:failed", QUERY_SORTED_MAX as u64 + 1000), ("error~rare", 1)] {
+    for (text, count) in [("status:failed", FAILED), ("error~rare", 1)] {
         let query = InstanceCountQuery::new(Filter::parse(text).unwrap(), 10_000);
         let counted = count_by_index(&memory, &query).await.unwrap();
         assert_eq!((counted.count, counted.next), (count, None), "{text}");
@@ -420,7 +480,7 @@ async fn the_members_of_a_set_are_counted_in_one_call() {
         let Some(next) = part.next else { break };
         query = query.with_after(next);
     }
-    assert_eq!(total, QUERY_SORTED_MAX as u64 + 1000);
+    assert_eq!(total, FAILED);
 }
 
 proptest! {
