@@ -48,11 +48,11 @@ enum Refusal {
 
 impl Refusal {
     fn of(kind: ProviderErrorKind) -> Option<Self> {
-        match kind {
-            ProviderErrorKind::NotFound => Some(Self::Gone),
-            ProviderErrorKind::StillRunning | ProviderErrorKind::Conflict => Some(Self::Stays),
-            _other => None,
+        if kind == ProviderErrorKind::NotFound {
+            return Some(Self::Gone);
         }
+        let stays = [ProviderErrorKind::StillRunning, ProviderErrorKind::Conflict];
+        stays.contains(&kind).then_some(Self::Stays)
     }
 }
 
