@@ -22,7 +22,9 @@ use crate::queues::{
 };
 use crate::read::query::QuerySource;
 use crate::read::{history, inspect, instance_copy};
-use crate::{PostgresProvider, holding, importing, reopening, retention, suspension};
+use crate::{
+    PostgresProvider, bulk_deletion, holding, importing, reopening, retention, suspension,
+};
 
 #[async_trait]
 impl ProviderAdmin for PostgresProvider {
@@ -115,7 +117,7 @@ impl ProviderAdmin for PostgresProvider {
         &self,
         filter: InstanceFilter,
     ) -> Result<DeleteInstanceResult, ProviderError> {
-        let deleted = retention::delete_bulk(self.store(), &filter).await;
+        let deleted = bulk_deletion::delete_bulk(self.store(), &filter).await;
         deleted.during("delete_instance_bulk")
     }
 

@@ -37,12 +37,12 @@ pub(crate) fn counts(row: &Row) -> DeleteInstanceResult {
     }
 }
 
-/// Removes what a deletion has hidden.
+/// Removes what a deletion has hidden. Adds what it removes to `total`, before an error too.
 pub(crate) async fn finish(
     store: &Store,
     deletion: Uuid,
-) -> Result<DeleteInstanceResult, JobError> {
-    let mut total = DeleteInstanceResult::default();
+    total: &mut DeleteInstanceResult,
+) -> Result<(), JobError> {
     loop {
         let arguments: [Argument<'_>; 5] = [
             ("p_now", &store.now()),
@@ -55,14 +55,14 @@ pub(crate) async fn finish(
         let Some(row) = rows.first() else {
             return Err(JobError::Broken("remove_deleted returned no row".to_owned()));
         };
-        total += counts(row);
+        *total += counts(row);
         publish(store, row);
         for parent in names(row, "o_starts") {
             total.queue_messages_deleted += pending_children::delete(store, &parent).await?;
             mark_without_starts(store, &parent).await?;
         }
         if !row.get::<_, bool>("o_unfinished") {
-            return Ok(total);
+            return Ok(());
         }
         if row.get("o_busy") {
             // Another node continues it too, or a child is being created.
@@ -124,7 +124,8 @@ pub(crate) async fn continue_abandoned(store: Arc<Store>) {
              HAVING max(touched_at) < clock_timestamp() - make_interval(secs => $1)";
         let outcome = store.query(sql, &[&seconds]).await;
         for row in outcome.as_deref().unwrap_or_default() {
-            report(finish(&store, row.get("deletion")).await.err());
+            let mut removed = DeleteInstanceResult::default();
+            report(finish(&store, row.get("deletion"), &mut removed).await.err());
         }
         report(outcome.err());
         tokio::time::sleep(limits::DELETION_ABANDONED_AFTER).await;

@@ -115,6 +115,13 @@ impl PostgresError {
     pub(crate) fn cannot_connect(reason: impl Into<String>) -> Self {
         Self::CannotConnect { reason: reason.into(), source: None }
     }
+
+    /// Another transaction waited for this one, and this one for it; nothing was changed.
+    pub(crate) fn is_deadlock(&self) -> bool {
+        let Self::Storage { source: Some(source), .. } = self else { return false };
+        let error = source.downcast_ref::<tokio_postgres::Error>();
+        error.and_then(tokio_postgres::Error::code) == Some(&SqlState::T_R_DEADLOCK_DETECTED)
+    }
 }
 
 impl From<tokio_postgres::Error> for PostgresError {

@@ -15,10 +15,12 @@
 //! ```
 
 mod admin;
+mod bulk_deletion;
 mod clock;
 mod commit;
 mod compat;
 mod connect;
+mod deletion;
 mod deletion_slices;
 mod error;
 mod fast_path;

@@ -227,6 +227,10 @@ pub(crate) const GROWN_TREES_MAX: u32 = 8;
 /// Executions that one transaction prunes.
 pub(crate) const EXECUTIONS_PER_PRUNING: i64 = 256;
 
+/// Migrations that are repeated because running nodes held what they needed, and needed what they
+/// held. Each takes as long as the server waits before it looks for a deadlock.
+pub(crate) const MIGRATION_ATTEMPTS_MAX: u32 = 20;
+
 /// Roots that a bulk deletion deletes in one transaction, with their trees.
 pub(crate) const ROOTS_PER_DELETION: usize = 50;
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use duroxide_core::clock::millis;
 use duroxide_core::providers::kit::BulkErrors;
 use duroxide_core::providers::{
     DeleteInstanceResult, InstanceFilter, ProviderErrorKind, PruneOptions, PruneResult,
@@ -10,14 +9,14 @@ use duroxide_core::providers::{
 use tokio_postgres::Row;
 use uuid::Uuid;
 
+use crate::deletion::{Deletion, Root, Unlisted};
 use crate::error::JobError;
-use crate::notify::change::Changes;
-use crate::read::{family, inspect};
+use crate::read::inspect;
 use crate::schema::call::Argument;
 use crate::schema::number::{from_db, to_db};
 use crate::schema::stored_text::{from_stored, stored, to_stored};
 use crate::store::Store;
-use crate::{deletion_slices, limits, reservation};
+use crate::{deletion_slices, limits};
 
 /// Deletes a root instance with its tree.
 ///
@@ -44,7 +43,8 @@ pub(crate) async fn delete_root(
         let tree = inspect::tree(store, instance).await?;
         // By force, children that are started meanwhile are deleted with their parents.
         let unlisted = if force { Unlisted::Delete } else { Unlisted::Refuse };
-        let call = Deletion { ids: &tree, force, unlisted, root: Some(instance) };
+        let roots = [Root { id: instance, seen: None }];
+        let call = Deletion { ids: &tree, force, unlisted, roots: Some(&roots) };
         match call.run(store).await {
             Err(JobError::Refused(ProviderErrorKind::Conflict, _))
                 if attempt < limits::GROWN_TREES_MAX =>
@@ -62,10 +62,12 @@ async fn delete_rest(
     store: &Store,
     instance: &str,
 ) -> Result<Option<DeleteInstanceResult>, JobError> {
-    match deletion_slices::claim_abandoned(store, instance).await? {
-        Some(deletion) => deletion_slices::finish(store, deletion).await.map(Some),
-        None => delete_parked(store, instance).await,
-    }
+    let Some(deletion) = deletion_slices::claim_abandoned(store, instance).await? else {
+        return delete_parked(store, instance).await;
+    };
+    let mut total = DeleteInstanceResult::default();
+    deletion_slices::finish(store, deletion, &mut total).await?;
+    Ok(Some(total))
 }
 
 async fn delete_parked(
@@ -81,13 +83,6 @@ async fn delete_parked(
     }))
 }
 
-/// Children of listed instances that are not listed themselves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unlisted {
-    Refuse,
-    Delete,
-}
-
 /// Deletes exactly these instances, all or none. A long list is checked as a whole and then deleted
 /// in slices, parents first: what a parent has started goes with it, even if the caller dies.
 /// Without force, the check keeps all of them from running until they are deleted.
@@ -96,125 +91,7 @@ pub(crate) async fn delete_listed(
     ids: &[String],
     force: bool,
 ) -> Result<DeleteInstanceResult, JobError> {
-    Deletion { ids, force, unlisted: Unlisted::Refuse, root: None }.run(store).await
-}
-
-/// A deletion of instances, all or none.
-#[derive(Clone, Copy)]
-struct Deletion<'a> {
-    ids: &'a [String],
-    force: bool,
-    unlisted: Unlisted,
-    /// Of several deletions of this one at the same time, the others fail: it is not found.
-    root: Option<&'a str>,
-}
-
-impl Deletion<'_> {
-    async fn run(self, store: &Store) -> Result<DeleteInstanceResult, JobError> {
-        let Self { ids, force, unlisted, root } = self;
-        let deletion = Uuid::new_v4();
-        let mut total = DeleteInstanceResult::default();
-        let mut unfinished = false;
-        if ids.len() <= limits::INSTANCES_PER_DELETION {
-            unfinished = self.hide(store, deletion, &mut total).await?;
-        } else {
-            let family = family::read(store, ids).await?;
-            let running = family.running.filter(|_| !force);
-            let child = family.unlisted_child.filter(|_| unlisted == Unlisted::Refuse);
-            if let Some(refusal) = refusal(ids, running, child) {
-                return Err(refusal);
-            }
-            if !force {
-                reservation::reserve(store, &family.parents_first, deletion).await?;
-            }
-            let parts = family.parents_first.chunks(limits::INSTANCES_PER_DELETION);
-            for (number, ids) in parts.enumerate() {
-                // The first part holds the root.
-                let root = root.filter(|_| number == 0);
-                let part = Deletion { ids, force, unlisted: Unlisted::Delete, root };
-                let hidden = part.hide(store, deletion, &mut total).await;
-                if matches!(hidden, Err(JobError::Refused(..))) && number == 0 {
-                    reservation::release(store, &family.parents_first, deletion).await;
-                }
-                unfinished |= hidden?;
-            }
-        }
-        if unfinished {
-            total += deletion_slices::finish(store, deletion).await?;
-        }
-        Ok(total)
-    }
-
-    /// In one transaction, makes the instances disappear and removes what a slice allows; true if
-    /// rows are left.
-    async fn hide(
-        self,
-        store: &Store,
-        deletion: Uuid,
-        total: &mut DeleteInstanceResult,
-    ) -> Result<bool, JobError> {
-        let stored_ids: Vec<String> = self.ids.iter().map(|id| stored(id)).collect();
-        let arguments: [Argument<'_>; 8] = [
-            ("p_now", &store.now()),
-            ("p_ids", &stored_ids),
-            ("p_root", &self.root.map(stored)),
-            ("p_force", &self.force),
-            ("p_cascade", &(self.unlisted == Unlisted::Delete)),
-            ("p_deletion", &deletion),
-            ("p_window", &deletion_slices::message_id_window()),
-            ("p_slice", &to_db(millis(limits::DELETION_SLICE))),
-        ];
-        let rows = store.call("delete_instances", &arguments).await?;
-        let Some(row) = rows.first() else {
-            return Err(JobError::Broken("delete_instances returned no row".to_owned()));
-        };
-        if let Some(root) = self.root
-            && row.get::<_, Option<bool>>("o_gone") == Some(true)
-        {
-            return Err(inspect::not_found(root));
-        }
-        let text = |column: &str| row.get::<_, Option<String>>(column).map(from_stored);
-        let refusal = refusal(self.ids, text("o_running"), text("o_parent").zip(text("o_child")));
-        if let Some(refusal) = refusal {
-            return Err(refusal);
-        }
-        *total += deletion_slices::counts(row);
-        let mut changes = Changes::default();
-        changes.work_locks();
-        if row.get("o_freed") {
-            // Another instance of that id may start.
-            changes.orchestrator_queue();
-        }
-        for id in self.ids {
-            changes.instance(id);
-        }
-        store.publish(changes);
-        Ok(row.get("o_unfinished"))
-    }
-}
-
-/// Why nothing was deleted: the first reason in the order of the list.
-fn refusal(
-    ids: &[String],
-    running: Option<String>,
-    child: Option<(String, String)>,
-) -> Option<JobError> {
-    let place = |id: &String| ids.iter().position(|listed| listed == id);
-    let running_first = match (&running, &child) {
-        (Some(running), Some((parent, _))) => place(running) <= place(parent),
-        (running, _) => running.is_some(),
-    };
-    if running_first {
-        return running.map(|id| still_running(&id));
-    }
-    let (id, child) = child?;
-    Some(JobError::refused(
-        ProviderErrorKind::Conflict,
-        format!(
-            "Instance {id} has child {child} that was created after tree traversal. Re-fetch the \
-             tree and retry."
-        ),
-    ))
+    Deletion { ids, force, unlisted: Unlisted::Refuse, roots: None }.run(store).await
 }
 
 /// The refusal to delete an instance that runs.
@@ -223,48 +100,6 @@ pub(crate) fn still_running(id: &str) -> JobError {
         ProviderErrorKind::StillRunning,
         format!("Instance {id} is still running. Cancel it first, or use force to delete it."),
     )
-}
-
-/// Deletes finished roots that a filter selects, each with its tree and by itself. Passes over a
-/// root that cannot be deleted.
-pub(crate) async fn delete_bulk(
-    store: &Store,
-    filter: &InstanceFilter,
-) -> Result<DeleteInstanceResult, JobError> {
-    let mut page = Page::of(filter);
-    let mut errors = BulkErrors::default();
-    let mut total = DeleteInstanceResult::default();
-    while page.limit > 0 {
-        let roots = deletable_roots(store, filter, page).await?;
-        if roots.is_empty() {
-            break;
-        }
-        for roots in roots.chunks(limits::ROOTS_PER_DELETION) {
-            // All of them in one transaction, if none refuses.
-            if let Some(deleted) = delete_roots(store, roots).await? {
-                total += deleted;
-                errors.succeeded();
-                page.limit -= to_db(roots.len() as u64);
-                continue;
-            }
-            for root in roots {
-                match delete_if_finished(store, root).await {
-                    Ok(deleted) if deleted.instances_deleted > 0 => {
-                        total += deleted;
-                        errors.succeeded();
-                        page.limit -= 1;
-                    }
-                    Ok(_) => page.offset += 1,
-                    Err(error) => {
-                        page.offset += 1;
-                        errors.failed(root, error)?;
-                    }
-                }
-            }
-        }
-    }
-    errors.unless(total.instances_deleted > 0)?;
-    Ok(total)
 }
 
 /// Prunes instances that a filter selects. Passes over one that cannot be pruned.
@@ -288,37 +123,6 @@ pub(crate) async fn prune_bulk(
     Ok(total)
 }
 
-/// A part of what a filter selects.
-#[derive(Debug, Clone, Copy)]
-struct Page {
-    limit: i64,
-    offset: i64,
-}
-
-impl Page {
-    fn of(filter: &InstanceFilter) -> Self {
-        Self { limit: i64::from(filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT)), offset: 0 }
-    }
-}
-
-/// Finished roots that a filter selects, oldest first.
-async fn deletable_roots(
-    store: &Store,
-    filter: &InstanceFilter,
-    page: Page,
-) -> Result<Vec<String>, JobError> {
-    let sql = "SELECT i.instance_id FROM {schema}.instances i
-         JOIN {schema}.executions e
-             ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
-         WHERE i.parent_instance_id IS NULL
-             AND {schema}.instance_status{v}(i.instance_id, e.status)
-                 IN ('Completed', 'Failed', 'ContinuedAsNew')
-             AND ($1::BIGINT IS NULL OR e.completed_at < $1)
-             AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
-         ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3 OFFSET $4";
-    select(store, filter, page, sql).await
-}
-
 /// Instances that a filter selects, whatever their status.
 async fn prunable_instances(
     store: &Store,
@@ -331,49 +135,32 @@ async fn prunable_instances(
                  AND {schema}.instance_status{v}(i.instance_id, e.status) <> 'Running')
              AND ($2::TEXT[] IS NULL OR i.instance_id = ANY ($2))
          ORDER BY array_position($2, i.instance_id), i.created_at, i.number LIMIT $3 OFFSET $4";
-    select(store, filter, Page::of(filter), sql).await
+    let limit = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
+    let rows = select(store, filter, Page { limit: i64::from(limit), offset: 0 }, sql).await?;
+    Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
 }
 
-async fn select(
+/// A part of what a filter selects.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Page {
+    pub(crate) limit: i64,
+    pub(crate) offset: i64,
+}
+
+/// Runs a selection: its parameters are a time, ids, a limit and an offset.
+pub(crate) async fn select(
     store: &Store,
     filter: &InstanceFilter,
     page: Page,
     sql: &'static str,
-) -> Result<Vec<String>, JobError> {
+) -> Result<Vec<Row>, JobError> {
     let before = filter.completed_before.map(to_db);
     let ids = filter.instance_ids.as_ref().map(|ids| {
         let mut seen = HashSet::new();
         let once = ids.iter().filter(|id| seen.insert(id.as_str()));
         once.map(|id| stored(id)).collect::<Vec<String>>()
     });
-    let rows = store.query(sql, &[&before, &ids, &page.limit, &page.offset]).await?;
-    Ok(rows.iter().map(|row| from_stored(row.get("instance_id"))).collect())
-}
-
-/// Deletes selected roots with their trees; `None` if one of them runs again or has grown since the
-/// selection, if they are too many, or if the call failed: then each is deleted alone.
-async fn delete_roots(
-    store: &Store,
-    roots: &[String],
-) -> Result<Option<DeleteInstanceResult>, JobError> {
-    if let [_only] = roots {
-        return Ok(None);
-    }
-    let ids = inspect::trees(store, roots).await?;
-    if ids.len() > limits::INSTANCES_PER_DELETION {
-        return Ok(None);
-    }
-    Ok(delete_listed(store, &ids, false).await.ok())
-}
-
-/// Deletes a selected root unless it is gone or runs again since the selection.
-async fn delete_if_finished(store: &Store, root: &str) -> Result<DeleteInstanceResult, JobError> {
-    let tree = inspect::tree(store, root).await?;
-    match delete_listed(store, &tree, false).await {
-        // It runs again, or has grown: that is for the next time.
-        Err(JobError::Refused(..)) => Ok(DeleteInstanceResult::default()),
-        outcome => outcome,
-    }
+    store.query(sql, &[&before, &ids, &page.limit, &page.offset]).await
 }
 
 /// Deletes old executions of a known instance, never the current or a running one.
@@ -407,7 +194,9 @@ pub(crate) async fn prune(
         hidden |= flag("o_hidden");
     }
     if hidden {
-        total.events_deleted += deletion_slices::finish(store, deletion).await?.events_deleted;
+        let mut rest = DeleteInstanceResult::default();
+        deletion_slices::finish(store, deletion, &mut rest).await?;
+        total.events_deleted += rest.events_deleted;
     }
     Ok(total)
 }

@@ -5,9 +5,12 @@ use std::ops::AddAssign;
 use std::time::Instant;
 
 use duroxide_core::providers::kit::BulkErrors;
-use duroxide_core::providers::{DeleteInstanceResult, InstanceFilter, ProviderError};
+use duroxide_core::providers::{
+    DeleteInstanceResult, InstanceFilter, ProviderError, ProviderErrorKind,
+};
 
 use crate::error::JobError;
+use crate::retention::SelectedInstance;
 use crate::write::slices::Slice;
 use crate::write::writer::Tx;
 use crate::{SqliteProvider, deletion_slices, limits, retention};
@@ -19,9 +22,10 @@ const OPERATION: &str = "delete_instance_bulk";
 struct DeletedRoots {
     total: DeleteInstanceResult,
     deleted: u32,
+    /// Those that stay, and that the next selection finds again.
     passed_over: u32,
     /// The root that could not be deleted; those behind it were not tried.
-    failed: Option<String>,
+    failed: Option<SelectedInstance>,
 }
 
 impl AddAssign for DeletedRoots {
@@ -33,13 +37,22 @@ impl AddAssign for DeletedRoots {
     }
 }
 
-impl DeletedRoots {
-    fn note(&mut self, result: DeleteInstanceResult) {
-        match result.instances_deleted {
-            0 => self.passed_over += 1,
-            _some => self.deleted += 1,
+/// Why a selected root is not deleted.
+#[derive(Debug, Clone, Copy)]
+enum Refusal {
+    /// The next selection does not find it, or finds another one of that id.
+    Gone,
+    /// It runs again, or has grown: that is for the next time.
+    Stays,
+}
+
+impl Refusal {
+    fn of(kind: ProviderErrorKind) -> Option<Self> {
+        if kind == ProviderErrorKind::NotFound {
+            return Some(Self::Gone);
         }
-        self.total += result;
+        let stays = [ProviderErrorKind::StillRunning, ProviderErrorKind::Conflict];
+        stays.contains(&kind).then_some(Self::Stays)
     }
 }
 
@@ -70,27 +83,36 @@ impl SqliteProvider {
             let Some(root) = done.failed else { continue };
             // Alone, so that its error is known.
             match self.delete_one_root(root.clone()).await {
-                Ok(deleted) if deleted.instances_deleted > 0 => {
+                Ok(deleted) => {
                     total += deleted;
                     left = left.saturating_sub(1);
                 }
-                Ok(_) => passed_over += 1,
-                Err(error) => {
-                    passed_over += 1;
-                    errors.failed(&root, error)?;
-                }
+                Err(error) => match Refusal::of(error.kind) {
+                    Some(Refusal::Gone) => {}
+                    Some(Refusal::Stays) => passed_over += 1,
+                    None => {
+                        passed_over += 1;
+                        errors.failed(&root.id, error)?;
+                    }
+                },
             }
         }
         errors.unless(total.instances_deleted > 0)?;
         Ok(total)
     }
 
-    async fn delete_one_root(&self, root: String) -> Result<DeleteInstanceResult, ProviderError> {
-        self.delete_in_slices(OPERATION, move |tx| retention::delete_if_finished(tx, &root)).await
+    async fn delete_one_root(
+        &self,
+        root: SelectedInstance,
+    ) -> Result<DeleteInstanceResult, ProviderError> {
+        self.delete_in_slices(OPERATION, move |tx| retention::delete_selected(tx, &root)).await
     }
 
     /// Deletes roots until one fails.
-    async fn delete_roots(&self, roots: Vec<String>) -> Result<DeletedRoots, ProviderError> {
+    async fn delete_roots(
+        &self,
+        roots: Vec<SelectedInstance>,
+    ) -> Result<DeletedRoots, ProviderError> {
         // Where each slice begins: one that was undone runs again.
         let mut begins = vec![0];
         let slice = move |tx: &mut Tx<'_>, number: usize| {
@@ -107,7 +129,7 @@ impl SqliteProvider {
 /// Deletes roots from a place on for as long as a slice lasts; returns the next place.
 fn delete_some(
     tx: &mut Tx<'_>,
-    roots: &[String],
+    roots: &[SelectedInstance],
     begin: usize,
 ) -> Result<(Slice<DeletedRoots>, usize), JobError> {
     let started = Instant::now();
@@ -116,11 +138,19 @@ fn delete_some(
     let mut place = begin;
     while let Some(root) = roots.get(place).filter(|_| place == begin || !is_over()) {
         match delete_alone(tx, root)? {
-            Ok(result) => done.note(result),
-            Err(_for_its_own_call) => {
-                done.failed = Some(root.clone());
-                return Ok((Slice { done, is_last: true }, roots.len()));
+            Ok(result) => {
+                done.total += result;
+                done.deleted += 1;
             }
+            Err(error) => match Refusal::of(error.during(OPERATION).kind) {
+                Some(Refusal::Gone) => {}
+                Some(Refusal::Stays) => done.passed_over += 1,
+                // Its own call finds out why.
+                None => {
+                    done.failed = Some(root.clone());
+                    return Ok((Slice { done, is_last: true }, roots.len()));
+                }
+            },
         }
         place += 1;
     }
@@ -142,10 +172,10 @@ fn delete_some(
 /// Deletes a root in a savepoint, so that its failure leaves the others deleted.
 fn delete_alone(
     tx: &mut Tx<'_>,
-    root: &str,
+    root: &SelectedInstance,
 ) -> Result<Result<DeleteInstanceResult, JobError>, JobError> {
     tx.conn.prepare_cached("SAVEPOINT root")?.execute([])?;
-    let deleted = retention::delete_if_finished(tx, root);
+    let deleted = retention::delete_selected(tx, root);
     if deleted.is_err() {
         tx.conn.prepare_cached("ROLLBACK TO root")?.execute([])?;
     }

@@ -58,8 +58,9 @@ fn delete_parked(
     }))
 }
 
-/// Deletes exactly these instances, all or none. Unknown ids are not an error. Of many, this hides
-/// those without a listed parent, and the sweep hides the others before it removes rows.
+/// Deletes exactly these instances, all or none. Ids without an instance are left alone: a start
+/// that waits there belongs to a new instance. Of many, this hides those without a listed parent,
+/// and the sweep hides the others before it removes rows.
 pub(crate) fn delete_listed(
     tx: &mut Tx<'_>,
     ids: &[String],
@@ -82,9 +83,16 @@ pub(crate) fn delete_listed(
     }
     let mut result = DeleteInstanceResult::default();
     for id in ids {
-        delete_one(tx, id, &mut result)?;
+        if exists(tx.conn, id)? {
+            delete_one(tx, id, &mut result)?;
+        }
     }
     Ok(result)
+}
+
+fn exists(conn: &Connection, instance: &str) -> Result<bool, JobError> {
+    let sql = "SELECT 1 FROM instances WHERE instance_id = ?1";
+    Ok(conn.prepare_cached(sql)?.exists([instance])?)
 }
 
 fn still_running(id: &str) -> JobError {
@@ -161,7 +169,7 @@ const UNLISTED_CHILD_SQL: &str = "SELECT i.parent_instance_id, i.instance_id, j.
      WHERE i.instance_id NOT IN (SELECT value FROM json_each(?1)) LIMIT 1";
 
 const LISTED_ROOTS_SQL: &str = "SELECT DISTINCT j.value FROM json_each(?1) j
-     LEFT JOIN instances i ON i.instance_id = j.value
+     CROSS JOIN instances i ON i.instance_id = j.value
      WHERE coalesce(i.parent_instance_id NOT IN (SELECT value FROM json_each(?1)), TRUE)";
 
 fn status(conn: &Connection, instance: &str) -> Result<Option<ExecutionStatus>, JobError> {
@@ -205,12 +213,26 @@ fn as_count(rows: usize) -> u64 {
     u64::try_from(rows).unwrap_or(u64::MAX)
 }
 
+/// An instance as a filter selected it.
+#[derive(Debug, Clone)]
+pub(crate) struct SelectedInstance {
+    pub(crate) id: String,
+    incarnation: i64,
+    execution_id: i64,
+}
+
+impl SelectedInstance {
+    fn from_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self { id: row.get(0)?, incarnation: row.get(1)?, execution_id: row.get(2)? })
+    }
+}
+
 /// Finished roots that a filter selects, oldest first.
 pub(crate) fn deletable_roots(
     conn: &Connection,
     filter: &InstanceFilter,
     passed_over: u32,
-) -> Result<Vec<String>, JobError> {
+) -> Result<Vec<SelectedInstance>, JobError> {
     select(
         conn,
         filter,
@@ -228,7 +250,8 @@ pub(crate) fn prunable_instances(
     conn: &Connection,
     filter: &InstanceFilter,
 ) -> Result<Vec<String>, JobError> {
-    select(conn, filter, 0, "TRUE")
+    let selected = select(conn, filter, 0, "TRUE")?;
+    Ok(selected.into_iter().map(|instance| instance.id).collect())
 }
 
 fn select(
@@ -236,11 +259,11 @@ fn select(
     filter: &InstanceFilter,
     passed_over: u32,
     condition: &str,
-) -> Result<Vec<String>, JobError> {
+) -> Result<Vec<SelectedInstance>, JobError> {
     let limit = filter.limit.unwrap_or(limits::BULK_INSTANCES_DEFAULT);
     let before = filter.completed_before.map(to_db);
     let from = format!(
-        "SELECT i.instance_id FROM instances i
+        "SELECT i.instance_id, i.incarnation, i.current_execution_id FROM instances i
          JOIN executions e
              ON e.instance_id = i.instance_id AND e.execution_id = i.current_execution_id
          WHERE {condition}
@@ -251,7 +274,7 @@ fn select(
         let sql = format!("{from} ORDER BY i.created_at, i.rowid LIMIT ?2 OFFSET ?3");
         return Ok(conn
             .prepare_cached(&sql)?
-            .query_map(params![before, limit, passed_over], |row| row.get(0))?
+            .query_map(params![before, limit, passed_over], SelectedInstance::from_row)?
             .collect::<Result<_, _>>()?);
     };
     let sql = format!("{from} AND i.instance_id = ?2");
@@ -265,25 +288,30 @@ fn select(
             break;
         }
         selected.extend(
-            statement.query_row(params![before, id], |row| row.get::<_, String>(0)).optional()?,
+            statement.query_row(params![before, id], SelectedInstance::from_row).optional()?,
         );
     }
     Ok(selected.split_off(rows(passed_over).min(selected.len())))
 }
 
-/// Deletes a selected root with its tree, unless it was deleted since or one of its tree runs.
-pub(crate) fn delete_if_finished(
+/// Deletes a selected root with its tree. Refuses if one of its tree runs, or if it was deleted
+/// since, whatever has its id by now: that one was not selected.
+pub(crate) fn delete_selected(
     tx: &mut Tx<'_>,
-    root: &str,
+    root: &SelectedInstance,
 ) -> Result<DeleteInstanceResult, JobError> {
-    if status(tx.conn, root)?.is_none() {
-        return Ok(DeleteInstanceResult::default());
+    let is_same = tx
+        .conn
+        .prepare_cached(
+            "SELECT 1 FROM instances
+             WHERE instance_id = ?1 AND incarnation = ?2 AND current_execution_id = ?3",
+        )?
+        .exists(params![root.id, root.incarnation, root.execution_id])?;
+    if !is_same {
+        return Err(inspect::not_found(&root.id));
     }
-    let tree = inspect::tree(tx.conn, root)?;
-    match delete_listed(tx, &tree, false) {
-        Err(JobError::Refused(..)) => Ok(DeleteInstanceResult::default()),
-        outcome => outcome,
-    }
+    let tree = inspect::tree(tx.conn, &root.id)?;
+    delete_listed(tx, &tree, false)
 }
 
 /// Deletes old executions with their events, never the current or a running one. Values belong to

@@ -3,7 +3,7 @@
 use duroxide_core::providers::{DeleteInstanceResult, ProviderError};
 
 use crate::ProviderFactory;
-use crate::support::{Must, Store, activity};
+use crate::support::{Must, Store, activity, start_item};
 
 async fn delete<F: ProviderFactory + ?Sized>(
     store: &Store<'_, F>,
@@ -89,4 +89,21 @@ pub async fn test_delete_instances_atomic_empty_list<F: ProviderFactory + ?Sized
     let deleted = delete(&store, &[], true).await.must("deleting nothing");
     assert_eq!((deleted.instances_deleted, deleted.events_deleted), (0, 0));
     assert_eq!(store.instances().await, ["kept"]);
+}
+
+/// Listed ids without an instance are left alone: a start that waits there belongs to an instance
+/// that was requested after the list was made.
+pub async fn test_delete_instances_atomic_leaves_queued_starts<F: ProviderFactory + ?Sized>(
+    factory: &F,
+) {
+    let store = Store::open(factory).await;
+    store.create("one").await;
+    store.complete("one", "done").await;
+    store.send(start_item("requested")).await;
+    let ids = ["requested", "one", "unknown"];
+    let deleted = delete(&store, &ids, true).await.must("deleting a list with unknown ids");
+    assert_eq!((deleted.instances_deleted, deleted.queue_messages_deleted), (1, 0));
+    assert_eq!(store.instances().await, [""; 0]);
+    let turn = store.turn_of("requested").await;
+    assert_eq!(turn.item.messages, [start_item("requested")], "the queued start survives");
 }

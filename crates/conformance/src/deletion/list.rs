@@ -28,6 +28,7 @@ macro_rules! __deletion {
             test_delete_instances_atomic_force needs(management);
             test_delete_instances_atomic_orphan_detection needs(management);
             test_delete_instances_atomic_empty_list needs(management);
+            test_delete_instances_atomic_leaves_queued_starts needs(management);
         }
     };
 }

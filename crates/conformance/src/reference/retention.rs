@@ -50,7 +50,8 @@ fn delete_parked(store: &mut Store, instance: &str) -> Option<DeleteInstanceResu
     })
 }
 
-/// Deletes exactly these instances, all or none. Unknown ids are not an error.
+/// Deletes exactly these instances, all or none. Ids without an instance are left alone: a start
+/// that waits there belongs to a new instance.
 pub(crate) fn delete_listed(
     store: &mut Store,
     ids: &[String],
@@ -78,7 +79,9 @@ pub(crate) fn delete_listed(
     }
     let mut result = DeleteInstanceResult::default();
     for id in ids {
-        delete_one(store, id, &mut result);
+        if store.instance(id).is_some() {
+            delete_one(store, id, &mut result);
+        }
     }
     Ok(result)
 }

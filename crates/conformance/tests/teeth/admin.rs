@@ -134,6 +134,9 @@ impl ProviderAdmin for FaultyProvider {
         if self.has(Fault::DeleteNothing) {
             return Ok(DeleteInstanceResult { instances_deleted: 1, ..Default::default() });
         }
+        if self.has(Fault::ListTakesQueuedStarts) {
+            self.lose_starts(&ids).await?;
+        }
         let force = force || self.has(Fault::DeleteIgnoresRunning);
         self.faulty_deletion_kind(self.inner.delete_instances_atomic(&ids, force).await)
     }

@@ -120,6 +120,7 @@ faults! {
     LostWorkRenewalWithoutKind: "renewing a lost activity fails without its kind",
     ConflictWithoutKind: "a commit of a duplicate event fails without its kind",
     OrphansUnchecked: "children that were not listed are not detected",
+    ListTakesQueuedStarts: "deleting a list deletes queued starts of ids without an instance",
     PruneTakesCurrent: "pruning deletes the current execution",
     PruneKeepsNothing: "pruning ignores how many executions to keep",
     PruneUnknownAccepted: "pruning an unknown instance succeeds",

@@ -229,6 +229,17 @@ impl FaultyProvider {
         self.inner.abandon_orchestration_item(&token, None, true).await
     }
 
+    /// Claims a queued start of an id without an instance for ever, as if it were deleted.
+    pub(crate) async fn lose_starts(&self, ids: &[String]) -> Result<(), ProviderError> {
+        let next = self.inner.fetch_orchestration_item(AGES, Duration::ZERO, None).await?;
+        let Some((item, token, _)) = next else { return Ok(()) };
+        let is_new = self.inner.get_instance_info(&item.instance).await.is_err();
+        if is_new && ids.contains(&item.instance) {
+            return Ok(());
+        }
+        self.inner.abandon_orchestration_item(&token, None, true).await
+    }
+
     /// The filter with a fault in the code that the caller has.
     fn faulty_code(&self, filter: &FetchFilter) -> FetchFilter {
         let mut filter = filter.clone();

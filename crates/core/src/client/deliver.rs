@@ -37,13 +37,13 @@ impl Client {
     /// ```
     pub async fn deliver(&self, message: ClientMessage) -> Result<Delivery, ClientError> {
         let invalid = |message: String| Err(ClientError::InvalidInput { message });
-        if let WorkItem::ExternalRaised { name, .. } = &message.item
-            && let Some(refusal) = refuse_event_name(name)
+        if let WorkItem::ExternalRaised { instance, name, .. } = &message.item
+            && let Some(refusal) = refuse_signal(instance, name)
         {
             return invalid(refusal);
         }
-        if let WorkItem::QueueMessage { name, .. } = &message.item
-            && let Some(refusal) = refuse_queue(name)
+        if let WorkItem::QueueMessage { instance, name, .. } = &message.item
+            && let Some(refusal) = refuse_queue_message(instance, name)
         {
             return invalid(refusal);
         }
@@ -87,15 +87,29 @@ impl Client {
     }
 }
 
-/// Why the name of a queue is refused, if it is.
-pub(super) fn refuse_queue(name: &str) -> Option<String> {
+/// Why a message for a queue is refused, if it is.
+pub(super) fn refuse_queue_message(instance: &str, name: &str) -> Option<String> {
+    if let Some(refusal) = refuse_empty(instance, "queue", name) {
+        return Some(refusal);
+    }
     [ATTRIBUTES_MESSAGE, EDIT_MESSAGE]
         .contains(&name)
         .then(|| format!("queue name '{name}' is reserved; choose another name"))
 }
 
-/// Why an event name is refused, if it is.
-pub(super) fn refuse_event_name(name: &str) -> Option<String> {
+/// Why a signal is refused, if it is.
+pub(super) fn refuse_signal(instance: &str, name: &str) -> Option<String> {
+    refuse_empty(instance, "event", name).or_else(|| refuse_event_name(name))
+}
+
+fn refuse_empty(instance: &str, what: &str, name: &str) -> Option<String> {
+    if instance.is_empty() {
+        return Some("an instance needs an id that is not empty".to_owned());
+    }
+    name.is_empty().then(|| format!("the {what} for '{instance}' has no name"))
+}
+
+fn refuse_event_name(name: &str) -> Option<String> {
     name.starts_with(syscall::PREFIX).then(|| {
         format!(
             "event name '{name}' uses the reserved prefix '{}'; choose another name",

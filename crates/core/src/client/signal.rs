@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::deliver::{refuse_event_name, refuse_queue};
+use super::deliver::{refuse_queue_message, refuse_signal};
 use super::handle::encode;
 use super::{Client, ClientError};
 use crate::model::WorkItem;
@@ -29,11 +29,10 @@ impl Client {
         event_name: impl Into<String>,
         data: impl Into<String>,
     ) -> Result<(), ClientError> {
-        let name = event_name.into();
-        if let Some(message) = refuse_event_name(&name) {
+        let (instance, name, data) = (instance.into(), event_name.into(), data.into());
+        if let Some(message) = refuse_signal(&instance, &name) {
             return Err(ClientError::InvalidInput { message });
         }
-        let (instance, data) = (instance.into(), data.into());
         self.send(WorkItem::ExternalRaised { instance, name, data }).await
     }
 
@@ -83,16 +82,11 @@ impl Client {
         queue: impl Into<String>,
         data: impl Into<String>,
     ) -> Result<(), ClientError> {
-        let queue = queue.into();
-        if let Some(message) = refuse_queue(&queue) {
+        let (instance, name, data) = (instance.into(), queue.into(), data.into());
+        if let Some(message) = refuse_queue_message(&instance, &name) {
             return Err(ClientError::InvalidInput { message });
         }
-        self.send(WorkItem::QueueMessage {
-            instance: instance.into(),
-            name: queue,
-            data: data.into(),
-        })
-        .await
+        self.send(WorkItem::QueueMessage { instance, name, data }).await
     }
 
     /// Like [`enqueue_event`](Self::enqueue_event) with an encoded payload.

@@ -75,6 +75,25 @@ async fn root_ids_with_the_child_marker_are_refused() {
     assert_eq!(provider.state().sent.len(), 1);
 }
 
+/// They were stored although no instance can receive them.
+#[tokio::test]
+async fn a_message_without_an_instance_or_a_name_is_refused() {
+    let provider = FakeProvider::watching();
+    let client = client(&provider);
+    for (instance, name) in [("", "go"), ("a", "")] {
+        let refusals = [
+            client.raise_event(instance, name, "").await,
+            client.raise_event_typed(instance, name, &1).await,
+            client.enqueue_event(instance, name, "").await,
+            client.enqueue_event_typed(instance, name, &1).await,
+        ];
+        for refusal in refusals {
+            assert!(matches!(refusal, Err(ClientError::InvalidInput { .. })), "{refusal:?}");
+        }
+    }
+    assert!(provider.state().sent.is_empty());
+}
+
 /// They were stored, no node could run them, and minutes later they failed without a reason.
 #[tokio::test]
 async fn a_start_that_no_node_can_run_is_refused() {

@@ -123,7 +123,8 @@ impl<H> InstanceHandle<H> {
         &self.instance
     }
 
-    /// The status of the latest execution.
+    /// The status of the latest execution. Until a node has run the first turn of a start, it is
+    /// [`NotFound`](OrchestrationStatus::NotFound).
     ///
     /// # Errors
     /// When the store fails.
@@ -131,7 +132,7 @@ impl<H> InstanceHandle<H> {
         self.client.get_orchestration_status(&self.instance).await
     }
 
-    /// Raises a signal, like [`Client::raise_event`].
+    /// Raises a signal, like [`Client::raise_event`]: one for an unknown instance is dropped.
     ///
     /// # Errors
     /// When the payload cannot be encoded or the store fails.
@@ -144,7 +145,8 @@ impl<H> InstanceHandle<H> {
         self.client.raise_event(self.instance.as_str(), signal.name(), payload).await
     }
 
-    /// Puts a message into a queue, like [`Client::enqueue_event`].
+    /// Puts a message into a queue, like [`Client::enqueue_event`]: one for an unknown instance
+    /// waits for it.
     ///
     /// # Errors
     /// When the message cannot be encoded or the store fails.

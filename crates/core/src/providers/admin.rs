@@ -91,6 +91,7 @@ pub trait ProviderAdmin: Any + Send + Sync {
     ///
     /// - A running one is refused without `force`.
     /// - A child that is not listed is refused: the tree has grown since it was read.
+    /// - An id without an instance is left alone, with a start that is queued for it.
     async fn delete_instances_atomic(
         &self,
         ids: &[String],

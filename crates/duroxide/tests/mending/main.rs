@@ -8,6 +8,7 @@
 mod support;
 
 mod bulk;
+mod bulk_versions;
 mod children;
 mod edits;
 mod failures;

@@ -151,7 +151,11 @@ BEGIN
                 coalesce(i.current_execution_id, (
                     SELECT max(h.execution_id) FROM {schema}.history h
                     WHERE h.instance_id = c.instance_id)) AS execution_id,
-                m.attempts, m.starts OR behind.id IS NOT NULL AS starts, m.bytes,
+                CASE WHEN behind.bytes >= p_alone_bytes THEN behind.attempts
+                    ELSE greatest(m.attempts, behind.attempts, cancel.attempts) END AS attempts,
+                m.starts OR behind.id IS NOT NULL AS starts,
+                CASE WHEN behind.bytes >= p_alone_bytes THEN behind.bytes
+                    ELSE m.bytes + coalesce(behind.bytes, cancel.bytes, 0) END AS bytes,
                 CASE WHEN behind.bytes >= p_alone_bytes THEN ARRAY[behind.id]
                     WHEN behind.id IS NOT NULL THEN m.ids || behind.id
                     WHEN cancel.id IS NOT NULL THEN m.ids || cancel.id ELSE m.ids END AS ids,
@@ -193,7 +197,8 @@ BEGIN
             -- A start behind them: without it the code cannot run. A continuation comes before any
             -- other start, because an instance that exists can only be continued.
             LEFT JOIN LATERAL (
-                SELECT q.id, q.work_item, octet_length(q.work_item) AS bytes
+                SELECT q.id, q.work_item, octet_length(q.work_item) AS bytes,
+                    q.attempt_count + 1 AS attempts
                 FROM {schema}.orchestrator_queue q
                 WHERE m.is_cut AND NOT m.starts AND q.instance_id = c.instance_id
                     AND q.kind = {KIND_START} AND q.visible_at <= v_now AND NOT q.parked
@@ -201,7 +206,9 @@ BEGIN
             ) AS behind ON TRUE
             -- A cancellation behind them does not wait for the turns of all that came before it.
             LEFT JOIN LATERAL (
-                SELECT q.id, q.work_item FROM {schema}.orchestrator_queue q
+                SELECT q.id, q.work_item, octet_length(q.work_item) AS bytes,
+                    q.attempt_count + 1 AS attempts
+                FROM {schema}.orchestrator_queue q
                 WHERE m.is_cut AND NOT m.starts AND behind.id IS NULL
                     AND q.instance_id = c.instance_id AND q.id > m.ids[cardinality(m.ids)]
                     AND left(q.work_item, 17) LIKE '_"CancelInstance"'

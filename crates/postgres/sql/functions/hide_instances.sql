@@ -1,5 +1,5 @@
 -- Deletes instances for all callers: removes what makes them exist, and lists the rest for removal.
--- Returns how many there were. The caller holds their locks.
+-- Returns how many there were. All of them exist, and the caller holds their locks.
 CREATE OR REPLACE FUNCTION {schema}.hide_instances{v}(
     p_now BIGINT, p_ids TEXT[], p_deletion UUID, p_window BIGINT,
     OUT o_instances BIGINT

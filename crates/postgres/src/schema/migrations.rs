@@ -1,9 +1,12 @@
 //! Brings a schema up to date: numbered migrations make the tables, and then the functions of this
 //! build are installed. These texts are the only source of the schema.
 
+use std::collections::HashSet;
+
 use tokio_postgres::{Client, GenericClient};
 
 use crate::PostgresError;
+use crate::limits;
 use crate::schema::functions;
 use crate::schema::namespace::Schema;
 use crate::schema::predecessor;
@@ -81,9 +84,19 @@ pub(crate) fn newest() -> i64 {
 /// Applies what is missing, all or nothing. Any number of nodes may do this at once. A node that
 /// finds everything applied needs no right to change the schema.
 pub(crate) async fn run(client: &mut Client, schema: &Schema) -> Result<(), PostgresError> {
-    if State::read(&*client, schema).await?.is_current() {
-        return Ok(());
+    let mut attempt = 1;
+    while !State::read(&*client, schema).await?.is_current() {
+        match apply(client, schema).await {
+            Err(error) if error.is_deadlock() && attempt < limits::MIGRATION_ATTEMPTS_MAX => {
+                attempt += 1;
+            }
+            outcome => return outcome,
+        }
     }
+    Ok(())
+}
+
+async fn apply(client: &mut Client, schema: &Schema) -> Result<(), PostgresError> {
     let transaction = client.transaction().await?;
     // Another node may migrate for as long as it takes. Older servers lack the last of these.
     let unlimited = "SELECT set_config(name, '0', true) FROM pg_settings
@@ -97,12 +110,42 @@ pub(crate) async fn run(client: &mut Client, schema: &Schema) -> Result<(), Post
         predecessor::check(&transaction, schema).await?;
         predecessor::set_aside(&transaction, schema).await?;
     }
+    lock_tables(&transaction, schema, state).await?;
     transaction.batch_execute(&text_after(schema, state)).await?;
     if state.predecessor {
         predecessor::keep_out(&transaction, schema).await?;
     }
     transaction.commit().await?;
     Ok(())
+}
+
+/// Locks what the missing steps change, as strictly as any of them does. Nodes work meanwhile: a
+/// step that got a weaker lock first, and then waited for a node that has read the table and waits
+/// to write it, would deadlock. Nodes lock tables in other orders; then nothing is lost yet.
+async fn lock_tables(
+    client: &impl GenericClient,
+    schema: &Schema,
+    state: State,
+) -> Result<(), PostgresError> {
+    let missing = (1..).zip(&MIGRATIONS).filter(|(number, _)| *number > state.tables);
+    let named: HashSet<&str> = missing.flat_map(|(_, step)| named_in(step.sql)).collect();
+    let mut found = Vec::new();
+    for table in tables().filter(|table| named.contains(table)) {
+        if state.tables > 0 && has_table(client, schema.name(), table).await? {
+            found.push(format!("{}.{table}", schema.quoted()));
+        }
+    }
+    if !found.is_empty() {
+        let lock = format!("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE", found.join(", "));
+        client.batch_execute(&lock).await?;
+    }
+    Ok(())
+}
+
+/// The names in the schema that a step mentions.
+fn named_in(sql: &'static str) -> impl Iterator<Item = &'static str> {
+    let behind = sql.split("{schema}.").skip(1);
+    behind.filter_map(|text| text.split(|c: char| !c.is_alphanumeric() && c != '_').next())
 }
 
 /// Refuses a schema that is not up to date, without changing it.

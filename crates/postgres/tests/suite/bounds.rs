@@ -221,3 +221,24 @@ async fn results_that_arrive_together_are_listed_once_and_all_consumed() {
     let results: Vec<WorkItem> = (15..20).map(|id| completed("a", id)).collect();
     assert_eq!(turn(&*node).await.item.messages, results);
 }
+
+/// A cancellation behind a turn that does not take all messages comes with it. Its attempts did not
+/// count, so that one that never got through was never given up.
+#[tokio::test]
+async fn a_cancellation_that_joins_a_turn_counts_with_its_attempts() {
+    let store = Store::new();
+    let node = store.node().await;
+    create(&*node, "a").await;
+    let sql = store.sql().await;
+    add_messages(&store, "a", TURN_MESSAGES + 1, 1).await;
+    let cancel = WorkItem::CancelInstance { instance: "a".to_owned(), reason: "why".to_owned() };
+    node.enqueue_for_orchestrator(cancel.clone(), None).await.unwrap();
+    sql.run(
+        "UPDATE $.orchestrator_queue SET attempt_count = 5
+         WHERE id = (SELECT max(id) FROM $.orchestrator_queue)",
+    )
+    .await;
+    let turn = turn(&*node).await;
+    assert_eq!(turn.item.messages.last(), Some(&cancel));
+    assert_eq!(turn.attempt_count, 6);
+}

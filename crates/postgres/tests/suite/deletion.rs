@@ -226,7 +226,7 @@ async fn a_slice_of_a_deletion_holds_up_no_other_instance() {
     assert_eq!(deleted.await.unwrap().unwrap().instances_deleted, 1);
 }
 
-async fn until_blocked(sql: &Sql) {
+pub(crate) async fn until_blocked(sql: &Sql) {
     let waiting = "SELECT count(*) FROM pg_locks l JOIN pg_stat_activity a USING (pid)
         WHERE NOT l.granted AND a.query LIKE '%$%'";
     let blocked = async { while sql.count(waiting).await == 0 {} };

@@ -3,6 +3,7 @@
 mod backlog;
 mod blocked;
 mod bounds;
+mod bulk_deletion;
 mod clocks;
 mod command;
 mod commands;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use duroxide_core::providers::{Provider, TurnFetch};
 use duroxide_pg::{Migrations, PostgresError, PostgresProvider};
+use tokio::time::timeout;
 
+use crate::deletion::until_blocked;
 use crate::support::*;
 
 #[tokio::test]
@@ -246,4 +248,41 @@ async fn the_printed_functions_may_be_installed_again() {
     }
     assert_eq!(store.count(functions).await, before);
     drop(store.builder().with_migrations(Migrations::Verify).open().await.unwrap());
+}
+
+/// Takes a schema back to the step before 28, with the indexes that it and later ones replace.
+async fn before_step_28(store: &Store) -> Sql {
+    drop(store.node().await);
+    let sql = store.sql().await;
+    sql.run(
+        "DELETE FROM $.duroxide_migrations WHERE version >= 28;
+         DROP INDEX $.idx_orch_parked_of, $.idx_orch_parked_list;
+         CREATE INDEX idx_orch_parked ON $.orchestrator_queue (id) WHERE parked;
+         CREATE INDEX IF NOT EXISTS idx_history_children ON $.history (instance_id)",
+    )
+    .await;
+    sql
+}
+
+/// The step created an index, which lets others read, and then dropped one, which does not. A node
+/// that had read the table and went on to write it waited for the first, and the second for it.
+#[tokio::test]
+async fn a_migration_does_not_deadlock_with_a_node_that_reads_and_then_writes() {
+    let store = Store::patient();
+    let sql = before_step_28(&store).await;
+    let working = store.sql().await;
+    working.run("BEGIN; SELECT count(*) FROM $.orchestrator_queue").await;
+    let builder = store.builder();
+    let migrated = tokio::spawn(async move { builder.open().await.map(drop) });
+    until_blocked(&sql).await;
+    working
+        .run(
+            "INSERT INTO $.orchestrator_queue (instance_id, work_item, visible_at, created_at, kind)
+             VALUES ('a', '{}', 1, 1, 0);
+             COMMIT",
+        )
+        .await;
+    timeout(PATIENCE, migrated).await.unwrap().unwrap().unwrap();
+    drop(store.builder().with_migrations(Migrations::Verify).open().await.unwrap());
+    assert_eq!(sql.count("SELECT count(*) FROM $.orchestrator_queue").await, 1);
 }

@@ -6,6 +6,7 @@
 //! The lease remembers where the turn ends, so that its commit does not read the messages behind.
 //! Most turns have one message, which its lease finds by its id.
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, params};
 
 use crate::error::JobError;
@@ -83,6 +84,28 @@ impl QueuePart {
 
 /// Chooses the messages of the next turn.
 pub(crate) fn choose(tx: &Tx<'_>, instance: &str) -> Result<TurnMessages, JobError> {
+    if let Some(messages) = choose_sound(tx, instance)? {
+        return Ok(messages);
+    }
+    correct_times(tx, instance)?;
+    choose_sound(tx, instance)?
+        .ok_or_else(|| JobError::Broken(format!("times of messages of {instance} stay damaged")))
+}
+
+/// Makes damaged times of visible messages whole numbers: a lease names the end of its turn by one,
+/// and its commit must find the same messages.
+fn correct_times(tx: &Tx<'_>, instance: &str) -> Result<(), JobError> {
+    tx.conn
+        .prepare_cached(
+            "UPDATE orchestrator_queue SET visible_at = max(CAST(visible_at AS INTEGER), 0)
+             WHERE instance_id = ?1 AND visible_at <= ?2 AND typeof(visible_at) <> 'integer'",
+        )?
+        .execute(params![instance, tx.now])?;
+    Ok(())
+}
+
+/// `None` if the time of one of them is no whole number.
+fn choose_sound(tx: &Tx<'_>, instance: &str) -> Result<Option<TurnMessages>, JobError> {
     let mut taken = Vec::new();
     let (mut bytes, mut had_lease) = (0, false);
     let mut part = QueuePart::visible(tx.now);
@@ -98,7 +121,8 @@ pub(crate) fn choose(tx: &Tx<'_>, instance: &str) -> Result<TurnMessages, JobErr
             break;
         }
         let message = read(row)?;
-        last = Some((row.get(4)?, message.id));
+        let ValueRef::Integer(visible_at) = row.get_ref(4)? else { return Ok(None) };
+        last = Some((visible_at, message.id));
         had_lease |= row.get::<_, bool>(5)?;
         bytes += size;
         taken.push(message);
@@ -127,7 +151,7 @@ pub(crate) fn choose(tx: &Tx<'_>, instance: &str) -> Result<TurnMessages, JobErr
     let attempt_count = taken.iter().map(|message| message.attempt).max().unwrap_or(0);
     let first_start = taken.iter().position(|message| message.is_start);
     let texts = taken.into_iter().map(|message| (message.id, message.text)).collect();
-    Ok(TurnMessages { texts, bytes, attempt_count, part, had_lease, first_start })
+    Ok(Some(TurnMessages { texts, bytes, attempt_count, part, had_lease, first_start }))
 }
 
 /// Marks the messages of a turn with its mark and counts the attempt.
@@ -255,8 +279,7 @@ impl Message {
 
 // The last row shows whether more wait than a turn takes.
 pub(crate) const WAITING_SQL: &str =
-    "SELECT id, work_item, attempt_count + 1, start_rank > 0, CAST(visible_at AS INTEGER),
-         lock_token IS NOT NULL
+    "SELECT id, work_item, attempt_count + 1, start_rank > 0, visible_at, lock_token IS NOT NULL
      FROM orchestrator_queue INDEXED BY idx_orch_instance
      WHERE instance_id = ?1 AND visible_at <= ?2 AND parked = 0
      ORDER BY visible_at, id";

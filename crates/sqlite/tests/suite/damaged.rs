@@ -1,5 +1,7 @@
 //! Damaged rows: their instance gets an error, all others continue.
 
+use std::time::Duration;
+
 use duroxide_core::providers::{
     DispatcherCapabilityFilter, FetchFilter, FetchedTurn, Provider, ProviderAdmin, SemverRange,
     SessionFetchConfig, TagFilter,
@@ -141,4 +143,31 @@ async fn a_message_with_a_damaged_time_stops_no_other_work() {
     let mut fetched = [turn(node).await.item.instance, turn(node).await.item.instance];
     fetched.sort();
     assert_eq!(fetched, ["damaged", "healthy"]);
+}
+
+/// The lease of a turn that did not take all messages named the end of its part by a whole number.
+/// If the time of the last was a fraction, the commit left that message, and it came again.
+#[tokio::test]
+async fn a_damaged_time_at_the_end_of_a_part_repeats_no_message() {
+    const TURN_MESSAGES_MAX: u32 = 1024;
+    let store = Store::new().await;
+    let node = &*store.provider;
+    create(node, "a").await;
+    for number in 0..TURN_MESSAGES_MAX + 2 {
+        node.enqueue_for_orchestrator(signal("a", &number.to_string()), None).await.unwrap();
+    }
+    let sql = store.sql();
+    let after = "(SELECT id FROM orchestrator_queue ORDER BY id LIMIT 1 OFFSET ?1)";
+    let damage = format!(
+        "UPDATE orchestrator_queue SET visible_at = visible_at + 0.5
+         WHERE id >= {after}"
+    );
+    assert_eq!(sql.execute(&damage, [TURN_MESSAGES_MAX - 1]).unwrap(), 3);
+    store.clock.advance(Duration::from_secs(1));
+    let first = turn(node).await;
+    assert_eq!(first.item.messages.len(), TURN_MESSAGES_MAX as usize);
+    node.store_turn(commit(&first.lock_token, Vec::new())).await.unwrap();
+    let second = turn(node).await;
+    let rest = [TURN_MESSAGES_MAX, TURN_MESSAGES_MAX + 1].map(|n| signal("a", &n.to_string()));
+    assert_eq!(second.item.messages, rest);
 }

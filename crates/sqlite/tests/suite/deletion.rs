@@ -135,3 +135,51 @@ async fn bulk_deletion_goes_on_past_a_root_that_cannot_be_deleted() {
         assert_eq!(result.instances_deleted, deleted);
     }
 }
+
+/// Changes `b` while a bulk deletion that has selected it deletes `a`.
+fn change_when_a_is_deleted(store: &Store, change: &str) {
+    let sql = format!(
+        "CREATE TRIGGER change AFTER DELETE ON instances WHEN old.instance_id = 'a'
+         BEGIN {change} END"
+    );
+    store.sql().execute_batch(&sql).unwrap();
+}
+
+/// A root that another caller had deleted counted as passed over, and the next selection skipped
+/// one that could be deleted.
+#[tokio::test]
+async fn a_root_that_is_gone_hides_no_other_from_a_bulk_deletion() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    for root in ["a", "b", "c"] {
+        create_with(provider, root, ended("Completed")).await;
+    }
+    change_when_a_is_deleted(
+        &store,
+        "DELETE FROM instances WHERE instance_id = 'b';
+         DELETE FROM executions WHERE instance_id = 'b';
+         DELETE FROM history WHERE instance_id = 'b';",
+    );
+    let two = InstanceFilter { limit: Some(2), ..InstanceFilter::default() };
+    assert_eq!(provider.delete_instance_bulk(two).await.unwrap().instances_deleted, 2);
+    assert!(provider.list_instances().await.unwrap().is_empty());
+}
+
+/// The deletion deleted whatever had finished under an id of its selection.
+#[tokio::test]
+async fn a_new_instance_of_a_selected_id_is_kept_if_the_filter_does_not_select_it() {
+    let store = Store::new().await;
+    let provider = &*store.provider;
+    for root in ["a", "b"] {
+        create_with(provider, root, ended("Completed")).await;
+    }
+    let until_now = BEGIN_MS + 1;
+    change_when_a_is_deleted(
+        &store,
+        "UPDATE instances SET incarnation = incarnation + 1 WHERE instance_id = 'b';
+         UPDATE executions SET completed_at = completed_at + 1000 WHERE instance_id = 'b';",
+    );
+    let filter = InstanceFilter { completed_before: Some(until_now), ..InstanceFilter::default() };
+    assert_eq!(provider.delete_instance_bulk(filter).await.unwrap().instances_deleted, 1);
+    assert_eq!(provider.list_instances().await.unwrap(), ["b"]);
+}

@@ -74,6 +74,46 @@ async fn an_unreadable_activity_can_be_overdue_and_be_listed() {
     assert_eq!(found[0].overdue, Some(LIMIT));
 }
 
+#[tokio::test]
+async fn a_damaged_overdue_activity_keeps_no_other_from_being_found() {
+    let damages = [
+        "work_item = x'ff00'",
+        "attempt_count = 1e30",
+        "attempt_count = 'many'",
+        "session_id = x'ff00'",
+        "instance_id = x'ff00'",
+        "execution_id = 'first'",
+        "progress = x'ff00'",
+        "created_at = x'ff00'",
+        "created_at = 'early'",
+        "start_by = 0.5",
+        "start_by = x'ff00'",
+        "start_by = 'late'",
+        "starting = 'no'",
+        "locked_until = x'ff00'",
+        "locked_until = 0.5",
+    ];
+    for damage in damages {
+        let store = Store::new().await;
+        schedule(&store, None).await;
+        let sql = store.sql();
+        sql.execute_batch(
+            "CREATE TEMP TABLE copy AS SELECT * FROM worker_queue;
+             UPDATE copy SET id = id + 1, activity_id = 3;
+             INSERT INTO worker_queue SELECT * FROM copy",
+        )
+        .unwrap();
+        let damaging = format!("UPDATE worker_queue SET {damage} WHERE activity_id = 2");
+        assert_eq!(sql.execute(&damaging, []).unwrap(), 1);
+        store.clock.advance(LIMIT);
+        let found = store.provider.fetch_overdue_work(overdue(NOW)).await;
+        let found = found.unwrap_or_else(|error| panic!("{damage}: {error}"));
+        assert!(!found.is_empty(), "{damage}");
+        let leased = "SELECT lock_token IS NOT NULL FROM worker_queue WHERE activity_id = 3";
+        assert!(sql.query_row(leased, [], |row| row.get::<_, bool>(0)).unwrap(), "{damage}");
+    }
+}
+
 /// Tags come from steps in the index, pages from positions.
 #[tokio::test]
 async fn a_long_queue_is_listed_by_tag_and_page() {

@@ -4,7 +4,7 @@ use serde::Serialize;
 use uuid::Uuid;
 
 use super::act::{BulkAct, BulkRequest, BulkTarget};
-use super::recorded::{BULK, BulkState, Counts, Stage};
+use super::recorded::{BULK, BulkState, CURRENT_CODE, Counts, Stage};
 use crate::client::{Client, ClientError, StartRequest};
 use crate::limits::{BULK_COUNT_MAX, BULK_SAMPLE};
 use crate::model::syscall::BUILTIN_CODE;
@@ -50,6 +50,7 @@ impl Client {
     /// Starts a bulk act and returns its id. A process that hosts bulk acts carries it out, this
     /// one or any other; see `runtime::bulk::host`.
     ///
+    /// - Only hosts of this build or a later one carry it out; older ones leave it to them.
     /// - The ids are fixed before the first instance is changed, and recorded.
     /// - A failure for one instance is recorded, and the act goes on with the others.
     /// - If the host dies, the next one goes on where it stopped. For a few instances the act may
@@ -81,8 +82,8 @@ impl Client {
             pages: Vec::new(),
             counts: Counts::default(),
         };
-        let start = StartRequest::new(id.as_str(), BULK).with_typed_input(&state)?;
-        self.start_if_new(start).await?;
+        let start = StartRequest::new(id.as_str(), BULK).with_version(CURRENT_CODE.version);
+        self.start_if_new(start.with_typed_input(&state)?).await?;
         tracing::info!(
             target: "duroxide::client",
             instance_id = %id, act = request.act.word(), by = %request.by, reason = %request.reason,

@@ -15,5 +15,6 @@ pub use calls::BulkPlan;
 pub use outcomes::{BulkOutcome, BulkOutcomes, BulkResult};
 pub use progress::{BulkPhase, BulkProgress};
 pub(crate) use recorded::{
-    APPLY, AppliedSlice, ApplyInput, BULK, BulkState, FREEZE, FreezeInput, FrozenPage, Stage,
+    AppliedSlice, ApplyInput, BULK, BulkCode, BulkState, CURRENT_CODE, FIRST_CODE, FreezeInput,
+    FrozenPage, Stage,
 };

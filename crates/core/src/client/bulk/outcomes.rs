@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::recorded::{APPLY, AppliedSlice, BULK};
+use super::recorded::{AppliedSlice, BULK, CURRENT_CODE, FIRST_CODE};
 use crate::client::{Client, ClientError};
 use crate::model::{Event, EventKind};
 use crate::providers::ProviderErrorKind;
@@ -87,7 +87,7 @@ fn outcomes_of(history: &[Event]) -> Vec<BulkOutcome> {
     let mut outcomes = Vec::new();
     for event in history {
         if let EventKind::ActivityScheduled { name, .. } = &event.kind
-            && name == APPLY
+            && [FIRST_CODE.apply, CURRENT_CODE.apply].contains(&name.as_str())
         {
             slices.insert(event.event_id);
         } else if let EventKind::ActivityCompleted { result } = &event.kind

@@ -12,11 +12,30 @@ use super::outcomes::BulkOutcome;
 /// Name of the orchestration.
 pub(crate) const BULK: &str = "duroxide.bulk";
 
-/// Name of the activity that reads a page of ids.
-pub(crate) const FREEZE: &str = "duroxide.bulk.freeze";
+/// A version of the code. An act or a filter that a host of an older build may not understand needs
+/// a new one, with activities of its own: they have no versions, and any host that knows their
+/// names runs them. Hosts leave versions and activities alone that they do not have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BulkCode {
+    /// The version of the orchestration.
+    pub(crate) version: &'static str,
+    /// Name of the activity that reads a page of ids.
+    pub(crate) freeze: &'static str,
+    /// Name of the activity that applies the act to a slice of a page.
+    pub(crate) apply: &'static str,
+}
 
-/// Name of the activity that applies the act to a slice of a page.
-pub(crate) const APPLY: &str = "duroxide.bulk.apply";
+/// The first version, for acts that began under it. Its hosts may know neither resets nor requests
+/// of cancellation.
+pub(crate) const FIRST_CODE: BulkCode =
+    BulkCode { version: "1.0.0", freeze: "duroxide.bulk.freeze", apply: "duroxide.bulk.apply" };
+
+/// The version of new acts.
+pub(crate) const CURRENT_CODE: BulkCode = BulkCode {
+    version: "2.0.0",
+    freeze: "duroxide.bulk.freeze.v2",
+    apply: "duroxide.bulk.apply.v2",
+};
 
 /// The input of an execution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

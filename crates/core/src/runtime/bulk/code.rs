@@ -4,31 +4,59 @@
 //! nor a record grows with the number of instances.
 
 use crate::client::bulk::{
-    APPLY, AppliedSlice, ApplyInput, BulkProgress, BulkResult, BulkState, FREEZE, FreezeInput,
-    FrozenPage, Stage,
+    AppliedSlice, ApplyInput, BulkCode, BulkProgress, BulkResult, BulkState, CURRENT_CODE,
+    FIRST_CODE, FreezeInput, FrozenPage, Stage,
 };
 use crate::context::OrchestrationContext;
 
-pub(super) async fn bulk(ctx: OrchestrationContext, input: String) -> Result<String, String> {
-    let mut state: BulkState =
-        serde_json::from_str(&input).map_err(|error| format!("not a bulk act: {error}"))?;
-    report(&ctx, &state);
+/// Acts that began under the first version. Hosts of this build continue them in the current one.
+pub(super) async fn first(ctx: OrchestrationContext, input: String) -> Result<String, String> {
+    match run(&ctx, FIRST_CODE, &input).await? {
+        Next::Stage(state) => ctx.continue_as_new_typed(&state).await,
+        Next::End(counts) => Ok(counts),
+    }
+}
+
+/// Names its version when it continues: a host of an older build would run its own instead.
+pub(super) async fn current(ctx: OrchestrationContext, input: String) -> Result<String, String> {
+    match run(&ctx, CURRENT_CODE, &input).await? {
+        Next::Stage(state) => {
+            let state = serde_json::to_string(&state).map_err(|error| error.to_string())?;
+            ctx.continue_as_new_versioned(CURRENT_CODE.version, state).await
+        }
+        Next::End(counts) => Ok(counts),
+    }
+}
+
+/// What follows an execution.
+enum Next {
+    /// Another one, with this input.
+    Stage(Box<BulkState>),
+    /// Nothing: the counts are the result.
+    End(String),
+}
+
+async fn run(ctx: &OrchestrationContext, code: BulkCode, input: &str) -> Result<Next, String> {
+    let mut state: Box<BulkState> =
+        serde_json::from_str(input).map_err(|error| format!("not a bulk act: {error}"))?;
+    report(ctx, &state);
     let next = match state.stage.clone() {
-        Stage::Freeze { after } => freeze(&ctx, &mut state, after).await?,
-        Stage::Apply { page } => apply(&ctx, &mut state, page).await?,
+        Stage::Freeze { after } => freeze(ctx, code, &mut state, after).await?,
+        Stage::Apply { page } => apply(ctx, code, &mut state, page).await?,
     };
-    match next {
+    Ok(match next {
         Some(stage) => {
             state.stage = stage;
-            ctx.continue_as_new_typed(&state).await
+            Next::Stage(state)
         }
-        None => Ok(serde_json::to_string(&state.counts).unwrap_or_default()),
-    }
+        None => Next::End(serde_json::to_string(&state.counts).unwrap_or_default()),
+    })
 }
 
 /// Records the next page of ids. Returns what follows.
 async fn freeze(
     ctx: &OrchestrationContext,
+    code: BulkCode,
     state: &mut BulkState,
     after: Option<String>,
 ) -> Result<Option<Stage>, String> {
@@ -36,7 +64,7 @@ async fn freeze(
         (Some(ids), _) => (ids.len(), None),
         (None, Some(filter)) => {
             let input = FreezeInput { filter: filter.clone(), after };
-            let page: FrozenPage = ctx.schedule_activity_typed(FREEZE, &input).await?;
+            let page: FrozenPage = ctx.schedule_activity_typed(code.freeze, &input).await?;
             (page.ids.len(), page.next)
         }
         (None, None) => return Err("not a bulk act: it has neither ids nor a filter".to_owned()),
@@ -55,6 +83,7 @@ async fn freeze(
 /// Acts on one page. Returns what follows.
 async fn apply(
     ctx: &OrchestrationContext,
+    code: BulkCode,
     state: &mut BulkState,
     page: u64,
 ) -> Result<Option<Stage>, String> {
@@ -68,7 +97,7 @@ async fn apply(
             page_in,
             from,
         };
-        let slice: AppliedSlice = ctx.schedule_activity_typed(APPLY, &input).await?;
+        let slice: AppliedSlice = ctx.schedule_activity_typed(code.apply, &input).await?;
         for outcome in &slice.outcomes {
             match outcome.result {
                 BulkResult::Done => state.counts.done += 1,

@@ -3,21 +3,26 @@
 use std::sync::Arc;
 
 use super::{apply, code, freeze};
-use crate::client::bulk::{APPLY, BULK, FREEZE};
+use crate::client::bulk::{BULK, CURRENT_CODE, FIRST_CODE};
 use crate::limits::{BULK_HOST_ACTIVITIES, BULK_HOST_TURNS};
 use crate::providers::Provider;
 use crate::runtime::{ActivityRegistry, OrchestrationRegistry, Runtime, RuntimeOptions};
 
 /// The orchestration of bulk acts, for a program that hosts them beside its own code.
 pub fn orchestrations() -> OrchestrationRegistry {
-    OrchestrationRegistry::builder().register(BULK, code::bulk).build()
+    OrchestrationRegistry::builder()
+        .register_at_version(BULK, FIRST_CODE.version, code::first)
+        .register_at_version(BULK, CURRENT_CODE.version, code::current)
+        .build()
 }
 
 /// The activities of bulk acts.
 pub fn activities() -> ActivityRegistry {
     ActivityRegistry::builder()
-        .register(FREEZE, freeze::freeze)
-        .register(APPLY, apply::apply)
+        .register(FIRST_CODE.freeze, freeze::freeze)
+        .register(FIRST_CODE.apply, apply::apply)
+        .register(CURRENT_CODE.freeze, freeze::freeze)
+        .register(CURRENT_CODE.apply, apply::apply)
         .build()
 }
 
