@@ -7,6 +7,7 @@ mod style;
 mod table;
 mod terminal;
 mod time;
+mod width;
 mod writer;
 
 pub(crate) use details::Details;
