@@ -17,6 +17,7 @@ on_both_stores!(
     executions_are_pruned,
     a_cancellation_says_what_has_ended,
     code_is_asked_to_end_by_itself,
+    an_ended_instance_gets_no_messages,
 );
 
 fn an_instance_is_started_once(store: &Fixture) {
@@ -247,4 +248,23 @@ fn code_is_asked_to_end_by_itself(store: &Fixture) {
     let history = store.run(&["history", "waiting-1"]).ok();
     assert!(history.contains("asked to end by 2"), "{history}");
     assert!(history.contains(": withdrawn"), "{history}");
+}
+
+/// What is sent to an instance that has ended was lost without a word.
+fn an_ended_instance_gets_no_messages(store: &Fixture) {
+    store.seeded();
+    for id in ["done-1", "failed-1"] {
+        let before = store.run(&["show", id, "-o", "json"]).json();
+        for command in ["raise", "enqueue"] {
+            let refused = store.run(&[command, id, "approved"]).refused(1);
+            assert!(refused.contains("would be lost") && refused.contains(id), "{refused}");
+        }
+        assert_eq!(store.run(&["show", id, "-o", "json"]).json(), before);
+    }
+    // Rather a variable of a script that is not set.
+    for command in ["raise", "enqueue"] {
+        assert_eq!(store.run(&[command, "waiting-1", ""]).code, 2);
+    }
+    // One that has not started keeps them.
+    store.run(&["enqueue", "unstarted-1", "notes"]).ok();
 }
