@@ -14,6 +14,7 @@ on_both_stores!(
     histories_are_checked,
     attributes_are_readable_in_a_history,
     every_instance_is_counted_once,
+    a_cursor_of_no_list_is_a_wrong_usage,
 );
 
 fn instances_are_found_and_counted(store: &Fixture) {
@@ -221,4 +222,9 @@ fn every_instance_is_counted_once(store: &Fixture) {
         let listed = store.ids(&format!("status:{status}")).len();
         assert_eq!(stats[status], listed, "{status}: {stats}");
     }
+}
+
+fn a_cursor_of_no_list_is_a_wrong_usage(store: &Fixture) {
+    let refused = store.run(&["list", "--after", "garbage"]).refused(2);
+    assert!(refused.contains("garbage"), "{refused}");
 }
