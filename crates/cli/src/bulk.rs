@@ -4,12 +4,12 @@ use clap::Args;
 use duroxide::{Client, ClientError};
 use serde::Serialize;
 
-use crate::commands::known;
 use crate::confirm::Consent;
 use crate::each::{Progress, Refusal, each};
 use crate::failure::Result;
 use crate::limits;
-use crate::output::{Column, List, Record, Styled, Tone};
+use crate::output::{Column, List, Record, Styled, Tone, instances};
+use crate::planned;
 use crate::recorded::{RecordArgs, RecordedAct, act_on_matching};
 use crate::session::Session;
 use crate::targets::{Selected, Targets};
@@ -47,7 +47,11 @@ pub(crate) struct Acted {
 
 impl Acted {
     /// An outcome, with the word for what was done if it has no remark.
-    fn new(instance_id: String, outcome: Result<Option<String>, Refusal>, done: &str) -> Self {
+    pub(crate) fn new(
+        instance_id: String,
+        outcome: Result<Option<String>, Refusal>,
+        done: &str,
+    ) -> Self {
         let (result, error) = match outcome {
             Ok(remark) => (remark.unwrap_or_else(|| done.to_owned()), None),
             Err(refusal) => (refusal.result.to_owned(), Some(refusal.error)),
@@ -81,9 +85,7 @@ pub(crate) async fn act_recorded(
     perform: impl AsyncFn(&Client, &str) -> Result<Option<String>, ClientError>,
 ) -> Result<()> {
     if args.consent.dry_run {
-        let client = session.reader().await?;
-        let selected = recorded.select(&client, args).await?;
-        return show_plan(session, &client, recorded.act, selected).await;
+        return planned::show(session, args, &recorded).await;
     }
     match args.targets.filter()? {
         Some(filter) => act_on_matching(session, args, &recorded, filter).await,
@@ -122,14 +124,13 @@ async fn confirm(
     if selected.named && !act.is_final {
         return Ok(());
     }
-    let count = selected.ids.len();
+    let count = selected.ids.len() as u64;
     if !args.consent.yes {
         let sample = selected.ids.iter().take(limits::SAMPLE).cloned().collect::<Vec<_>>();
-        let more = if count > sample.len() { ", …" } else { "" };
-        session.out.note(&format!("{count} instances: {}{more}", sample.join(", ")))?;
+        let more = if count > sample.len() as u64 { ", …" } else { "" };
+        session.out.note(&format!("{}: {}{more}", instances(count), sample.join(", ")))?;
     }
-    let noun = if count == 1 { "instance" } else { "instances" };
-    args.consent.ask(&format!("{} {count} {noun}?", capitalized(act.verb))).await
+    args.consent.ask(&format!("{} {}?", capitalized(act.verb), instances(count))).await
 }
 
 async fn act_on_all(
@@ -153,27 +154,6 @@ async fn act_on_all(
     .await;
     let written = written.and_then(|()| list.finish(&mut session.out));
     tally.verdict("failed").and(written)
-}
-
-/// Shows what would be done. A named instance that does not exist is reported.
-async fn show_plan(
-    session: &mut Session,
-    client: &Client,
-    act: Act,
-    selected: Selected,
-) -> Result<()> {
-    let result = format!("would_{}", act.verb);
-    let mut list = List::of::<Acted>(&session.out);
-    let count = selected.ids.len();
-    for instance_id in selected.ids {
-        if selected.named {
-            known::require(client, &instance_id).await?;
-        }
-        let acted = Acted { instance_id, result: result.clone(), error: None };
-        list.page(&mut session.out, &[acted])?;
-    }
-    list.finish(&mut session.out)?;
-    session.out.note(&format!("dry run: {count} instances, nothing was changed"))
 }
 
 pub(crate) fn capitalized(word: &str) -> String {

@@ -7,6 +7,7 @@ use duroxide::ClientError;
 use crate::exit::Exit;
 use crate::failure::{Failure, Result};
 use crate::limits;
+use crate::output::instances;
 
 /// Why it failed for one instance.
 #[derive(Debug)]
@@ -32,10 +33,10 @@ impl Tally {
         let Self { failed, missing } = self;
         match (failed, missing) {
             (0, 0) => Ok(()),
+            (0, 1) => Err(Failure::not_found("1 instance was not found")),
             (0, _) => Err(Failure::not_found(format!("{missing} instances were not found"))),
-            _ => {
-                Err(Failure::error(format!("{failed} instances {verb}, {missing} were not found")))
-            }
+            (_, 0) => Err(Failure::error(format!("{} {verb}", instances(failed)))),
+            _ => Err(Failure::error(format!("{} {verb}, {missing} not found", instances(failed)))),
         }
     }
 

@@ -14,6 +14,7 @@ mod help_page;
 mod input;
 mod limits;
 mod output;
+mod planned;
 mod recorded;
 mod redact;
 mod session;

@@ -1,6 +1,7 @@
 //! Acts on all instances that a filter selects: recorded in the store, and carried out by a host in
 //! this process. If it ends early, `duroxide bulk resume` goes on.
 
+use std::io::Write;
 use std::time::Duration;
 
 use clap::Args;
@@ -10,11 +11,11 @@ use duroxide::runtime::bulk;
 use duroxide::{Client, ClientError};
 
 use crate::bulk::{Act, ActArgs, Acted, capitalized};
-use crate::commands::list::matching_ids;
+use crate::commands::list::matching;
 use crate::each::Tally;
 use crate::failure::{Failure, Result};
 use crate::limits;
-use crate::output::List;
+use crate::output::{List, instances, shell_word};
 use crate::session::Session;
 use crate::store::Access;
 use crate::targets::Selected;
@@ -46,7 +47,18 @@ pub(crate) fn operator(named: Option<&str>) -> String {
     let named = named.map(str::to_owned);
     let known = ["DUROXIDE_OPERATOR", "USER", "LOGNAME", "USERNAME"];
     let mut known = known.iter().filter_map(|name| std::env::var(name).ok());
-    named.or_else(|| known.find(|name| !name.is_empty())).unwrap_or_else(|| "unknown".to_owned())
+    named.or_else(|| known.find(|name| !name.is_empty())).unwrap_or_else(user_of_process)
+}
+
+/// Services and containers often have no variable that names their user.
+#[cfg(unix)]
+fn user_of_process() -> String {
+    format!("uid {}", rustix::process::getuid().as_raw())
+}
+
+#[cfg(not(unix))]
+fn user_of_process() -> String {
+    "unknown".to_owned()
 }
 
 /// An act, in words and as it is recorded.
@@ -68,11 +80,16 @@ impl RecordedAct<'_> {
         }
     }
 
+    /// The filter of the instances that it concerns, unless they are named.
+    pub(crate) fn filter(&self, args: &ActArgs) -> Result<Option<Filter>> {
+        let Some(filter) = args.targets.filter()? else { return Ok(None) };
+        Ok(Some(self.request(args, filter).effective_filter().unwrap_or_default()))
+    }
+
     /// The instances that it concerns: named ones, or those that it finds by a filter.
     pub(crate) async fn select(&self, client: &Client, args: &ActArgs) -> Result<Selected> {
-        let Some(filter) = args.targets.filter()? else { return args.targets.named().await };
-        let filter = self.request(args, filter).effective_filter().unwrap_or_default();
-        let ids = matching_ids(client, &filter.to_string()).await?;
+        let Some(filter) = self.filter(args)? else { return args.targets.named().await };
+        let ids = matching(client, &filter.to_string(), |row| row.instance_id).await?;
         Ok(Selected { ids, named: false })
     }
 
@@ -108,12 +125,12 @@ pub(crate) async fn act_on_matching(
     if !args.consent.yes {
         let more = if plan.count > plan.sample.len() as u64 { ", …" } else { "" };
         let sample = plan.sample.join(", ");
-        session.out.note(&format!("{than}{} instances: {sample}{more}", plan.count))?;
+        session.out.note(&format!("{than}{}: {sample}{more}", instances(plan.count)))?;
     }
-    let noun = if plan.count == 1 { "instance" } else { "instances" };
-    let question = format!("{} {than}{} {noun}?", capitalized(act.verb), plan.count);
+    let question = format!("{} {than}{}?", capitalized(act.verb), instances(plan.count));
     args.consent.ask(&question).await?;
     let id = client.start_bulk(&request).await?;
+    let unfinished = Unfinished::new(&id);
     let host = bulk::host(store.provider()).await;
     let mut list = List::of::<Acted>(&session.out);
     let mut written = Ok(());
@@ -127,8 +144,42 @@ pub(crate) async fn act_on_matching(
     .await;
     host.shutdown(None).await;
     let progress = followed?;
+    unfinished.end();
     let finished = written.and_then(|()| list.finish(&mut session.out));
     verdict(&progress).and(finished)
+}
+
+/// Says how an act goes on that this process leaves: it is recorded, but no host carries it out.
+pub(crate) struct Unfinished<'a> {
+    id: &'a str,
+    is_over: bool,
+}
+
+impl<'a> Unfinished<'a> {
+    /// Of this act, until it is over.
+    pub(crate) fn new(id: &'a str) -> Self {
+        Self { id, is_over: false }
+    }
+
+    /// There is nothing left to do.
+    pub(crate) fn end(mut self) {
+        self.is_over = true;
+    }
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let word = shell_word(self.id);
+        // If this fails, `bulk list` still says it.
+        drop(writeln!(
+            std::io::stderr().lock(),
+            "the act is not over: `duroxide bulk resume {word}` goes on, `duroxide cancel {word}` \
+             ends it"
+        ));
+    }
 }
 
 /// Passes on the outcomes of an act, page by page, until it is over.

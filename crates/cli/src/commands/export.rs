@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Result};
 use crate::limits;
-use crate::output::Details;
+use crate::output::{Details, counted};
 use crate::session::Session;
 use crate::targets::Targets;
 
@@ -146,7 +146,11 @@ async fn write(
 
 fn remark(session: &mut Session, report: &ExportReport) -> Result<()> {
     let ExportReport { instances, events, missing_children, .. } = report;
-    session.out.note(&format!("{instances} instances with {events} events exported"))?;
+    session.out.note(&format!(
+        "{} with {} exported",
+        counted(*instances, "instance"),
+        counted(*events, "event")
+    ))?;
     if report.has_more_parked {
         session.out.note("there are more parked messages than an export of all reads")?;
     }

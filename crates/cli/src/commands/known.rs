@@ -5,6 +5,9 @@ use duroxide::providers::ProviderErrorKind;
 use duroxide::runtime::OrchestrationStatus;
 use duroxide::{Client, ClientError};
 
+use crate::failure::Failure;
+use crate::output::shell_word;
+
 /// An instance that exists.
 #[derive(Debug)]
 pub(crate) enum Known {
@@ -39,4 +42,19 @@ pub(crate) async fn require(client: &Client, id: &str) -> Result<Known, ClientEr
         }
         Err(error) => Err(error),
     }
+}
+
+/// Refuses an instance that has ended: what is sent to it is lost.
+pub(crate) async fn require_open(client: &Client, id: &str, sent: &str) -> Result<(), Failure> {
+    let ended = match require(client, id).await? {
+        Known::Started(OrchestrationStatus::Completed { .. }) => "completed",
+        Known::Started(OrchestrationStatus::Failed { .. }) => "failed",
+        Known::Started(OrchestrationStatus::Running { .. } | OrchestrationStatus::NotFound)
+        | Known::Unreadable(_)
+        | Known::Unstarted(_) => return Ok(()),
+    };
+    let word = shell_word(id);
+    Err(Failure::error(format!(
+        "instance '{id}' has {ended}, and the {sent} would be lost: see `duroxide show {word}`"
+    )))
 }

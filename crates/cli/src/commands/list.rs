@@ -1,9 +1,10 @@
 //! `duroxide list`, and the search that other commands share.
 
 use clap::{Args, ValueEnum};
-use duroxide::Client;
+use duroxide::providers::kit::RowError;
 use duroxide::providers::{InstanceOrder, InstanceQuery, ListCursor};
 use duroxide::query::{Filter, InstanceRow};
+use duroxide::{Client, ClientError};
 use serde::Serialize;
 
 use crate::failure::{Failure, Result};
@@ -119,7 +120,7 @@ pub(crate) async fn run(args: ListArgs, session: &mut Session) -> Result<()> {
     if args.waiting {
         query = query.with_waiting();
     }
-    if let Some(after) = args.after {
+    if let Some(after) = &args.after {
         query = query.with_after(ListCursor::new(after));
     }
     let mut left = if args.all { u64::MAX } else { args.limit };
@@ -127,7 +128,8 @@ pub(crate) async fn run(args: ListArgs, session: &mut Session) -> Result<()> {
     let mut next = None;
     while left > 0 {
         let page_size = u32::try_from(left).unwrap_or(limits::PAGE).min(limits::PAGE);
-        let page = client.query_instances(query.clone().with_limit(page_size)).await?;
+        let page = client.query_instances(query.clone().with_limit(page_size)).await;
+        let page = page.map_err(|error| refused(error, args.after.as_deref()))?;
         let rows: Vec<Row> = page.rows.into_iter().map(Row).collect();
         left = left.saturating_sub(rows.len() as u64);
         list.page(&mut session.out, &rows)?;
@@ -145,24 +147,39 @@ pub(crate) async fn run(args: ListArgs, session: &mut Session) -> Result<()> {
     }
 }
 
+/// A cursor of the command line that no list has named is a wrong usage.
+fn refused(error: ClientError, after: Option<&str>) -> Failure {
+    let unknown = after.map(|after| RowError::UnknownCursor(ListCursor::new(after)).to_string());
+    if let ClientError::Provider(error) = &error
+        && Some(&error.message) == unknown.as_ref()
+    {
+        return Failure::usage(error.message.as_str());
+    }
+    error.into()
+}
+
 /// Reads a filter; the error names the place of the mistake.
 pub(crate) fn parse_filter(text: &str) -> Result<Filter> {
     Filter::parse(text).map_err(|error| Failure::usage(error.to_string()))
 }
 
-/// The ids of all instances that match, fixed at this moment.
-pub(crate) async fn matching_ids(client: &Client, filter: &str) -> Result<Vec<String>> {
+/// What is wanted of all instances that match, fixed at this moment.
+pub(crate) async fn matching<T>(
+    client: &Client,
+    filter: &str,
+    wanted: impl Fn(InstanceRow) -> T,
+) -> Result<Vec<T>> {
     let filter = parse_filter(filter)?;
     let mut query = InstanceQuery::new(filter).ascending().with_limit(limits::PAGE);
-    let mut ids = Vec::new();
+    let mut found = Vec::new();
     loop {
         let page = client.query_instances(query.clone()).await?;
-        ids.extend(page.rows.into_iter().map(|row| row.instance_id));
-        if ids.len() > limits::TARGETS_MAX {
+        found.extend(page.rows.into_iter().map(&wanted));
+        if found.len() > limits::TARGETS_MAX {
             let most = limits::TARGETS_MAX;
             return Err(Failure::error(format!("more than {most} instances match: narrow it")));
         }
-        let Some(next) = page.next else { return Ok(ids) };
+        let Some(next) = page.next else { return Ok(found) };
         query = query.with_after(next);
     }
 }

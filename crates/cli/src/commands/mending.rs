@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::bulk::ActArgs;
 use crate::each::{Progress, Refusal, Tally, each};
 use crate::failure::{Failure, Result};
-use crate::output::{Column, Format, List, Record, Styled, Tone, printable, shell_word};
+use crate::output::{Column, Format, List, Record, Styled, Tone, instances, printable, shell_word};
 use crate::recorded::RecordedAct;
 use crate::session::Session;
 use crate::targets::Targets;
@@ -201,7 +201,7 @@ fn finish(session: &mut Session, verb: &str, all: &[Planned], tally: Tally) -> R
         Format::Json | Format::Jsonl | Format::Ids => List::write(&mut session.out, all)?,
     }
     tally.verdict("cannot be changed")?;
-    session.out.note(&format!("dry run: {} instances, nothing was changed", all.len()))
+    session.out.note(&format!("dry run: {}, nothing was changed", instances(all.len() as u64)))
 }
 
 fn write_plan(session: &mut Session, verb: &str, planned: &Planned) -> Result<()> {

@@ -39,7 +39,8 @@ pub(crate) async fn run(_: StatsArgs, session: &mut Session) -> Result<()> {
     let gauges = client.get_store_gauges().await?;
     let stats = Stats {
         instances: totals.total_instances,
-        running: totals.running_instances,
+        // A suspended instance is listed as such, and not as running.
+        running: totals.running_instances.saturating_sub(gauges.suspended_instances),
         completed: totals.completed_instances,
         failed: totals.failed_instances,
         suspended: gauges.suspended_instances,

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::format::Format;
 use super::style::{Styled, Tone, paint, printable};
-use super::table::width;
+use super::width::width;
 use super::writer::Out;
 use crate::failure::Result;
 

@@ -102,13 +102,21 @@ pub(crate) fn printable_lines(text: &str) -> String {
     shown
 }
 
-/// Characters that a terminal obeys instead of showing them: control codes, line separators, and
-/// those that change the direction of the text around them.
+/// Characters that a terminal obeys instead of showing them: control codes, line separators, those
+/// that change the direction of the text around them, and those that only make two ids look alike.
 fn is_hidden(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            '\u{ad}'
+                | '\u{61c}'
+                | '\u{200b}'
+                | '\u{200e}'
+                | '\u{200f}'
+                | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{2064}'
+                | '\u{2066}'..='\u{2069}'
+                | '\u{feff}'
         )
 }
 
@@ -149,6 +157,7 @@ mod tests {
     fn stored_control_codes_do_not_reach_the_terminal() {
         assert_eq!(printable("a\nb\x1b[31mc"), "a\\nb\\u{1b}[31mc");
         assert_eq!(printable("\u{202e}gnp"), "\\u{202e}gnp");
+        assert_eq!(printable("order\u{200b}-7"), "order\\u{200b}-7");
         assert_eq!(printable_lines("a\n\tb\x07\r"), "a\n\tb\\u{7}\\u{d}");
     }
 

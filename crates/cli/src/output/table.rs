@@ -2,6 +2,7 @@
 
 use super::style::Tone;
 use super::style::{Styled, paint, printable};
+use super::width::{beginning, width};
 use super::writer::Out;
 use crate::failure::Result;
 
@@ -77,18 +78,12 @@ fn clean(row: Vec<Styled>) -> Vec<Styled> {
     row.into_iter().map(|cell| Styled::new(printable(&cell.text), cell.tone)).collect()
 }
 
-/// Columns on the screen; characters of double width count as one.
-pub(crate) fn width(text: &str) -> usize {
-    text.chars().count()
-}
-
 /// The beginning of a text that does not fit.
 pub(crate) fn cut(text: &str, room: usize) -> String {
     if width(text) <= room {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(room.saturating_sub(1)).collect();
-    format!("{kept}{CUT}")
+    format!("{}{CUT}", beginning(text, room.saturating_sub(1)))
 }
 
 #[cfg(test)]
@@ -121,5 +116,6 @@ mod tests {
         assert_eq!(cut("order-7", 7), "order-7");
         assert_eq!(cut("order-7", 4), "ord…");
         assert_eq!(cut("ääää", 3), "ää…");
+        assert_eq!(cut("日本語", 4), "日…");
     }
 }

@@ -17,6 +17,8 @@ on_both_stores!(
     executions_are_pruned,
     a_cancellation_says_what_has_ended,
     code_is_asked_to_end_by_itself,
+    an_ended_instance_gets_no_messages,
+    a_dry_run_says_what_would_be_refused,
 );
 
 fn an_instance_is_started_once(store: &Fixture) {
@@ -156,15 +158,16 @@ fn a_dry_run_and_a_read_only_run_change_nothing(store: &Fixture) {
     store.seeded();
     let before = store.content();
     for act in ["cancel", "terminate", "suspend", "resume", "delete"] {
-        let planned = store.run(&[act, "--where", "status:running", "--dry-run", "-o", "json"]);
-        let planned = planned.json();
+        let force = if act == "delete" { &["--force"][..] } else { &[] };
+        let dry = [&["--dry-run", "--read-only", "-o", "json"], force].concat();
+        let planned = store.run(&[&[act, "--where", "status:running"], &dry[..]].concat()).json();
         // Children are deleted with their roots.
         let count = if act == "delete" { 2 } else { 3 };
         assert_eq!(planned.as_array().unwrap().len(), count, "{act}: {planned}");
-        assert_eq!(planned[0]["result"], format!("would_{act}"));
+        let word = if act == "resume" { "not_suspended" } else { &format!("would_{act}") };
+        assert_eq!(planned[0]["result"], word);
         store.run(&[act, "unknown-1", "--dry-run"]).refused(4);
-        // A dry run only reads.
-        store.run(&[act, "waiting-1", "--dry-run", "--read-only"]).ok();
+        store.run(&[&[act, "waiting-1"], &dry[..]].concat()).ok();
         let refused = store.run(&[act, "waiting-1", "--yes", "--read-only"]).refused(2);
         assert!(refused.contains("--read-only"), "{refused}");
     }
@@ -247,4 +250,58 @@ fn code_is_asked_to_end_by_itself(store: &Fixture) {
     let history = store.run(&["history", "waiting-1"]).ok();
     assert!(history.contains("asked to end by 2"), "{history}");
     assert!(history.contains(": withdrawn"), "{history}");
+}
+
+/// What is sent to an instance that has ended was lost without a word.
+fn an_ended_instance_gets_no_messages(store: &Fixture) {
+    store.seeded();
+    for id in ["done-1", "failed-1"] {
+        let before = store.run(&["show", id, "-o", "json"]).json();
+        for command in ["raise", "enqueue"] {
+            let refused = store.run(&[command, id, "approved"]).refused(1);
+            assert!(refused.contains("would be lost") && refused.contains(id), "{refused}");
+        }
+        assert_eq!(store.run(&["show", id, "-o", "json"]).json(), before);
+    }
+    // Rather a variable of a script that is not set.
+    for command in ["raise", "enqueue"] {
+        assert_eq!(store.run(&[command, "waiting-1", ""]).code, 2);
+    }
+    // One that has not started keeps them.
+    store.run(&["enqueue", "unstarted-1", "notes"]).ok();
+}
+
+/// A dry run promised what the act itself refuses.
+fn a_dry_run_says_what_would_be_refused(store: &Fixture) {
+    store.seeded();
+    for (arguments, reason) in [
+        (&["delete", "waiting-1"][..], "still runs"),
+        (&["delete", "child-1", "--force"], "is a child"),
+        (&["delete", "--where", "id:waiting-1"], "still runs"),
+        (&["terminate", "done-1"], "has ended"),
+        (&["suspend", "--where", "id:failed-1"], "has ended"),
+    ] {
+        let planned = store.run(&[arguments, &["--dry-run", "-o", "json"]].concat());
+        assert_eq!(planned.code, 1, "{planned:?}");
+        let rows: serde_json::Value = serde_json::from_str(&planned.out).unwrap();
+        assert_eq!(rows[0]["result"], "failed", "{rows}");
+        assert!(rows[0]["error"].as_str().unwrap().contains(reason), "{rows}");
+        let acted = store.run(&[arguments, &["--yes", "-o", "json"]].concat());
+        assert_eq!(acted.code, 1, "{acted:?}");
+        let words = format!("{}{}", acted.out, acted.err);
+        // Operators do not know the methods of a store.
+        assert!(!words.contains("hold_instance"), "{words}");
+    }
+    let forced = store.run(&["delete", "waiting-1", "--force", "--dry-run", "-o", "json"]).json();
+    assert_eq!(forced[0]["result"], "would_delete");
+    let left = store.run(&["cancel", "done-1", "--dry-run", "-o", "json"]).json();
+    assert_eq!(left[0]["result"], "has_ended");
+    // One unknown id does not hide the others.
+    let mixed = store.run(&["cancel", "waiting-1", "unknown-1", "--dry-run", "-o", "json"]);
+    assert_eq!(mixed.code, 4, "{mixed:?}");
+    let rows: serde_json::Value = serde_json::from_str(&mixed.out).unwrap();
+    assert_eq!(
+        (&rows[0]["result"], &rows[1]["result"]),
+        (&"would_cancel".into(), &"not_found".into())
+    );
 }

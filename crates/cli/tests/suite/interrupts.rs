@@ -1,12 +1,16 @@
 //! What ends a command from outside, and what does not.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::{Fixture, PATIENCE, on_both_stores};
 
-on_both_stores!(an_act_goes_on_behind_a_closed_pipe, a_wait_ends_with_a_deleted_instance);
+on_both_stores!(
+    an_act_goes_on_behind_a_closed_pipe,
+    a_wait_ends_with_a_deleted_instance,
+    an_interrupted_act_says_how_it_goes_on,
+);
 
 /// The code of a process that must end.
 fn code_of(mut child: Child) -> Option<i32> {
@@ -65,4 +69,35 @@ fn a_wait_ends_with_a_deleted_instance(store: &Fixture) {
     let waiting = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     store.run(&["delete", "waiting-1", "--force", "--yes"]).ok();
     assert_eq!(code_of(waiting), Some(4));
+}
+
+/// The act stayed in the store without a word about it.
+fn an_interrupted_act_says_how_it_goes_on(store: &Fixture) {
+    store.with_node(async |client| {
+        for number in 0..60 {
+            let id = format!("waiting-{number}");
+            client.start_orchestration(&id, "Wait", "").await.unwrap();
+            client.wait_for_kv_value(&id, "step", PATIENCE).await.unwrap();
+        }
+    });
+    // At this rate it lasts for a minute.
+    let arguments = ["suspend", "--where", "name:Wait", "--rate", "1", "--yes"];
+    let mut command = store.command(&arguments);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut errors = child.stderr.take().unwrap();
+    let started = Instant::now();
+    let act = loop {
+        let acts = store.run(&["list", "name:duroxide.bulk", "-o", "ids"]).ok();
+        match acts.lines().next() {
+            Some(act) => break act.to_owned(),
+            None => assert!(started.elapsed() < PATIENCE, "no act is recorded"),
+        }
+    };
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    assert_eq!(code_of(child), Some(130));
+    let mut said = String::new();
+    errors.read_to_string(&mut said).unwrap();
+    assert!(said.contains(&format!("duroxide bulk resume '{act}'")), "{said}");
 }

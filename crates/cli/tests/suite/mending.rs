@@ -8,6 +8,7 @@ on_both_stores!(
     a_copy_goes_on_under_another_id,
     wrong_calls_change_nothing,
     mending_by_a_filter_is_recorded,
+    a_plan_says_that_no_keys_are_left,
 );
 
 /// Orders whose payment fails while the bank is closed; the path of the file that opens it.
@@ -174,4 +175,11 @@ fn mending_by_a_filter_is_recorded(store: &Fixture) {
     let row = store.run(&["show", "order-1", "-o", "json"]).json();
     assert_eq!((&row["executions"], &row["status"]), (&3.into(), &"completed".into()), "{row}");
     assert!(store.run(&["history", "order-1", "--execution", "2"]).ok().contains("the bank is"));
+}
+
+/// The line ended behind its colon.
+fn a_plan_says_that_no_keys_are_left(store: &Fixture) {
+    store.seeded();
+    let plan = store.run(&["reset", "waiting-1", "--to", "first", "--dry-run"]).ok();
+    assert!(plan.contains("keys as before execution 1: none\n"), "{plan}");
 }

@@ -13,6 +13,8 @@ on_both_stores!(
     the_cluster_is_described,
     histories_are_checked,
     attributes_are_readable_in_a_history,
+    every_instance_is_counted_once,
+    a_cursor_of_no_list_is_a_wrong_usage,
 );
 
 fn instances_are_found_and_counted(store: &Fixture) {
@@ -209,4 +211,20 @@ fn attributes_are_readable_in_a_history(store: &Fixture) {
     assert!(!history.contains("__duroxide"), "{history}");
     // Its JSON is the stored form.
     assert!(store.run(&["history", "order-1", "-o", "json"]).ok().contains("__duroxide_attribute"));
+}
+
+/// Suspended instances were counted as running, too.
+fn every_instance_is_counted_once(store: &Fixture) {
+    store.seeded();
+    store.run(&["suspend", "waiting-1"]).ok();
+    let stats = store.run(&["stats", "-o", "json"]).json();
+    for status in ["running", "suspended", "completed", "failed"] {
+        let listed = store.ids(&format!("status:{status}")).len();
+        assert_eq!(stats[status], listed, "{status}: {stats}");
+    }
+}
+
+fn a_cursor_of_no_list_is_a_wrong_usage(store: &Fixture) {
+    let refused = store.run(&["list", "--after", "garbage"]).refused(2);
+    assert!(refused.contains("garbage"), "{refused}");
 }

@@ -8,7 +8,7 @@ use crate::bulk::Acted;
 use crate::failure::Result;
 use crate::limits;
 use crate::output::List;
-use crate::recorded::{follow, verdict};
+use crate::recorded::{Unfinished, follow, verdict};
 use crate::session::Session;
 use crate::store::Access;
 
@@ -56,8 +56,10 @@ async fn resume(session: &mut Session, id: Option<String>) -> Result<()> {
     let mut rows = Vec::new();
     let mut failure = Ok(());
     for id in ids {
+        let unfinished = Unfinished::new(&id);
         match follow(&client, &id, |_page| {}).await {
             Ok(progress) => {
+                unfinished.end();
                 failure = failure.and(verdict(&progress));
                 rows.push(ActRow::from(progress));
             }

@@ -201,7 +201,8 @@ impl MendPlan {
             writeln!(f, "{indent}  timer of event {event_id} is due at {fire_at_ms}")?;
         }
         if let Some(keys) = &self.keys_restored {
-            writeln!(f, "{indent}  keys as before execution {execution_id}: {}", keys.join(", "))?;
+            let keys = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
+            writeln!(f, "{indent}  keys as before execution {execution_id}: {keys}")?;
         }
         for ChildPlan { event_id, instance, act } in &self.children {
             writeln!(f, "{indent}  child {instance} of event {event_id} {}", act.text())?;

@@ -105,5 +105,18 @@ fn failed(act: &Act<'_>, error: &ClientError) -> (BulkResult, Option<String>) {
         return (BulkResult::Done, None);
     }
     let result = if is_missing { BulkResult::NotFound } else { BulkResult::Failed };
-    (result, Some(error.to_string().chars().take(BULK_DETAIL_MAX).collect()))
+    (result, Some(reason(error).chars().take(BULK_DETAIL_MAX).collect()))
+}
+
+/// Why, for operators: the method of the store that refused is of no use to them.
+fn reason(error: &ClientError) -> String {
+    match error {
+        ClientError::Provider(error) => error.message.clone(),
+        ClientError::InstanceNotFound { .. }
+        | ClientError::ManagementNotAvailable
+        | ClientError::InvalidInput { .. }
+        | ClientError::Timeout
+        | ClientError::InstanceStillRunning { .. }
+        | ClientError::CannotDeleteSubOrchestration { .. } => error.to_string(),
+    }
 }
