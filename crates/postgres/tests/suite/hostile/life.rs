@@ -18,9 +18,6 @@ use crate::support::*;
 const RESULT: &str = "one first session x y z child second last";
 /// How often each life calls activities, with the one of its child.
 const ACTIVITIES: usize = 7;
-/// A request that only some lives make is waited for so often.
-const LIVES_PER_CASE: usize = 6;
-
 /// Lives without a fault, to see what a node requests.
 pub(crate) const LIVES: usize = 8;
 
@@ -74,6 +71,12 @@ async fn life(ctx: OrchestrationContext, input: String) -> Result<String, String
 
 impl Node {
     pub(crate) async fn start(options: RuntimeOptions) -> Self {
+        Self::start_with(options, &[]).await
+    }
+
+    /// Starts a node that meets faults from its first request on. What opens the store is no part
+    /// of a life.
+    pub(crate) async fn start_with(options: RuntimeOptions, faults: &[Case]) -> Self {
         let (wire, store) = Wire::before(Store::live()).await;
         let runs = Arc::new(Mutex::new(HashMap::<String, usize>::new()));
         let noted = Arc::clone(&runs);
@@ -86,6 +89,10 @@ impl Node {
             ctx.schedule_activity("Note", input).await
         };
         let provider: Arc<dyn Provider> = store.node().await;
+        drop(wire.take_seen());
+        for case in faults {
+            wire.arm(&case.request, case.fault);
+        }
         let runtime = Runtime::start_with_options(
             Arc::clone(&provider),
             ActivityRegistry::builder().register("Note", note).build(),
@@ -97,8 +104,6 @@ impl Node {
         )
         .await;
         let client = Client::new(provider);
-        // What opens a store is no part of a life.
-        drop(wire.take_seen());
         Self { wire, client, runtime, store, runs, lives: 0 }
     }
 
@@ -106,36 +111,51 @@ impl Node {
     pub(crate) async fn requests(&mut self) -> BTreeMap<String, usize> {
         for number in 0..LIVES {
             if number % 2 == 1 {
-                self.wire.cut_all();
+                self.wire.cut_all().await;
             }
             self.live().await.unwrap();
         }
         self.wire.take_seen()
     }
 
-    /// Runs lives until one has met the fault; `false` if none did.
-    pub(crate) async fn meet(&mut self, case: &Case, harm: Harm) -> bool {
-        let mut met = false;
-        for _ in 0..LIVES_PER_CASE {
+    /// Runs up to so many lives until one has met the fault; `false` if none did.
+    pub(crate) async fn meet(&mut self, case: &Case, harm: Harm, lives_max: usize) -> bool {
+        for _ in 0..lives_max {
             self.wire.arm(&case.request, case.fault);
             let opens = [PREPARE, CONNECT, "LISTEN"];
             if opens.iter().any(|start| case.request.starts_with(start)) {
-                self.wire.cut_all();
+                self.wire.cut_all().await;
             }
             let lived = self.live().await;
-            met = self.wire.disarm();
-            match lived {
-                Ok(runs) => assert!(
-                    harm == Harm::LostLeases || runs == ACTIVITIES,
-                    "{case:?}: activities ran {runs} times"
-                ),
-                Err(error) => assert!(harm == Harm::MayFail && met, "{case:?}: {error}"),
-            }
+            let met = self.wire.disarm().is_empty();
+            check(&format!("{case:?}"), lived, if met { harm } else { Harm::None });
             if met {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Runs lives until all faults of the start are met or the time is over. Returns the requests
+    /// that were not made.
+    pub(crate) async fn meet_all(
+        &mut self,
+        what: &str,
+        harm: Harm,
+        within: Duration,
+    ) -> Vec<String> {
+        let until = tokio::time::Instant::now() + within;
+        for number in 0.. {
+            if number % 2 == 1 {
+                self.wire.cut_all().await;
+            }
+            let lived = self.live().await;
+            check(what, lived, harm);
+            if !self.wire.is_armed() || tokio::time::Instant::now() > until {
                 break;
             }
         }
-        met
+        self.wire.disarm()
     }
 
     /// One life. Returns how often activities ran for it.
@@ -158,9 +178,10 @@ impl Node {
         client.enqueue_event(id, "messages", "first").await.map_err(text)?;
         client.enqueue_event(id, "messages", "second").await.map_err(text)?;
         let status = client.wait_for_orchestration(id, PATIENCE).await;
-        match status.map_err(|error| format!("{error:?}"))? {
-            OrchestrationStatus::Completed { output, .. } if output == RESULT => {}
-            other => return Err(format!("{other:?}")),
+        let status = status.map_err(|error| format!("{error:?}"))?;
+        let is_result = |output: &String| output == RESULT;
+        if !matches!(&status, OrchestrationStatus::Completed { output, .. } if is_result(output)) {
+            return Err(format!("{status:?}"));
         }
         let value = client.get_kv_value(id, "key").await.map_err(text)?;
         assert_eq!(value.as_deref(), Some("value"));
@@ -173,9 +194,9 @@ impl Node {
     }
 
     /// Ends the node: nothing was poisoned, and nothing is left over.
-    pub(crate) async fn end(self) {
+    pub(crate) async fn end(self, what: &str) {
         let metrics = self.runtime.observability_handle().unwrap().metrics_provider().snapshot();
-        assert_eq!(metrics.orch_poison + metrics.activity_poison, 0, "poisoned");
+        assert_eq!(metrics.orch_poison + metrics.activity_poison, 0, "{what}: poisoned");
         let sql = Store { url: Store::live().url, ..self.store }.sql().await;
         let left = "SELECT concat_ws(' ', table_name, instance_id) FROM (
                  SELECT 'worker_queue' AS table_name, instance_id FROM $.worker_queue
@@ -187,9 +208,20 @@ impl Node {
             }
         };
         if tokio::time::timeout(PATIENCE, nothing_left).await.is_err() {
-            panic!("rows are left: {}", sql.lines(left).await);
+            panic!("{what}: rows are left: {}", sql.lines(left).await);
         }
         self.runtime.shutdown(None).await;
+    }
+}
+
+/// Whether a life went as the harm allows.
+fn check(what: &str, lived: Result<usize, String>, harm: Harm) {
+    match lived {
+        Ok(runs) => assert!(
+            harm == Harm::LostLeases || runs == ACTIVITIES,
+            "{what}: activities ran {runs} times"
+        ),
+        Err(error) => assert!(harm == Harm::MayFail, "{what}: {error}"),
     }
 }
 

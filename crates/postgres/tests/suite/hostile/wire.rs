@@ -14,7 +14,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-use crate::support::Store;
+use crate::support::{PATIENCE, Store};
 
 /// The name of the request that opens a connection.
 pub(crate) const CONNECT: &str = "connect";
@@ -36,12 +36,6 @@ pub(crate) enum Fault {
     Late(Duration),
 }
 
-#[derive(Debug, Clone)]
-struct Plan {
-    request: String,
-    fault: Fault,
-}
-
 /// Stands between a node and its server.
 pub(crate) struct Wire {
     shared: Arc<Shared>,
@@ -50,10 +44,36 @@ pub(crate) struct Wire {
 struct Shared {
     server: String,
     schema: String,
-    plan: Mutex<Option<Plan>>,
+    /// The faults that wait for their requests.
+    faults: Mutex<BTreeMap<String, Fault>>,
     /// How often each request was seen.
     seen: Mutex<BTreeMap<String, usize>>,
+    /// How often all connections were cut.
     cuts: watch::Sender<u32>,
+    /// The connections, each by the number of cuts before it.
+    lines: watch::Sender<Vec<u32>>,
+}
+
+/// A connection that is counted until this is dropped.
+struct Counted<'a> {
+    shared: &'a Shared,
+    cuts_before: u32,
+}
+
+impl<'a> Counted<'a> {
+    fn new(shared: &'a Shared, cuts_before: u32) -> Self {
+        shared.lines.send_modify(|lines| lines.push(cuts_before));
+        Self { shared, cuts_before }
+    }
+}
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.shared.lines.send_modify(|lines| {
+            let place = lines.iter().position(|cuts_before| *cuts_before == self.cuts_before);
+            lines.swap_remove(place.expect("it was counted"));
+        });
+    }
 }
 
 impl Wire {
@@ -66,9 +86,10 @@ impl Wire {
         let shared = Arc::new(Shared {
             server: server.clone(),
             schema: store.schema.clone(),
-            plan: Mutex::default(),
+            faults: Mutex::default(),
             seen: Mutex::default(),
             cuts: watch::Sender::default(),
+            lines: watch::Sender::default(),
         });
         let accepting = Arc::clone(&shared);
         tokio::spawn(async move {
@@ -86,22 +107,27 @@ impl Wire {
 
     /// The next request of this name meets the fault.
     pub(crate) fn arm(&self, request: &str, fault: Fault) {
-        *self.shared.plan.lock().unwrap() = Some(Plan { request: request.to_owned(), fault });
+        self.shared.faults.lock().unwrap().insert(request.to_owned(), fault);
     }
 
     /// Whether a fault waits for its request.
     pub(crate) fn is_armed(&self) -> bool {
-        self.shared.plan.lock().unwrap().is_some()
+        !self.shared.faults.lock().unwrap().is_empty()
     }
 
-    /// Whether no fault waits; there is none afterwards.
-    pub(crate) fn disarm(&self) -> bool {
-        self.shared.plan.lock().unwrap().take().is_none()
+    /// The requests that their faults still wait for; none waits afterwards.
+    pub(crate) fn disarm(&self) -> Vec<String> {
+        std::mem::take(&mut *self.shared.faults.lock().unwrap()).into_keys().collect()
     }
 
-    /// Breaks every connection, so that new ones prepare their statements again.
-    pub(crate) fn cut_all(&self) {
+    /// Breaks every connection between two requests, so that no response is lost and new ones
+    /// prepare their statements again.
+    pub(crate) async fn cut_all(&self) {
+        let mut lines = self.shared.lines.subscribe();
         self.shared.cuts.send_modify(|count| *count += 1);
+        let cuts = *self.shared.cuts.borrow();
+        let cut = lines.wait_for(|lines| lines.iter().all(|cuts_before| *cuts_before >= cuts));
+        tokio::time::timeout(PATIENCE, cut).await.expect("all connections end").unwrap();
     }
 
     /// The requests since the last call, and how often each was seen.
@@ -114,8 +140,7 @@ impl Shared {
     /// Notes a request, and returns the fault that it meets.
     fn meet(&self, request: &str) -> Option<Fault> {
         *self.seen.lock().unwrap().entry(request.to_owned()).or_default() += 1;
-        let mut plan = self.plan.lock().unwrap();
-        plan.take_if(|plan| plan.request == request).map(|plan| plan.fault)
+        self.faults.lock().unwrap().remove(request)
     }
 
     /// The name of a statement: its function, or its first words.
@@ -192,6 +217,8 @@ struct Line<'a> {
 impl<'a> Line<'a> {
     async fn serve(client: TcpStream, shared: &'a Shared) -> io::Result<()> {
         let mut cuts = shared.cuts.subscribe();
+        let cuts_before = *cuts.borrow_and_update();
+        let _counted = Counted::new(shared, cuts_before);
         let mut client = Side::new(client)?;
         let server = Side::new(TcpStream::connect(&shared.server).await?)?;
         let mut startup = client.message(0).await?;
@@ -211,16 +238,15 @@ impl<'a> Line<'a> {
             None => {}
         }
         line.server.send(&[startup]).await?;
-        tokio::select! {
-            ended = line.forward() => ended,
-            _cut = cuts.changed() => Ok(()),
-        }
+        line.forward(cuts).await
     }
 
-    async fn forward(&mut self) -> io::Result<()> {
+    /// Forwards requests and responses until the connection is cut between two of them.
+    async fn forward(&mut self, mut cuts: watch::Receiver<u32>) -> io::Result<()> {
         let mut request: Vec<Message> = Vec::new();
         loop {
             tokio::select! {
+                _cut = cuts.changed() => return Ok(()),
                 message = self.client.message(1) => {
                     let message = message?;
                     match message[0] {
