@@ -21,6 +21,7 @@ cargo xtask <command>
                      each of its file calls; kill a PostgreSQL server under load
   fuzz --seconds N [--first-seed S] [--target NAME] [--seed S] [--grow]
                      read changed inputs, and work beside changed rows of both stores
+  hostile            every error, cut and delay of PostgreSQL at every request of a workflow's life
   bench [options]    measure this project and its peers side by side; --help lists the options
   gate [--bless]     compare instructions and allocations of the hot paths with stored figures
   conformance-teeth  show which validation catches which violation of the contract

@@ -7,6 +7,7 @@ mod deps;
 mod fuzz;
 mod gate;
 mod help;
+mod hostile;
 mod linking;
 mod metadata;
 mod package;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Some("soak") => soak::run(),
         Some("power") => power::run(),
         Some("fuzz") => fuzz::run(),
+        Some("hostile") => hostile::run(),
         Some("tour") => tour::run(),
         Some("conformance-teeth") => conformance_teeth::run(),
         None | Some("help" | "--help" | "-h") => help::run(),

@@ -54,13 +54,47 @@ impl Server {
         let password = random_password()?;
         init(user.as_ref(), &programs, &data, &password)?;
         put_files(user.as_ref(), &data, setup)?;
+        Self::serve(user.as_ref(), folder, password, setup)
+    }
+
+    /// Starts a server that follows this one by streaming replication. It answers reads, and
+    /// `pg_promote` makes it a server of its own.
+    ///
+    /// # Errors
+    /// When this server cannot be copied, or the copy does not come up.
+    pub fn replica(&self, setup: &Setup) -> Result<Self, String> {
+        let programs = binaries::install()?;
+        let user = user::choose()?;
+        let folder = make_folder(user.as_ref())?;
+        let output = user::command(user.as_ref(), &programs.join("pg_basebackup"))
+            .arg("-D")
+            .arg(folder.join("data"))
+            .args(["-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", &self.url()])
+            .current_dir(&folder)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("pg_basebackup cannot be started: {error}"))?;
+        if !output.status.success() {
+            return Err(format!("pg_basebackup: {}", String::from_utf8_lossy(&output.stderr)));
+        }
+        Self::serve(user.as_ref(), folder, self.password.clone(), setup)
+    }
+
+    /// Starts a server on the cluster of a folder.
+    fn serve(
+        user: Option<&User>,
+        folder: PathBuf,
+        password: String,
+        setup: &Setup,
+    ) -> Result<Self, String> {
         let port = free_port()?;
-        let mut command = Command::new(programs.join("postgres"));
-        command.arg("-D").arg(&data).args(["-h", "127.0.0.1", "-k", "", "-p", &port.to_string()]);
+        let mut command = Command::new(binaries::install()?.join("postgres"));
+        command.arg("-D").arg(folder.join("data"));
+        command.args(["-h", "127.0.0.1", "-k", "", "-p", &port.to_string()]);
         for setting in settings(setup) {
             command.arg("-c").arg(setting);
         }
-        let keeper = keeper::start(user.as_ref(), &folder, &command)?;
+        let keeper = keeper::start(user, &folder, &command)?;
         let server = Self { folder, port, password, keeper };
         server.wait_until_up()?;
         Ok(server)

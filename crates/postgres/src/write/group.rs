@@ -147,13 +147,11 @@ impl<'a> Group<'a> {
             return self.run(store, session, sending).await;
         }
         self.prepare(store, session).await?;
-        // Sends all without waiting: the whole transaction is one round trip.
-        let (begun, written, committed) = tokio::join!(
-            session.execute("BEGIN"),
-            self.run(store, session, sending),
-            session.execute("COMMIT"),
-        );
-        begun?;
+        // Alone: if the server refuses it, it would commit each of the statements by itself.
+        session.execute("BEGIN").await.map_err(JobError::without_effect)?;
+        // Sends the rest without waiting.
+        let (written, committed) =
+            tokio::join!(self.run(store, session, sending), session.execute("COMMIT"));
         let written = written?;
         committed?;
         Ok(written)

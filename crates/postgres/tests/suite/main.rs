@@ -12,6 +12,7 @@ mod direct;
 mod foreign;
 mod gauges;
 mod holders;
+mod hostile;
 mod idle;
 mod in_flight;
 mod isolation;
