@@ -429,9 +429,9 @@ async fn of_two_sets_the_common_members_are_examined() {
         let (used, _) = memory.used();
         let read: usize = used
             .iter()
-            .map(|source| match source {
-                KeySource::Ids(ids) => ids.len(),
-                other => panic!("{other:?}"),
+            .map(|source| {
+                let KeySource::Ids(ids) = source else { panic!("{source:?}") };
+                ids.len()
             })
             .sum();
         assert!(read as u64 <= FAILED / 30, "{read} keys");
