@@ -20,11 +20,14 @@ const EXCLUDED: &[&str] = &["race_replay"];
 /// Faults tested at the same time. Most of the time passes in validations that hang.
 const CONCURRENCY: usize = 8;
 
-/// The names of the validations that catch a fault.
-pub(crate) async fn catchers(fault: Option<Fault>) -> Vec<String> {
+/// The names of the validations that catch a fault, of at most so many.
+pub(crate) async fn catchers(fault: Option<Fault>, max: usize) -> Vec<String> {
     let mut caught = Vec::new();
     for validation in all() {
-        if !EXCLUDED.contains(&validation.category) && catches(fault, validation).await {
+        if caught.len() < max
+            && !EXCLUDED.contains(&validation.category)
+            && catches(fault, validation).await
+        {
             caught.push(format!("{}::{}", validation.category, validation.name));
         }
     }
@@ -47,8 +50,8 @@ pub(crate) struct Table {
     rows: Vec<(Fault, Vec<String>)>,
 }
 
-/// Tests every fault.
-pub(crate) async fn table(faults: &[Fault]) -> Table {
+/// Tests every fault until at most so many validations have caught it.
+pub(crate) async fn table(faults: &[Fault], catchers_max: usize) -> Table {
     let previous_hook = std::panic::take_hook();
     // Thousands of expected panics would hide the table.
     std::panic::set_hook(Box::new(|_| {}));
@@ -59,7 +62,7 @@ pub(crate) async fn table(faults: &[Fault]) -> Table {
         while running.len() < CONCURRENCY
             && let Some(fault) = left.next()
         {
-            running.spawn(async move { (fault, catchers(Some(fault)).await) });
+            running.spawn(async move { (fault, catchers(Some(fault), catchers_max).await) });
         }
         match running.join_next().await {
             Some(Ok(row)) => rows.push(row),
