@@ -8,6 +8,7 @@ use duroxide_core::runtime::registry::{ActivityRegistry, OrchestrationRegistry};
 use duroxide_core::runtime::{Runtime, RuntimeOptions};
 use duroxide_core::{ActivityContext, Client, OrchestrationContext, OrchestrationStatus};
 use duroxide_pg::{MigrationPolicy, Migrations, PostgresError, PostgresProvider, ProviderConfig};
+use tokio::time::timeout;
 
 use crate::support::*;
 
@@ -248,4 +249,23 @@ async fn dropping_a_store_in_public_leaves_other_tables_alone() {
     let functions = "SELECT count(*) FROM pg_proc p
          JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = 'public'";
     assert_eq!(store.count(functions).await, 3, "the functions of the predecessor stay");
+}
+
+/// The server's own vacuum locks a table for a moment, as any reader does.
+#[tokio::test]
+async fn dropping_a_store_waits_for_those_who_use_its_tables() {
+    for store in [Store::live(), Store::in_a_new_database().await] {
+        let node = store.node().await;
+        let reader = store.sql().await;
+        reader.run("BEGIN; LOCK TABLE $.history IN ACCESS SHARE MODE").await;
+        let dropped = tokio::spawn(async move { node.cleanup_schema().await });
+        let longer_than_a_commit_waits = "SELECT count(*) FROM pg_locks
+            WHERE NOT granted AND relation = '$.history'::REGCLASS
+                AND waitstart < clock_timestamp() - INTERVAL '100 ms'";
+        let waiting = async { while reader.count(longer_than_a_commit_waits).await == 0 {} };
+        timeout(PATIENCE, waiting).await.expect("it waits");
+        reader.run("COMMIT").await;
+        dropped.await.unwrap().unwrap();
+        assert_eq!(store.count("SELECT count(to_regclass('$.history'))").await, 0);
+    }
 }
